@@ -1,0 +1,234 @@
+"""One client of one Kafka cluster: a connection to each broker, the leaders, the coordinators.
+
+It belongs to one thread at a time. Only `close` may be called from another: it wakes whoever waits.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from spark_kafka_source.client.cluster import Broker, Cluster, Topic
+from spark_kafka_source.client.config import ClientConfig
+from spark_kafka_source.client.retry import Retry
+from spark_kafka_source.errors import (
+    BootstrapError,
+    BrokerError,
+    ClosedError,
+    KafkaError,
+    Remedy,
+    error_code,
+)
+from spark_kafka_source.net import Address, Connection, Deadline
+from spark_kafka_source.protocol import (
+    FindCoordinatorRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+    Request,
+    Response,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+R = TypeVar("R", bound=Response)
+T = TypeVar("T")
+
+_GROUP_KEY_TYPE = 0
+# FindCoordinator asks for several groups at once from v4 on; one is all that is needed here.
+_FIND_ONE_COORDINATOR = 3
+
+
+class KafkaClient:
+    """Sends requests to brokers by their role, and tries again by the table of errors."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self.config = config
+        self.cluster = Cluster()
+        self._connections: dict[Address, Connection] = {}
+        self._coordinators: dict[str, Broker] = {}
+        self._throttled_until_seconds: dict[Address, float] = {}
+        self._learnt_at_seconds: dict[str, float] = {}
+        self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        self._closed = False
+
+    def __enter__(self) -> "KafkaClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes all connections; what still waits on one raises. Never raises itself."""
+        self._closed = True
+        for connection in list(self._connections.values()):
+            connection.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    # -- trying again ------------------------------------------------------------------------------
+
+    def retrying(
+        self, what: str, attempt: Callable[[Deadline], T], *, timeout_ms: int | None = None
+    ) -> T:
+        """The first answer of `attempt`, tried again by each error's remedy.
+
+        `timeout_ms` is `default.api.timeout.ms` unless given; before any broker was ever reached,
+        `request.timeout.ms` where that is shorter. Errors: see `Retry.run`.
+        """
+        timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        if not self.cluster.brokers:
+            timeout_ms = min(timeout_ms, self.config.connection.request_timeout_ms)
+        return self._retry.run(what, attempt, self._recover, Deadline.after_ms(timeout_ms))
+
+    def _recover(self, error: KafkaError) -> None:
+        if error.remedy is Remedy.REFRESH_METADATA:
+            self.cluster.forget_leaders()
+        if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
+            self._coordinators.clear()
+
+    # -- sending -----------------------------------------------------------------------------------
+
+    def send(
+        self,
+        request: Request[R],
+        broker: Broker,
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+    ) -> R:
+        """One request to one broker, once. Raises what the connection raises."""
+        return self._send(request, broker.address, deadline, max_version)
+
+    def send_to_each(
+        self, requests: Mapping[Broker, Request[R]], deadline: Deadline
+    ) -> dict[Broker, R | KafkaError]:
+        """Each broker's answer to its request, or why there is none. All are asked at once."""
+        deadline = self._request_deadline(deadline)
+        answers: dict[Broker, R | KafkaError] = {}
+        asked: dict[Broker, Connection] = {}
+        for broker, request in requests.items():
+            try:
+                connection = self._connection(broker.address, deadline)
+                connection.send(request, deadline)
+                asked[broker] = connection
+            except KafkaError as error:
+                answers[broker] = error
+        for broker, connection in asked.items():
+            try:
+                answers[broker] = self._heard(connection, connection.receive(deadline))  # type: ignore[assignment]
+            except KafkaError as error:
+                answers[broker] = error
+        return answers
+
+    def send_to_any(
+        self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
+    ) -> R:
+        """One request to the first broker that answers: connected, then others, then bootstrap.
+
+        Raises `BootstrapError` with what went wrong at each address.
+        """
+        failures = []
+        for address in self._candidates():
+            try:
+                return self._send(request, address, deadline, max_version)
+            except KafkaError as error:
+                if self._closed or not error.retriable:
+                    raise
+                failures.append(str(error))
+        raise BootstrapError(failures)
+
+    def _candidates(self) -> list[Address]:
+        """Known brokers in random order, connected first; the bootstrap addresses are always last."""
+        known = [broker.address for broker in self.cluster.brokers.values()]
+        random.shuffle(known)
+        known.sort(key=lambda address: not self._is_connected(address))
+        return list(dict.fromkeys([*known, *self.config.bootstrap_servers]))
+
+    def _is_connected(self, address: Address) -> bool:
+        connection = self._connections.get(address)
+        return connection is not None and connection.usable
+
+    def _send(
+        self,
+        request: Request[R],
+        address: Address,
+        deadline: Deadline,
+        max_version: int | None = None,
+    ) -> R:
+        deadline = self._request_deadline(deadline)
+        connection = self._connection(address, deadline)
+        return self._heard(
+            connection, connection.request(request, deadline, max_version=max_version)
+        )
+
+    def _request_deadline(self, deadline: Deadline) -> Deadline:
+        return deadline.within_ms(self.config.connection.request_timeout_ms)
+
+    def _connection(self, address: Address, deadline: Deadline) -> Connection:
+        if self._closed:
+            raise ClosedError("the client is closed")
+        self._wait_out_throttle(address, deadline)
+        connection = self._connections.get(address)
+        if connection is not None and connection.usable:
+            return connection
+        if connection is not None:
+            connection.close()
+        connection = Connection.connect(address, self.config.connection, deadline)
+        self._connections[address] = connection
+        return connection
+
+    def _heard(self, connection: Connection, response: R) -> R:
+        """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
+        throttle_time_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_time_ms > 0:
+            until_seconds = time.monotonic() + throttle_time_ms / 1000
+            self._throttled_until_seconds[connection.address] = until_seconds
+        return response
+
+    def _wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
+        until_seconds = self._throttled_until_seconds.pop(address, 0.0)
+        pause_seconds = min(until_seconds - time.monotonic(), deadline.remaining_seconds())
+        if pause_seconds > 0:
+            time.sleep(pause_seconds)
+
+    # -- metadata ----------------------------------------------------------------------------------
+
+    def topics(self, names: Iterable[str] | None, deadline: Deadline) -> list[Topic]:
+        """Asks for the named topics, or for all with None, once; errors are in each `Topic`."""
+        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        topics = self.cluster.update(self.send_to_any(request, deadline))
+        now_seconds = time.monotonic()
+        self._learnt_at_seconds.update({topic.name: now_seconds for topic in topics})
+        return topics
+
+    def leaders(
+        self, topic_partitions: Iterable[TopicPartition], deadline: Deadline
+    ) -> dict[TopicPartition, tuple[Broker, int]]:
+        """Who leads each partition, and its leader epoch; asks for what is unknown or too old."""
+        topic_partitions = list(topic_partitions)
+        names = {topic_partition.topic for topic_partition in topic_partitions}
+        unknown = self.cluster.missing(names) + sorted(filter(self._is_too_old, names))
+        if unknown:
+            self.topics(dict.fromkeys(unknown), deadline)
+        return {each: self.cluster.leader(each) for each in topic_partitions}
+
+    def _is_too_old(self, name: str) -> bool:
+        age_seconds = time.monotonic() - self._learnt_at_seconds.get(name, 0.0)
+        return age_seconds * 1000 > self.config.metadata_max_age_ms
+
+    def coordinator(self, group_id: str, deadline: Deadline) -> Broker:
+        """The broker that coordinates a group, or the `BrokerError` that says there is none."""
+        if group_id not in self._coordinators:
+            self._coordinators[group_id] = self._find_coordinator(group_id, deadline)
+        return self._coordinators[group_id]
+
+    def _find_coordinator(self, group_id: str, deadline: Deadline) -> Broker:
+        request = FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)
+        found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR)
+        if found.error_code:
+            what = f"FindCoordinator of group {group_id!r}"
+            raise BrokerError(error_code(found.error_code), what, found.error_message)
+        return Broker(found.node_id, Address(found.host, found.port))

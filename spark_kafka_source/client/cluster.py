@@ -1,0 +1,127 @@
+"""What is known of the cluster: its brokers, its topics and who leads each partition."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
+from spark_kafka_source.net import Address
+from spark_kafka_source.protocol import MetadataResponse, MetadataResponseTopic
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One broker of the cluster, as the cluster advertises it."""
+
+    node_id: int
+    address: Address
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """Who leads a partition, since which epoch; `error` where nobody does."""
+
+    leader_id: int
+    leader_epoch: int
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic and its partitions by number; `error` where the broker would not describe it."""
+
+    name: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: Mapping[int, Leadership]
+    error: ErrorCode
+
+    @property
+    def topic_partitions(self) -> list[TopicPartition]:
+        """Its partitions, in order."""
+        return [TopicPartition(self.name, partition) for partition in sorted(self.partitions)]
+
+
+class Cluster:
+    """The newest metadata of each topic that was asked for, and of all brokers."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, Broker] = {}
+        self.topics: dict[str, Topic] = {}
+        self._stale: set[str] = set()
+
+    def update(self, response: MetadataResponse) -> list[Topic]:
+        """Learns what a broker said; returns the topics that it spoke of."""
+        if response.error_code:
+            raise BrokerError(error_code(response.error_code), "Metadata")
+        self.brokers = {
+            broker.node_id: Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
+            for broker in response.brokers
+        }
+        topics = [_topic(topic) for topic in response.topics]
+        for topic in topics:
+            self.topics[topic.name] = self._newest(topic)
+            self._stale.discard(topic.name)
+        return topics
+
+    def forget_leaders(self) -> None:
+        """Marks all topics to be asked for again, as after an error that says a leader moved."""
+        self._stale |= self.topics.keys()
+
+    def missing(self, topics: Iterable[str]) -> list[str]:
+        """Those of `topics` that have to be asked for before their leaders are known."""
+        return sorted({name for name in topics if name not in self.topics or name in self._stale})
+
+    def leader(self, topic_partition: TopicPartition) -> tuple[Broker, int]:
+        """The broker that leads a partition and its leader epoch (-1 where unknown).
+
+        Raises `BrokerError`: UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, or the broker's own.
+        """
+        name, partition = topic_partition
+        what = f"Metadata of {topic_partition}"
+        topic = self.topics.get(name)
+        if topic is None or (partition not in topic.partitions and not topic.error.code):
+            raise BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
+        if topic.error.code:
+            raise BrokerError(topic.error, what)
+        leadership = topic.partitions[partition]
+        broker = self.brokers.get(leadership.leader_id)
+        if broker is None:
+            raise BrokerError(_no_leader(leadership.error), what)
+        return broker, leadership.leader_epoch
+
+    def _newest(self, topic: Topic) -> Topic:
+        """An older broker may lag behind: of the same topic, the newer leader epoch is right."""
+        known = self.topics.get(topic.name)
+        if known is None or known.topic_id != topic.topic_id:
+            return topic
+        partitions = {
+            partition: max(leadership, known.partitions.get(partition, leadership), key=_epoch)
+            for partition, leadership in topic.partitions.items()
+        }
+        return Topic(topic.name, topic.topic_id, topic.is_internal, partitions, topic.error)
+
+
+def _epoch(leadership: Leadership) -> int:
+    return leadership.leader_epoch
+
+
+def _no_leader(error: ErrorCode) -> ErrorCode:
+    return error if error.code else error_named("LEADER_NOT_AVAILABLE")
+
+
+def _topic(topic: MetadataResponseTopic) -> Topic:
+    return Topic(
+        name=topic.name or "",
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions={
+            partition.partition_index: Leadership(
+                partition.leader_id, partition.leader_epoch, error_code(partition.error_code)
+            )
+            for partition in topic.partitions
+        },
+        error=error_code(topic.error_code),
+    )

@@ -1,0 +1,69 @@
+"""The one loop that tries again: backoff with jitter, by the error's remedy, until a deadline."""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from spark_kafka_source.errors import BootstrapError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.net import Deadline
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Kafka's clients spread a pause by a fifth, so that those who failed together do not come back
+# together.
+_JITTER = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and how long to try: pauses double from `backoff_ms` to `backoff_max_ms`."""
+
+    backoff_ms: int = 100
+    backoff_max_ms: int = 1_000
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(
+        self,
+        what: str,
+        attempt: Callable[[Deadline], T],
+        recover: Callable[[KafkaError], None],
+        deadline: Deadline,
+    ) -> T:
+        """The first answer that `attempt` gives, calling `recover` between two tries.
+
+        An error without a remedy is raised as it is. When time is up, `KafkaTimeoutError` says
+        what was tried and how it failed last; a `BootstrapError` stays one, since it lists the
+        addresses.
+        """
+        tries = 0
+        while True:
+            try:
+                return attempt(deadline)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                tries += 1
+                pause_seconds = self._pause_seconds(tries)
+                if pause_seconds >= deadline.remaining_seconds():
+                    raise _gave_up(what, tries, deadline, error) from error
+                logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
+                recover(error)
+            self.sleep(pause_seconds)
+
+    def _pause_seconds(self, tries: int) -> float:
+        doubled = self.backoff_ms * 2 ** min(tries - 1, 20)
+        spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - a pause is no secret
+        return min(doubled, self.backoff_max_ms) * spread / 1000
+
+
+def _gave_up(what: str, tries: int, deadline: Deadline, error: KafkaError) -> KafkaError:
+    if isinstance(error, BootstrapError):
+        return error
+    return KafkaTimeoutError(
+        f"{what}: no success in {tries} tries within {deadline.timeout_ms} ms; the last: {error}"
+    )

@@ -1,0 +1,14 @@
+"""Sockets, and the only place with any: one connection to one broker."""
+
+from spark_kafka_source.net.address import Address, parse_addresses
+from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
+from spark_kafka_source.net.deadline import Deadline
+
+__all__ = [
+    "Address",
+    "Connection",
+    "ConnectionSettings",
+    "Deadline",
+    "RequestTimeoutError",
+    "parse_addresses",
+]

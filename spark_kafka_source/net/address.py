@@ -1,0 +1,44 @@
+"""Broker addresses as users write them in `kafka.bootstrap.servers`."""
+
+import re
+from typing import NamedTuple
+
+from spark_kafka_source.errors import ConfigurationError
+
+_OPTION = "kafka.bootstrap.servers"
+# As Kafka reads it: an optional listener name, a host (IPv6 in brackets), a port.
+_ADDRESS = re.compile(
+    r"(?:[A-Za-z0-9_]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\[\]/\s]+)):(?P<port>\d{1,5})"
+)
+
+
+class Address(NamedTuple):
+    """Where a broker listens; prints as `host:port`, an IPv6 host in brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """The addresses of a comma-separated list, without repeats and in order.
+
+    Raises `ConfigurationError` where there is none, or one that is not `host:port`.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ConfigurationError(_OPTION, "is empty", "Give 'host:port', more by comma")
+    return tuple(dict.fromkeys(_parse_address(part) for part in parts))
+
+
+def _parse_address(text: str) -> Address:
+    match = _ADDRESS.fullmatch(text)
+    port = int(match["port"]) if match else 0
+    if not match or not 0 < port < 65536:
+        raise ConfigurationError(
+            _OPTION, f"{text!r} is not an address", "Give 'host:port', as in 'broker1:9092'"
+        )
+    return Address(match["ipv6"] or match["host"], port)

@@ -1,0 +1,232 @@
+"""One connection to one broker: the socket under an `Exchange`, https://kafka.apache.org/protocol.
+
+Requests may be sent ahead of their answers; a broker answers in the order it was asked. A
+connection that failed once, timeouts included, is closed: its stream can no longer be trusted to
+be in step.
+"""
+
+import contextlib
+import socket
+import time
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConnectionFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    Remedy,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.protocol import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    Exchange,
+    Request,
+    Response,
+)
+
+R = TypeVar("R", bound=Response)
+
+# A frame's memory is taken in steps as its bytes come in, whatever length its first four claim.
+_RECEIVE_STEP_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """How to connect; the names and defaults of Kafka's consumer configuration."""
+
+    client_id: str = "spark-kafka-source"
+    socket_connection_setup_timeout_ms: int = 10_000
+    request_timeout_ms: int = 30_000
+    connections_max_idle_ms: int = 540_000
+    receive_buffer_bytes: int = -1
+    send_buffer_bytes: int = -1
+    max_response_bytes: int = 256 * 1024 * 1024
+
+
+class RequestTimeoutError(KafkaTimeoutError):
+    """A broker did not answer in time; it may be gone, so its role is looked up afresh."""
+
+    remedy = Remedy.REFRESH_METADATA
+
+
+class Connection:
+    """A connected socket whose broker has said which versions it speaks; see `connect`."""
+
+    def __init__(self, address: Address, settings: ConnectionSettings, link: socket.socket) -> None:
+        self.address = address
+        self._settings = settings
+        self._socket = link
+        self._exchange = Exchange(
+            settings.client_id, max_response_bytes=settings.max_response_bytes
+        )
+        self._last_used_seconds = time.monotonic()
+        self._in_flight = 0
+        self.closed = False
+
+    @classmethod
+    def connect(
+        cls, address: Address, settings: ConnectionSettings, deadline: Deadline
+    ) -> "Connection":
+        """Connects and agrees on versions, before `deadline` and the set-up timeout.
+
+        Every address that the host's name resolves to is tried in turn. Raises
+        `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each.
+        """
+        deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
+        connection = cls(address, settings, _open_socket(address, settings, deadline))
+        # The seam for TLS (wrap the socket) and SASL (authenticate after the versions are known).
+        connection._agree_on_versions(deadline)
+        return connection
+
+    def request(
+        self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
+    ) -> R:
+        """Sends one request and returns its answer."""
+        self.send(request, deadline, max_version=max_version)
+        return cast(R, self.receive(deadline))
+
+    def send(
+        self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
+    ) -> None:
+        """Sends one request; its answer is taken by a `receive` of its own, in order."""
+        # Encoding first: a request that cannot be said leaves the connection as it was.
+        frame = self._exchange.request_bytes(request, max_version=max_version)
+        self._in_flight += 1
+        try:
+            self._set_timeout(deadline)
+            self._socket.sendall(frame)
+        except OSError as error:
+            raise self._failed(error, "sending") from error
+
+    def receive(self, deadline: Deadline) -> Response:
+        """The answer to the oldest request still unanswered."""
+        try:
+            size = self._exchange.frame_size(bytes(self._read(4, deadline)))
+            _, response = self._exchange.response(self._read(size, deadline))
+        except OSError as error:
+            raise self._failed(error, "waiting for an answer") from error
+        except KafkaError:
+            self.close()
+            raise
+        self._in_flight -= 1
+        self._last_used_seconds = time.monotonic()
+        return response
+
+    def supports(self, request_type: type[Request[R]], version: int) -> bool:
+        """Whether the broker speaks `version` of this API."""
+        return self._exchange.supports(request_type, version)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be sent on: open, in step, not idle too long, not closed over there."""
+        if self.closed or self._in_flight:
+            return False
+        idle_ms = (time.monotonic() - self._last_used_seconds) * 1000
+        return idle_ms < self._settings.connections_max_idle_ms and not self._hung_up()
+
+    def close(self) -> None:
+        """Closes the socket, waking a thread that waits on it. Never raises."""
+        self.closed = True
+        with contextlib.suppress(OSError):  # It may not be connected any more.
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _agree_on_versions(self, deadline: Deadline) -> None:
+        response = self.request(ApiVersionsRequest(), deadline)
+        # A broker that does not know our version answers with the ones it does (KIP-511).
+        if response.error_code == error_named("UNSUPPORTED_VERSION").code:
+            self._exchange.api_versions(response)
+            response = self.request(ApiVersionsRequest(), deadline)
+        self._check_versions(response)
+        self._exchange.api_versions(response)
+
+    def _check_versions(self, response: ApiVersionsResponse) -> None:
+        if response.error_code:
+            self.close()
+            raise BrokerError(error_code(response.error_code), f"ApiVersions of {self.address}")
+
+    def _read(self, size: int, deadline: Deadline) -> memoryview:
+        buffer = bytearray(min(size, _RECEIVE_STEP_BYTES))
+        received = 0
+        while received < size:
+            if received == len(buffer):
+                buffer.extend(bytes(min(size - received, len(buffer))))
+            with memoryview(buffer) as view:
+                self._set_timeout(deadline)
+                count = self._socket.recv_into(view[received:])
+            if not count:
+                raise ConnectionResetError("the broker closed the connection")
+            received += count
+        return memoryview(buffer)
+
+    def _set_timeout(self, deadline: Deadline) -> None:
+        if self.closed:
+            raise ConnectionAbortedError("the connection is closed")
+        if deadline.expired:
+            raise TimeoutError
+        self._socket.settimeout(deadline.remaining_seconds())
+
+    def _failed(self, error: OSError, doing: str) -> KafkaError:
+        self.close()
+        if isinstance(error, TimeoutError):
+            return RequestTimeoutError(f"{self.address}: timed out {doing}")
+        return ConnectionFailedError(f"{self.address}: {error.strerror or error} while {doing}")
+
+    def _hung_up(self) -> bool:
+        """With nothing in flight, a readable socket can only be telling of its end."""
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def _open_socket(
+    address: Address, settings: ConnectionSettings, deadline: Deadline
+) -> socket.socket:
+    failures = []
+    targets = _resolve(address)
+    for tried, (family, kind, protocol, _, target) in enumerate(targets):
+        link = socket.socket(family, kind, protocol)
+        try:
+            _set_socket_options(link, settings)
+            # A share for each, so that one black hole does not keep the others from being tried.
+            share_seconds = deadline.remaining_seconds() / (len(targets) - tried)
+            link.settimeout(max(share_seconds, 0.001))
+            link.connect(target)
+        except OSError as error:
+            link.close()
+            failures.append(f"{target[0]}: {error.strerror or error or 'timed out'}")
+        else:
+            return link
+    raise ConnectionFailedError(f"{address} ({', '.join(failures)})")
+
+
+def _resolve(address: Address) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+    """Everything the host's name stands for now: an address may change between two tries."""
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ConnectionFailedError(f"{address} (the name cannot be resolved: {error})") from error
+    return cast("list[tuple[int, int, int, str, tuple[str, int]]]", found)
+
+
+def _set_socket_options(link: socket.socket, settings: ConnectionSettings) -> None:
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A half-open connection is noticed even where nothing is in flight.
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, size in (
+        (socket.SO_RCVBUF, settings.receive_buffer_bytes),
+        (socket.SO_SNDBUF, settings.send_buffer_bytes),
+    ):
+        if size > 0:
+            link.setsockopt(socket.SOL_SOCKET, option, size)

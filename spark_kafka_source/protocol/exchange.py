@@ -1,0 +1,220 @@
+"""One connection's conversation, without IO: versions, correlation ids, frames.
+
+See https://kafka.apache.org/protocol#protocol_network, KIP-511 for how versions are agreed on, and
+KIP-896 for how old a broker may be.
+"""
+
+import re
+from collections import deque
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as package_version
+from typing import Any, NamedTuple
+
+from spark_kafka_source.errors import (
+    BrokerError,
+    LocalError,
+    ProtocolError,
+    UnsupportedVersionError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.protocol.codec import decode, decode_prefix, encode
+from spark_kafka_source.protocol.declaration import Message, Request, Response, Versions, versions
+from spark_kafka_source.protocol.headers import (
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
+from spark_kafka_source.protocol.messages.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
+
+DISTRIBUTION = "spark-kafka-source"
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
+"""The largest answer taken unless told otherwise; a broker refuses requests of 100 MiB."""
+
+_INT32_MAX = 0x7FFFFFFF
+_UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION").code
+_CORRELATION_ID_BYTES = 4
+# What others than Kafka begin with, read where a frame's size should be.
+_OTHER_PROTOCOLS = (
+    (re.compile(rb"[\x15\x16]\x03[\x00-\x04]"), "this looks like TLS: set security.protocol"),
+    (re.compile(rb"HTTP"), "this looks like an HTTP server"),
+)
+
+
+class _Expected(NamedTuple):
+    """A request that was not answered yet."""
+
+    correlation_id: int
+    version: int
+    request_type: type[Request[Any]]
+
+
+class Exchange:
+    """What was asked on one connection, what is still to be answered, and in which versions.
+
+    Feed it bytes in the order in which they come. After a `ProtocolError` the stream can no longer
+    be trusted: the connection is to be closed.
+    """
+
+    def __init__(self, client_id: str, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        self._client_id = client_id
+        self._max_response_bytes = max_response_bytes
+        self._next_correlation_id = 0
+        self._expected: deque[_Expected] = deque()
+        self._broker: dict[int, Versions] | None = None
+        self._api_versions_version = versions(ApiVersionsRequest).highest
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def request_bytes(self, request: Request[Any], *, max_version: int | None = None) -> bytes:
+        """The whole frame of a request, in the highest version that both sides speak.
+
+        `max_version` keeps it lower. The client's software name and version are filled in.
+
+        Raises `UnsupportedVersionError` where no version is common, or the one that is cannot carry
+        a field that is set; `LocalError` where the versions are not known yet, a value does not fit
+        its field, or `acks` of 0 would leave the request unanswered. All leave it as it was.
+        """
+        request_type = type(request)
+        version = self.version(request_type, max_version=max_version)
+        if isinstance(request, ApiVersionsRequest) and not request.client_software_name:
+            request = ApiVersionsRequest(DISTRIBUTION, client_software_version())
+        if isinstance(request, ProduceRequest) and request.acks == 0:
+            raise LocalError("ProduceRequest.acks is 0, which no broker answers; use 1 or -1")
+        header = RequestHeader(request.KEY, version, self._next_correlation_id, self._client_id)
+        content = encode(header, request_header_version(request_type, version))
+        content += encode(request, version)
+        if len(content) > _INT32_MAX:
+            raise LocalError(f"{request_type.__name__} takes {len(content)} bytes, over 2 GiB")
+        self._expected.append(_Expected(self._next_correlation_id, version, request_type))
+        self._next_correlation_id = (self._next_correlation_id + 1) & _INT32_MAX
+        return len(content).to_bytes(4, "big") + content
+
+    def version(self, request_type: type[Request[Any]], *, max_version: int | None = None) -> int:
+        """The version in which a request is sent; raises as `request_bytes` does."""
+        common = self._common(request_type)
+        if max_version is not None:
+            common = common.common(Versions(0, max_version))
+        if not common:
+            raise UnsupportedVersionError(self._no_common_version(request_type, max_version))
+        return common.highest
+
+    def supports(self, request_type: type[Request[Any]], version: int) -> bool:
+        """Whether both sides speak `version`; raises `LocalError` before versions are known."""
+        return version in self._common(request_type)
+
+    def _common(self, request_type: type[Request[Any]]) -> Versions:
+        ours = versions(request_type)
+        if self._broker is not None:
+            return ours.common(self._broker.get(request_type.KEY, Versions.parse("none")))
+        if request_type is ApiVersionsRequest:
+            return ours.common(Versions(0, self._api_versions_version))
+        raise LocalError(f"{_name(request_type)}: the versions of the broker are not known yet")
+
+    def _no_common_version(self, request_type: type[Request[Any]], limit: int | None) -> str:
+        ours = versions(request_type)
+        broker = (self._broker or {}).get(request_type.KEY)
+        if broker is None:
+            return f"{_name(request_type)}: the broker does not have this API"
+        text = f"{_name(request_type)}: this client speaks versions {ours}, the broker {broker}"
+        if broker.highest < ours.lowest:
+            return f"{text}: it is older than Apache Kafka 2.1, the oldest supported (KIP-896)"
+        if broker.lowest > ours.highest:
+            return f"{text}: it is newer than this package knows"
+        return f"{text}; {limit} at most was asked for"
+
+    # -- hearing -----------------------------------------------------------------------------------
+
+    def frame_size(self, prefix: bytes) -> int:
+        """How many bytes follow the first four of an answer.
+
+        Raises `ProtocolError` where that is negative, too large, or no Kafka broker speaks.
+        """
+        for pattern, meaning in _OTHER_PROTOCOLS:
+            if pattern.match(prefix):
+                raise ProtocolError(f"the answer begins with {prefix!r}: {meaning}")
+        size = int.from_bytes(prefix, "big", signed=True)
+        if not _CORRELATION_ID_BYTES <= size <= self._max_response_bytes:
+            expected = f"{_CORRELATION_ID_BYTES} to {self._max_response_bytes}"
+            raise ProtocolError(f"an answer of {size} bytes is announced, expected {expected}")
+        return size
+
+    def response(self, frame: memoryview) -> tuple[int, Response]:
+        """The correlation id and the answer in a whole frame (without its size).
+
+        Records are views of `frame`. Raises `ProtocolError` also for an answer that is not that to
+        the oldest request: a broker answers in the order in which it was asked.
+        """
+        if not self._expected:
+            raise ProtocolError(f"an answer of {len(frame)} bytes to no request")
+        correlation_id, version, request_type = self._expected[0]
+        header_version = response_header_version(request_type, version)
+        header, body = decode_prefix(ResponseHeader, header_version, frame)
+        if header.correlation_id != correlation_id:
+            found = f"the answer's correlation id is {header.correlation_id}"
+            raise ProtocolError(f"{_name(request_type)}: {found}, expected {correlation_id}")
+        if request_type is ApiVersionsRequest and _is_unsupported_version(body):
+            version = 0
+        response = decode(request_type.RESPONSE, version, body)
+        self._expected.popleft()
+        return correlation_id, response
+
+    def api_versions(self, response: ApiVersionsResponse) -> None:
+        """Learns which versions the broker speaks.
+
+        After UNSUPPORTED_VERSION nothing is learnt, but the next `ApiVersionsRequest` goes out in a
+        version that the broker says it knows: send it again. Raises `UnsupportedVersionError` where
+        there is none lower to try, and `BrokerError` for any other error code.
+        """
+        ranges = {
+            each.api_key: _range(each.min_version, each.max_version) for each in response.api_keys
+        }
+        if response.error_code == _UNSUPPORTED_VERSION:
+            self._fall_back(ranges.get(ApiVersionsRequest.KEY, Versions(0, 0)))
+        elif response.error_code:
+            raise BrokerError(error_code(response.error_code), "ApiVersions")
+        else:
+            self._broker = ranges
+
+    def _fall_back(self, broker: Versions) -> None:
+        """Each step goes down, so that a broker that refuses them all is not asked for ever."""
+        lower = (
+            versions(ApiVersionsRequest)
+            .common(broker)
+            .common(Versions(0, self._api_versions_version - 1))
+        )
+        if not lower:
+            tried = f"the broker refused version {self._api_versions_version}"
+            raise UnsupportedVersionError(f"ApiVersions: {tried} and speaks {broker}")
+        self._api_versions_version = lower.highest
+
+
+def _range(lowest: int, highest: int) -> Versions:
+    if not 0 <= lowest <= highest:
+        raise ProtocolError(f"ApiVersions: a range of versions from {lowest} to {highest}")
+    return Versions(lowest, highest)
+
+
+def _name(request_type: type[Message]) -> str:
+    return request_type.__name__.removesuffix("Request")
+
+
+def _is_unsupported_version(body: memoryview) -> bool:
+    """Such an answer is in v0, whatever was asked for (KIP-511)."""
+    return int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
+
+
+@cache
+def client_software_version() -> str:
+    """This package's version, in the letters that a broker takes (KIP-511)."""
+    try:
+        found = package_version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"
+    return re.sub(r"[^a-zA-Z0-9.-]", "-", found).strip("-.") or "unknown"

@@ -1,0 +1,1 @@
+"""Kafka's messages, one module for each family of APIs, as declared in Kafka's own definitions."""

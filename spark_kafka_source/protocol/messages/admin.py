@@ -1,0 +1,219 @@
+"""Topics made, deleted, grown and emptied.
+
+CreateTopics, DeleteTopics (KIP-4), CreatePartitions (KIP-195), DeleteRecords (KIP-107).
+"""
+
+# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
+
+import uuid
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, INT64, STRING, UUID
+
+
+@dataclass(slots=True)
+class CreatableTopicConfigs:
+    """A configuration of the new topic, as it came out."""
+
+    name: str = wire(STRING, "5+")
+    value: str | None = wire(STRING, "5+", nullable="5+")
+    read_only: bool = wire(BOOLEAN, "5+")
+    config_source: int = wire(INT8, "5+", default=-1, ignorable=True)
+    is_sensitive: bool = wire(BOOLEAN, "5+")
+
+
+@dataclass(slots=True)
+class CreatableTopicResult:
+    """How it went for one topic; the topic's shape is there from v5."""
+
+    name: str = wire(STRING, "0+")
+    topic_id: uuid.UUID = wire(UUID, "7+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "1+", nullable="0+", ignorable=True)
+    topic_config_error_code: int = wire(INT16, "5+", tag=0, tagged="5+", ignorable=True)
+    num_partitions: int = wire(INT32, "5+", default=-1, ignorable=True)
+    replication_factor: int = wire(INT16, "5+", default=-1, ignorable=True)
+    configs: list[CreatableTopicConfigs] | None = wire(
+        array(CreatableTopicConfigs), "5+", nullable="5+", ignorable=True
+    )
+
+
+@dataclass(slots=True)
+class CreateTopicsResponse(Response):
+    """How it went for each topic."""
+
+    KEY, VERSIONS, FLEXIBLE = 19, "2-7", "5+"
+    throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
+    topics: list[CreatableTopicResult] = wire(array(CreatableTopicResult), "0+")
+
+
+@dataclass(slots=True)
+class CreatableReplicaAssignment:
+    """The brokers that hold one partition."""
+
+    partition_index: int = wire(INT32, "0+")
+    broker_ids: list[int] = wire(array(INT32), "0+")
+
+
+@dataclass(slots=True)
+class CreatableTopicConfig:
+    """A configuration of the new topic."""
+
+    name: str = wire(STRING, "0+")
+    value: str | None = wire(STRING, "0+", nullable="0+")
+
+
+@dataclass(slots=True)
+class CreatableTopic:
+    """A topic to create; -1 leaves a number to the assignments, or from v4 to the broker."""
+
+    name: str = wire(STRING, "0+")
+    num_partitions: int = wire(INT32, "0+")
+    replication_factor: int = wire(INT16, "0+")
+    assignments: list[CreatableReplicaAssignment] = wire(array(CreatableReplicaAssignment), "0+")
+    configs: list[CreatableTopicConfig] = wire(array(CreatableTopicConfig), "0+")
+
+
+@dataclass(slots=True)
+class CreateTopicsRequest(Request[CreateTopicsResponse]):
+    """Create these topics. To be sent to the controller, or from Kafka 4 to any broker."""
+
+    KEY, VERSIONS, FLEXIBLE = 19, "2-7", "5+"
+    topics: list[CreatableTopic] = wire(array(CreatableTopic), "0+")
+    timeout_ms: int = wire(INT32, "0+", default=60000)
+    validate_only: bool = wire(BOOLEAN, "1+")
+
+
+@dataclass(slots=True)
+class DeletableTopicResult:
+    """How it went for one topic."""
+
+    name: str | None = wire(STRING, "0+", nullable="6+")
+    topic_id: uuid.UUID = wire(UUID, "6+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+
+
+@dataclass(slots=True)
+class DeleteTopicsResponse(Response):
+    """How it went for each topic."""
+
+    KEY, VERSIONS, FLEXIBLE = 20, "1-6", "4+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    responses: list[DeletableTopicResult] = wire(array(DeletableTopicResult), "0+")
+
+
+@dataclass(slots=True)
+class DeleteTopicState:
+    """A topic by name or by id."""
+
+    name: str | None = wire(STRING, "6+", nullable="6+", default=None)
+    topic_id: uuid.UUID = wire(UUID, "6+")
+
+
+@dataclass(slots=True)
+class DeleteTopicsRequest(Request[DeleteTopicsResponse]):
+    """Delete these topics: `topic_names` to v5, `topics` from v6."""
+
+    KEY, VERSIONS, FLEXIBLE = 20, "1-6", "4+"
+    topics: list[DeleteTopicState] = wire(array(DeleteTopicState), "6+")
+    topic_names: list[str] = wire(array(STRING), "0-5", ignorable=True)
+    timeout_ms: int = wire(INT32, "0+")
+
+
+@dataclass(slots=True)
+class CreatePartitionsTopicResult:
+    """How it went for one topic."""
+
+    name: str = wire(STRING, "0+")
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "0+", nullable="0+", default=None)
+
+
+@dataclass(slots=True)
+class CreatePartitionsResponse(Response):
+    """How it went for each topic."""
+
+    KEY, VERSIONS, FLEXIBLE = 37, "0-3", "2+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    results: list[CreatePartitionsTopicResult] = wire(array(CreatePartitionsTopicResult), "0+")
+
+
+@dataclass(slots=True)
+class CreatePartitionsAssignment:
+    """The brokers that hold one new partition."""
+
+    broker_ids: list[int] = wire(array(INT32), "0+")
+
+
+@dataclass(slots=True)
+class CreatePartitionsTopic:
+    """A topic, and how many partitions it shall have in all."""
+
+    name: str = wire(STRING, "0+")
+    count: int = wire(INT32, "0+")
+    assignments: list[CreatePartitionsAssignment] | None = wire(
+        array(CreatePartitionsAssignment), "0+", nullable="0+"
+    )
+
+
+@dataclass(slots=True)
+class CreatePartitionsRequest(Request[CreatePartitionsResponse]):
+    """Give these topics more partitions."""
+
+    KEY, VERSIONS, FLEXIBLE = 37, "0-3", "2+"
+    topics: list[CreatePartitionsTopic] = wire(array(CreatePartitionsTopic), "0+")
+    timeout_ms: int = wire(INT32, "0+")
+    validate_only: bool = wire(BOOLEAN, "0+")
+
+
+@dataclass(slots=True)
+class DeleteRecordsPartitionResult:
+    """Where one partition begins now."""
+
+    partition_index: int = wire(INT32, "0+")
+    low_watermark: int = wire(INT64, "0+")
+    error_code: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class DeleteRecordsTopicResult:
+    """The partitions of one topic."""
+
+    name: str = wire(STRING, "0+")
+    partitions: list[DeleteRecordsPartitionResult] = wire(array(DeleteRecordsPartitionResult), "0+")
+
+
+@dataclass(slots=True)
+class DeleteRecordsResponse(Response):
+    """How it went for each partition."""
+
+    KEY, VERSIONS, FLEXIBLE = 21, "0-2", "2+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    topics: list[DeleteRecordsTopicResult] = wire(array(DeleteRecordsTopicResult), "0+")
+
+
+@dataclass(slots=True)
+class DeleteRecordsPartition:
+    """One partition, and its first offset to stay; -1 deletes all."""
+
+    partition_index: int = wire(INT32, "0+")
+    offset: int = wire(INT64, "0+")
+
+
+@dataclass(slots=True)
+class DeleteRecordsTopic:
+    """The partitions of one topic."""
+
+    name: str = wire(STRING, "0+")
+    partitions: list[DeleteRecordsPartition] = wire(array(DeleteRecordsPartition), "0+")
+
+
+@dataclass(slots=True)
+class DeleteRecordsRequest(Request[DeleteRecordsResponse]):
+    """Delete all records before these offsets. Each partition's leader must be asked."""
+
+    KEY, VERSIONS, FLEXIBLE = 21, "0-2", "2+"
+    topics: list[DeleteRecordsTopic] = wire(array(DeleteRecordsTopic), "0+")
+    timeout_ms: int = wire(INT32, "0+")

@@ -1,0 +1,67 @@
+"""What a broker speaks: ApiVersions (KIP-35, KIP-511, KIP-584)."""
+
+# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING
+
+
+@dataclass(slots=True)
+class ApiVersion:
+    """The versions of one API that the broker speaks, both ends included."""
+
+    api_key: int = wire(INT16, "0+")
+    min_version: int = wire(INT16, "0+")
+    max_version: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class SupportedFeatureKey:
+    """The levels of one feature that the broker could run at."""
+
+    name: str = wire(STRING, "3+")
+    min_version: int = wire(INT16, "3+")
+    max_version: int = wire(INT16, "3+")
+
+
+@dataclass(slots=True)
+class FinalizedFeatureKey:
+    """The levels of one feature that the whole cluster runs at."""
+
+    name: str = wire(STRING, "3+")
+    max_version_level: int = wire(INT16, "3+")
+    min_version_level: int = wire(INT16, "3+")
+
+
+@dataclass(slots=True)
+class ApiVersionsResponse(Response):
+    """The versions of each API.
+
+    After UNSUPPORTED_VERSION always in v0, and `api_keys` may be empty.
+    """
+
+    KEY, VERSIONS, FLEXIBLE = 18, "0-4", "3+"
+    error_code: int = wire(INT16, "0+")
+    api_keys: list[ApiVersion] = wire(array(ApiVersion), "0+")
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    supported_features: list[SupportedFeatureKey] = wire(
+        array(SupportedFeatureKey), "3+", tag=0, tagged="3+", ignorable=True
+    )
+    finalized_features_epoch: int = wire(
+        INT64, "3+", tag=1, tagged="3+", default=-1, ignorable=True
+    )
+    finalized_features: list[FinalizedFeatureKey] = wire(
+        array(FinalizedFeatureKey), "3+", tag=2, tagged="3+", ignorable=True
+    )
+    zk_migration_ready: bool = wire(BOOLEAN, "3+", tag=3, tagged="3+", ignorable=True)
+
+
+@dataclass(slots=True)
+class ApiVersionsRequest(Request[ApiVersionsResponse]):
+    """Which versions do you speak? The only request that may go first."""
+
+    KEY, VERSIONS, FLEXIBLE = 18, "0-4", "3+"
+    client_software_name: str = wire(STRING, "3+", ignorable=True)
+    client_software_version: str = wire(STRING, "3+", ignorable=True)

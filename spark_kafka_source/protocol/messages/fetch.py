@@ -1,0 +1,169 @@
+"""Records from a partition's leader, or a replica near by: Fetch (KIP-227, KIP-320, KIP-392)."""
+
+# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
+
+import uuid
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import (
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UUID,
+    Records,
+)
+
+# What a follower says that does not know the field.
+_NO_HIGH_WATERMARK = 0x7FFFFFFFFFFFFFFF
+
+
+@dataclass(slots=True)
+class EpochEndOffset:
+    """Where the logs part: the largest common epoch and its end."""
+
+    epoch: int = wire(INT32, "12+", default=-1)
+    end_offset: int = wire(INT64, "12+", default=-1)
+
+
+@dataclass(slots=True)
+class LeaderIdAndEpoch:
+    """Who leads the partition now, as far as the broker knows."""
+
+    leader_id: int = wire(INT32, "12+", default=-1)
+    leader_epoch: int = wire(INT32, "12+", default=-1)
+
+
+@dataclass(slots=True)
+class SnapshotId:
+    """For brokers among themselves: the snapshot to fetch instead."""
+
+    end_offset: int = wire(INT64, "0+", default=-1)
+    epoch: int = wire(INT32, "0+", default=-1)
+
+
+@dataclass(slots=True)
+class AbortedTransaction:
+    """An aborted transaction in reach of the records, for READ_COMMITTED."""
+
+    producer_id: int = wire(INT64, "4+")
+    first_offset: int = wire(INT64, "4+")
+
+
+@dataclass(slots=True)
+class PartitionData:
+    """One partition's records, a view of the response, and its offsets."""
+
+    partition_index: int = wire(INT32, "0+")
+    error_code: int = wire(INT16, "0+")
+    high_watermark: int = wire(INT64, "0+")
+    last_stable_offset: int = wire(INT64, "4+", default=-1, ignorable=True)
+    log_start_offset: int = wire(INT64, "5+", default=-1, ignorable=True)
+    diverging_epoch: EpochEndOffset = wire(EpochEndOffset, "12+", tag=0, tagged="12+")
+    current_leader: LeaderIdAndEpoch = wire(LeaderIdAndEpoch, "12+", tag=1, tagged="12+")
+    snapshot_id: SnapshotId = wire(SnapshotId, "12+", tag=2, tagged="12+")
+    aborted_transactions: list[AbortedTransaction] | None = wire(
+        array(AbortedTransaction), "4+", nullable="4+", ignorable=True
+    )
+    preferred_read_replica: int = wire(INT32, "11+", default=-1)
+    records: Records | None = wire(RECORDS, "0+", nullable="0+")
+
+
+@dataclass(slots=True)
+class FetchableTopicResponse:
+    """The partitions of one topic."""
+
+    topic: str = wire(STRING, "0-12", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
+    partitions: list[PartitionData] = wire(array(PartitionData), "0+")
+
+
+@dataclass(slots=True)
+class NodeEndpoint:
+    """The address of a leader that `current_leader` names."""
+
+    node_id: int = wire(INT32, "16+")
+    host: str = wire(STRING, "16+")
+    port: int = wire(INT32, "16+")
+    rack: str | None = wire(STRING, "16+", nullable="16+", default=None)
+
+
+@dataclass(slots=True)
+class FetchResponse(Response):
+    """Records; the last batch of a partition is often cut short."""
+
+    KEY, VERSIONS, FLEXIBLE = 1, "4-18", "12+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    error_code: int = wire(INT16, "7+", ignorable=True)
+    session_id: int = wire(INT32, "7+")
+    responses: list[FetchableTopicResponse] = wire(array(FetchableTopicResponse), "0+")
+    node_endpoints: list[NodeEndpoint] = wire(array(NodeEndpoint), "16+", tag=0, tagged="16+")
+
+
+@dataclass(slots=True)
+class ReplicaState:
+    """For brokers among themselves: which replica asks."""
+
+    replica_id: int = wire(INT32, "15+", default=-1)
+    replica_epoch: int = wire(INT64, "15+", default=-1)
+
+
+@dataclass(slots=True)
+class FetchPartition:
+    """One partition, and where to begin."""
+
+    partition: int = wire(INT32, "0+")
+    current_leader_epoch: int = wire(INT32, "9+", default=-1, ignorable=True)
+    fetch_offset: int = wire(INT64, "0+")
+    last_fetched_epoch: int = wire(INT32, "12+", default=-1)
+    log_start_offset: int = wire(INT64, "5+", default=-1, ignorable=True)
+    partition_max_bytes: int = wire(INT32, "0+")
+    replica_directory_id: uuid.UUID = wire(UUID, "17+", tag=0, tagged="17+", ignorable=True)
+    high_watermark: int = wire(
+        INT64, "18+", tag=1, tagged="18+", default=_NO_HIGH_WATERMARK, ignorable=True
+    )
+
+
+@dataclass(slots=True)
+class FetchTopic:
+    """A topic by name (to v12) or by id (from v13); set both, and each version takes its own."""
+
+    topic: str = wire(STRING, "0-12", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
+    partitions: list[FetchPartition] = wire(array(FetchPartition), "0+")
+
+
+@dataclass(slots=True)
+class ForgottenTopic:
+    """Partitions to leave out of the fetch session from now on."""
+
+    topic: str = wire(STRING, "7-12", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
+    partitions: list[int] = wire(array(INT32), "7+")
+
+
+@dataclass(slots=True)
+class FetchRequest(Request[FetchResponse]):
+    """Give me records from these offsets on.
+
+    A consumer leaves `replica_id` and `replica_state` as they are.
+    """
+
+    KEY, VERSIONS, FLEXIBLE = 1, "4-18", "12+"
+    cluster_id: str | None = wire(
+        STRING, "12+", nullable="12+", tag=0, tagged="12+", default=None, ignorable=True
+    )
+    replica_id: int = wire(INT32, "0-14", default=-1)
+    replica_state: ReplicaState = wire(ReplicaState, "15+", tag=1, tagged="15+")
+    max_wait_ms: int = wire(INT32, "0+")
+    min_bytes: int = wire(INT32, "0+")
+    max_bytes: int = wire(INT32, "3+", default=0x7FFFFFFF, ignorable=True)
+    isolation_level: int = wire(INT8, "4+", ignorable=True)
+    session_id: int = wire(INT32, "7+", ignorable=True)
+    session_epoch: int = wire(INT32, "7+", default=-1, ignorable=True)
+    topics: list[FetchTopic] = wire(array(FetchTopic), "0+")
+    forgotten_topics_data: list[ForgottenTopic] = wire(array(ForgottenTopic), "7+")
+    rack_id: str = wire(STRING, "11+", ignorable=True)

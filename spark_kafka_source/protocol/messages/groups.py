@@ -1,0 +1,213 @@
+"""A group's coordinator and its offsets.
+
+FindCoordinator (KIP-699), OffsetCommit, OffsetFetch (KIP-709).
+"""
+
+# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
+
+import uuid
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, INT64, STRING, UUID
+
+
+@dataclass(slots=True)
+class Coordinator:
+    """The coordinator of one key."""
+
+    key: str = wire(STRING, "4+")
+    node_id: int = wire(INT32, "4+")
+    host: str = wire(STRING, "4+")
+    port: int = wire(INT32, "4+")
+    error_code: int = wire(INT16, "4+")
+    error_message: str | None = wire(STRING, "4+", nullable="4+", ignorable=True)
+
+
+@dataclass(slots=True)
+class FindCoordinatorResponse(Response):
+    """The coordinator of one key, or from v4 of each."""
+
+    KEY, VERSIONS, FLEXIBLE = 10, "0-6", "3+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    error_code: int = wire(INT16, "0-3")
+    error_message: str | None = wire(STRING, "1-3", nullable="1-3", ignorable=True)
+    node_id: int = wire(INT32, "0-3")
+    host: str = wire(STRING, "0-3")
+    port: int = wire(INT32, "0-3")
+    coordinators: list[Coordinator] = wire(array(Coordinator), "4+")
+
+
+@dataclass(slots=True)
+class FindCoordinatorRequest(Request[FindCoordinatorResponse]):
+    """Which broker coordinates this group? From v4 several at once (KIP-699)."""
+
+    KEY, VERSIONS, FLEXIBLE = 10, "0-6", "3+"
+    key: str = wire(STRING, "0-3")
+    key_type: int = wire(INT8, "1+")
+    coordinator_keys: list[str] = wire(array(STRING), "4+")
+
+
+@dataclass(slots=True)
+class OffsetCommitResponsePartition:
+    """How it went for one partition."""
+
+    partition_index: int = wire(INT32, "0+")
+    error_code: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class OffsetCommitResponseTopic:
+    """The partitions of one topic."""
+
+    name: str = wire(STRING, "0-9", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
+    partitions: list[OffsetCommitResponsePartition] = wire(
+        array(OffsetCommitResponsePartition), "0+"
+    )
+
+
+@dataclass(slots=True)
+class OffsetCommitResponse(Response):
+    """How it went for each partition."""
+
+    KEY, VERSIONS, FLEXIBLE = 8, "2-10", "8+"
+    throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
+    topics: list[OffsetCommitResponseTopic] = wire(array(OffsetCommitResponseTopic), "0+")
+
+
+@dataclass(slots=True)
+class OffsetCommitRequestPartition:
+    """The offset to commit for one partition: that of the next record to read."""
+
+    partition_index: int = wire(INT32, "0+")
+    committed_offset: int = wire(INT64, "0+")
+    committed_leader_epoch: int = wire(INT32, "6+", default=-1, ignorable=True)
+    committed_metadata: str | None = wire(STRING, "0+", nullable="0+")
+
+
+@dataclass(slots=True)
+class OffsetCommitRequestTopic:
+    """A topic by name (to v9) or by id (from v10)."""
+
+    name: str = wire(STRING, "0-9", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
+    partitions: list[OffsetCommitRequestPartition] = wire(array(OffsetCommitRequestPartition), "0+")
+
+
+@dataclass(slots=True)
+class OffsetCommitRequest(Request[OffsetCommitResponse]):
+    """Remember these offsets of the group."""
+
+    KEY, VERSIONS, FLEXIBLE = 8, "2-10", "8+"
+    group_id: str = wire(STRING, "0+")
+    generation_id_or_member_epoch: int = wire(INT32, "1+", default=-1, ignorable=True)
+    member_id: str = wire(STRING, "1+", ignorable=True)
+    group_instance_id: str | None = wire(STRING, "7+", nullable="7+", default=None)
+    retention_time_ms: int = wire(INT64, "2-4", default=-1, ignorable=True)
+    topics: list[OffsetCommitRequestTopic] = wire(array(OffsetCommitRequestTopic), "0+")
+
+
+@dataclass(slots=True)
+class OffsetFetchResponsePartition:
+    """The offset of one partition, -1 where none is committed (to v7)."""
+
+    partition_index: int = wire(INT32, "0-7")
+    committed_offset: int = wire(INT64, "0-7")
+    committed_leader_epoch: int = wire(INT32, "5-7", default=-1, ignorable=True)
+    metadata: str | None = wire(STRING, "0-7", nullable="0-7")
+    error_code: int = wire(INT16, "0-7")
+
+
+@dataclass(slots=True)
+class OffsetFetchResponseTopic:
+    """The partitions of one topic (to v7)."""
+
+    name: str = wire(STRING, "0-7")
+    partitions: list[OffsetFetchResponsePartition] = wire(
+        array(OffsetFetchResponsePartition), "0-7"
+    )
+
+
+@dataclass(slots=True)
+class OffsetFetchResponsePartitions:
+    """The offset of one partition, -1 where none is committed (from v8)."""
+
+    partition_index: int = wire(INT32, "8+")
+    committed_offset: int = wire(INT64, "8+")
+    committed_leader_epoch: int = wire(INT32, "8+", default=-1, ignorable=True)
+    metadata: str | None = wire(STRING, "8+", nullable="8+")
+    error_code: int = wire(INT16, "8+")
+
+
+@dataclass(slots=True)
+class OffsetFetchResponseTopics:
+    """The partitions of one topic (from v8)."""
+
+    name: str = wire(STRING, "8-9", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
+    partitions: list[OffsetFetchResponsePartitions] = wire(
+        array(OffsetFetchResponsePartitions), "8+"
+    )
+
+
+@dataclass(slots=True)
+class OffsetFetchResponseGroup:
+    """The offsets of one group."""
+
+    group_id: str = wire(STRING, "8+")
+    topics: list[OffsetFetchResponseTopics] = wire(array(OffsetFetchResponseTopics), "8+")
+    error_code: int = wire(INT16, "8+")
+
+
+@dataclass(slots=True)
+class OffsetFetchResponse(Response):
+    """The offsets of one group, or from v8 of each."""
+
+    KEY, VERSIONS, FLEXIBLE = 9, "1-10", "6+"
+    throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
+    topics: list[OffsetFetchResponseTopic] = wire(array(OffsetFetchResponseTopic), "0-7")
+    error_code: int = wire(INT16, "2-7", ignorable=True)
+    groups: list[OffsetFetchResponseGroup] = wire(array(OffsetFetchResponseGroup), "8+")
+
+
+@dataclass(slots=True)
+class OffsetFetchRequestTopic:
+    """The partitions of one topic (to v7)."""
+
+    name: str = wire(STRING, "0-7")
+    partition_indexes: list[int] = wire(array(INT32), "0-7")
+
+
+@dataclass(slots=True)
+class OffsetFetchRequestTopics:
+    """The partitions of one topic (from v8), by name (to v9) or by id (from v10)."""
+
+    name: str = wire(STRING, "8-9", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
+    partition_indexes: list[int] = wire(array(INT32), "8+")
+
+
+@dataclass(slots=True)
+class OffsetFetchRequestGroup:
+    """One group; null topics mean all that it has."""
+
+    group_id: str = wire(STRING, "8+")
+    member_id: str | None = wire(STRING, "9+", nullable="9+", default=None, ignorable=True)
+    member_epoch: int = wire(INT32, "9+", default=-1, ignorable=True)
+    topics: list[OffsetFetchRequestTopics] | None = wire(
+        array(OffsetFetchRequestTopics), "8+", nullable="8+"
+    )
+
+
+@dataclass(slots=True)
+class OffsetFetchRequest(Request[OffsetFetchResponse]):
+    """Which offsets did the group commit? From v8 several groups at once (KIP-709)."""
+
+    KEY, VERSIONS, FLEXIBLE = 9, "1-10", "6+"
+    group_id: str = wire(STRING, "0-7")
+    topics: list[OffsetFetchRequestTopic] | None = wire(
+        array(OffsetFetchRequestTopic), "0-7", nullable="2-7"
+    )
+    groups: list[OffsetFetchRequestGroup] = wire(array(OffsetFetchRequestGroup), "8+")
+    require_stable: bool = wire(BOOLEAN, "7+")

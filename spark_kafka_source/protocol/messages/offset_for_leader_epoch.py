@@ -1,0 +1,61 @@
+"""Where a leader epoch ends, which tells whether a log was cut. OffsetForLeaderEpoch (KIP-320)."""
+
+# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
+
+
+@dataclass(slots=True)
+class EpochEndOffset:
+    """Where the epoch asked for, or the last one before it, ends in one partition."""
+
+    error_code: int = wire(INT16, "0+")
+    partition: int = wire(INT32, "0+")
+    leader_epoch: int = wire(INT32, "1+", default=-1, ignorable=True)
+    end_offset: int = wire(INT64, "0+", default=-1)
+
+
+@dataclass(slots=True)
+class OffsetForLeaderTopicResult:
+    """The partitions of one topic."""
+
+    topic: str = wire(STRING, "0+")
+    partitions: list[EpochEndOffset] = wire(array(EpochEndOffset), "0+")
+
+
+@dataclass(slots=True)
+class OffsetForLeaderEpochResponse(Response):
+    """The end of each epoch."""
+
+    KEY, VERSIONS, FLEXIBLE = 23, "2-4", "4+"
+    throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
+    topics: list[OffsetForLeaderTopicResult] = wire(array(OffsetForLeaderTopicResult), "0+")
+
+
+@dataclass(slots=True)
+class OffsetForLeaderPartition:
+    """One partition and the epoch to look up."""
+
+    partition: int = wire(INT32, "0+")
+    current_leader_epoch: int = wire(INT32, "2+", default=-1, ignorable=True)
+    leader_epoch: int = wire(INT32, "0+")
+
+
+@dataclass(slots=True)
+class OffsetForLeaderTopic:
+    """The partitions of one topic."""
+
+    topic: str = wire(STRING, "0+")
+    partitions: list[OffsetForLeaderPartition] = wire(array(OffsetForLeaderPartition), "0+")
+
+
+@dataclass(slots=True)
+class OffsetForLeaderEpochRequest(Request[OffsetForLeaderEpochResponse]):
+    """Where do these epochs end? A consumer sets `replica_id` to -1; it is -2 unless set."""
+
+    KEY, VERSIONS, FLEXIBLE = 23, "2-4", "4+"
+    replica_id: int = wire(INT32, "3+", default=-2, ignorable=True)
+    topics: list[OffsetForLeaderTopic] = wire(array(OffsetForLeaderTopic), "0+")

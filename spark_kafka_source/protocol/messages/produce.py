@@ -1,0 +1,125 @@
+"""Records to a partition's leader, and the id that numbers them.
+
+Produce, InitProducerId (KIP-98).
+"""
+
+# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
+
+import uuid
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import INT16, INT32, INT64, RECORDS, STRING, UUID, Records
+
+
+@dataclass(slots=True)
+class BatchIndexAndErrorMessage:
+    """A record because of which the broker dropped its batch."""
+
+    batch_index: int = wire(INT32, "8+")
+    batch_index_error_message: str | None = wire(STRING, "8+", nullable="8+", default=None)
+
+
+@dataclass(slots=True)
+class LeaderIdAndEpoch:
+    """Who leads the partition now, as far as the broker knows."""
+
+    leader_id: int = wire(INT32, "10+", default=-1)
+    leader_epoch: int = wire(INT32, "10+", default=-1)
+
+
+@dataclass(slots=True)
+class PartitionProduceResponse:
+    """How it went for one partition."""
+
+    index: int = wire(INT32, "0+")
+    error_code: int = wire(INT16, "0+")
+    base_offset: int = wire(INT64, "0+")
+    log_append_time_ms: int = wire(INT64, "2+", default=-1, ignorable=True)
+    log_start_offset: int = wire(INT64, "5+", default=-1, ignorable=True)
+    record_errors: list[BatchIndexAndErrorMessage] = wire(
+        array(BatchIndexAndErrorMessage), "8+", ignorable=True
+    )
+    error_message: str | None = wire(STRING, "8+", nullable="8+", default=None, ignorable=True)
+    current_leader: LeaderIdAndEpoch = wire(LeaderIdAndEpoch, "10+", tag=0, tagged="10+")
+
+
+@dataclass(slots=True)
+class TopicProduceResponse:
+    """The partitions of one topic."""
+
+    name: str = wire(STRING, "0-12", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
+    partition_responses: list[PartitionProduceResponse] = wire(
+        array(PartitionProduceResponse), "0+"
+    )
+
+
+@dataclass(slots=True)
+class NodeEndpoint:
+    """The address of a leader that `current_leader` names."""
+
+    node_id: int = wire(INT32, "10+")
+    host: str = wire(STRING, "10+")
+    port: int = wire(INT32, "10+")
+    rack: str | None = wire(STRING, "10+", nullable="10+", default=None)
+
+
+@dataclass(slots=True)
+class ProduceResponse(Response):
+    """How it went for each partition."""
+
+    KEY, VERSIONS, FLEXIBLE = 0, "3-13", "9+"
+    responses: list[TopicProduceResponse] = wire(array(TopicProduceResponse), "0+")
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    node_endpoints: list[NodeEndpoint] = wire(array(NodeEndpoint), "10+", tag=0, tagged="10+")
+
+
+@dataclass(slots=True)
+class PartitionProduceData:
+    """One record batch for one partition."""
+
+    index: int = wire(INT32, "0+")
+    records: Records | None = wire(RECORDS, "0+", nullable="0+")
+
+
+@dataclass(slots=True)
+class TopicProduceData:
+    """A topic by name (to v12) or by id (from v13)."""
+
+    name: str = wire(STRING, "0-12", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
+    partition_data: list[PartitionProduceData] = wire(array(PartitionProduceData), "0+")
+
+
+@dataclass(slots=True)
+class ProduceRequest(Request[ProduceResponse]):
+    """Append these records. With `acks` 0 no broker would answer: `Exchange` refuses that."""
+
+    KEY, VERSIONS, FLEXIBLE = 0, "3-13", "9+"
+    transactional_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
+    acks: int = wire(INT16, "0+")
+    timeout_ms: int = wire(INT32, "0+")
+    topic_data: list[TopicProduceData] = wire(array(TopicProduceData), "0+")
+
+
+@dataclass(slots=True)
+class InitProducerIdResponse(Response):
+    """The producer's id and epoch."""
+
+    KEY, VERSIONS, FLEXIBLE = 22, "0-5", "2+"
+    throttle_time_ms: int = wire(INT32, "0+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    producer_id: int = wire(INT64, "0+", default=-1)
+    producer_epoch: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class InitProducerIdRequest(Request[InitProducerIdResponse]):
+    """Give me a producer id. Kafka's v6 is unstable still, and left out."""
+
+    KEY, VERSIONS, FLEXIBLE = 22, "0-5", "2+"
+    transactional_id: str | None = wire(STRING, "0+", nullable="0+")
+    transaction_timeout_ms: int = wire(INT32, "0+")
+    producer_id: int = wire(INT64, "3+", default=-1)
+    producer_epoch: int = wire(INT16, "3+", default=-1)

@@ -1,0 +1,61 @@
+"""The data plane, without IO: a fetch's bytes to Arrow in two stages, and records to bytes.
+
+`chunks` checks and decompresses, for the thread that fetches ahead; `to_arrow` makes Arrow of
+each chunk. The format is https://kafka.apache.org/documentation/#recordbatch.
+"""
+
+from spark_kafka_source.records.batch import BatchHeader, batches, cut_batch_bytes
+from spark_kafka_source.records.chunk import (
+    CHUNK_BYTES,
+    MAX_CHUNK_BYTES,
+    MAX_RECORD_BYTES,
+    Chunk,
+    Segment,
+    chunks,
+)
+from spark_kafka_source.records.columns import (
+    COLUMNS,
+    COLUMNS_WITH_HEADERS,
+    record_batch,
+    schema,
+    to_arrow,
+)
+from spark_kafka_source.records.encode import (
+    NO_TIMESTAMP,
+    Record,
+    encode_batch,
+    encode_control_batch,
+)
+from spark_kafka_source.records.types import (
+    AbortedTransaction,
+    Codec,
+    IsolationLevel,
+    RecordBatchTooLargeError,
+    TimestampType,
+)
+
+__all__ = [
+    "CHUNK_BYTES",
+    "COLUMNS",
+    "COLUMNS_WITH_HEADERS",
+    "MAX_CHUNK_BYTES",
+    "MAX_RECORD_BYTES",
+    "NO_TIMESTAMP",
+    "AbortedTransaction",
+    "BatchHeader",
+    "Chunk",
+    "Codec",
+    "IsolationLevel",
+    "Record",
+    "RecordBatchTooLargeError",
+    "Segment",
+    "TimestampType",
+    "batches",
+    "chunks",
+    "cut_batch_bytes",
+    "encode_batch",
+    "encode_control_batch",
+    "record_batch",
+    "schema",
+    "to_arrow",
+]

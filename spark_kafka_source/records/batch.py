@@ -1,0 +1,166 @@
+"""Record batches of format v2: https://kafka.apache.org/documentation/#recordbatch."""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+import crc32c
+
+from spark_kafka_source.errors import CorruptRecordError, UnsupportedRecordFormatError
+from spark_kafka_source.records.types import Codec, TimestampType
+from spark_kafka_source.topic_partition import TopicPartition
+
+HEADER = Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+LENGTH_FOLLOWS_BYTES = 12
+"""`batch_length` counts the bytes after itself: it and the base offset before it are 12 bytes."""
+
+MAGIC = 2
+MAGIC_AT = 16
+"""Formats v0 and v1 have their magic byte here too."""
+
+CHECKED_FROM = 21
+"""CRC-32C covers all from the attributes on."""
+
+MIN_RECORD_BYTES = 7
+"""The smallest record there is: seven fields of one byte each."""
+
+CODEC_BITS = 0x07
+MAX_CODEC = max(Codec)
+LOG_APPEND_TIME_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+
+MAX_OFFSET = (1 << 63) - 1
+
+
+class BatchHeader(NamedTuple):
+    """The 61 bytes before the records of a batch, in the order of the wire."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """The whole batch in bytes, header included."""
+        return self.batch_length + LENGTH_FOLLOWS_BYTES
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset that the batch stands for; compaction may have removed its record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def codec(self) -> Codec:
+        """How the records are compressed."""
+        return Codec(self.attributes & CODEC_BITS)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Who set the timestamps."""
+        return TimestampType(bool(self.attributes & LOG_APPEND_TIME_BIT))
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds Kafka's own markers in place of records."""
+        return bool(self.attributes & CONTROL_BIT)
+
+
+def batches(
+    records: memoryview, topic_partition: TopicPartition, *, check_crcs: bool = True
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Each batch of a fetch: its header, checked, and its records, still compressed.
+
+    A batch that the end of `records` cuts is not there yet, and ends the iteration: see
+    `cut_batch_bytes`. Raises `UnsupportedRecordFormatError` for formats other than v2 and
+    `CorruptRecordError` for whatever contradicts itself.
+    """
+    at, min_offset = 0, 0
+    while cut_batch_bytes(records, at, topic_partition) == 0 and at < len(records):
+        header = BatchHeader._make(HEADER.unpack_from(records, at))
+        batch = records[at : at + header.size]
+        if check_crcs:
+            _check_crc(header, batch, topic_partition)
+        _check_facts(header, min_offset, topic_partition)
+        yield header, batch[HEADER_BYTES:]
+        at, min_offset = at + header.size, header.last_offset + 1
+
+
+def cut_batch_bytes(records: memoryview, at: int, topic_partition: TopicPartition) -> int:
+    """The whole size in bytes of the batch at `at` where the end of `records` cuts it, else 0.
+
+    Where not even its length is there, the size of the smallest batch. Raises as `batches` does.
+    """
+    left = len(records) - at
+    if left <= MAGIC_AT:
+        return HEADER_BYTES if left else 0
+    base_offset = int.from_bytes(records[at : at + 8], signed=True)
+    length = int.from_bytes(records[at + 8 : at + LENGTH_FOLLOWS_BYTES], signed=True)
+    _check_magic(records[at + MAGIC_AT], base_offset, topic_partition)
+    size = length + LENGTH_FOLLOWS_BYTES
+    if size < HEADER_BYTES:
+        reason = f"a record batch of {size} bytes; its header alone takes {HEADER_BYTES}"
+        raise CorruptRecordError(topic_partition, base_offset, reason)
+    return size if size > left else 0
+
+
+def _check_magic(magic: int, base_offset: int, topic_partition: TopicPartition) -> None:
+    if magic == MAGIC:
+        return
+    if magic < MAGIC:
+        reason = (
+            f"a message set of format v{magic}, as Kafka wrote before 0.11; "
+            "only record batches of format v2 are read"
+        )
+    else:
+        reason = f"record format v{magic} (the magic byte) is not known; v{MAGIC} is"
+    raise UnsupportedRecordFormatError(topic_partition, base_offset, reason)
+
+
+def _check_crc(header: BatchHeader, batch: memoryview, topic_partition: TopicPartition) -> None:
+    computed = crc32c.crc32c(batch[CHECKED_FROM:])
+    if computed != header.crc:
+        reason = f"CRC-32C of the batch is {computed:#010x}, its header says {header.crc:#010x}"
+        raise CorruptRecordError(topic_partition, header.base_offset, reason)
+
+
+def _check_facts(header: BatchHeader, min_offset: int, topic_partition: TopicPartition) -> None:
+    payload_bytes = header.size - HEADER_BYTES
+    compressed = header.attributes & CODEC_BITS
+    if header.base_offset < min_offset:
+        reason = f"base offset {header.base_offset}, where {min_offset} or more is due"
+    elif header.last_offset_delta < 0 or header.last_offset >= MAX_OFFSET:
+        reason = f"last offset delta {header.last_offset_delta}"
+    elif not 0 <= header.record_count <= header.last_offset_delta + 1:
+        reason = f"{header.record_count} records for {header.last_offset_delta + 1} offsets"
+    elif compressed > MAX_CODEC:
+        reason = f"compression codec {compressed} is not known"
+        raise UnsupportedRecordFormatError(topic_partition, header.base_offset, reason)
+    elif not _may_hold(header.record_count, payload_bytes, compressed):
+        reason = f"{header.record_count} records claimed in {payload_bytes} bytes"
+    else:
+        return
+    raise CorruptRecordError(topic_partition, header.base_offset, reason)
+
+
+def _may_hold(record_count: int, payload_bytes: int, compressed: int) -> bool:
+    if record_count == 0:
+        return payload_bytes == 0
+    return payload_bytes >= (1 if compressed else record_count * MIN_RECORD_BYTES)

@@ -1,0 +1,220 @@
+"""Kafka's four compressions of a batch's records, each with its output bounded.
+
+All of them let go of the GIL while they work.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from struct import Struct, error
+from types import MappingProxyType
+
+import lz4.frame
+import pyarrow as pa
+import zstandard
+
+from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.records.types import Bytes, Codec
+
+FIRST_FED_BYTES, MOST_FED_BYTES = 16 << 10, 1 << 20
+"""zlib and lz4 are fed little, then more: they copy what they leave over, which must not add up."""
+
+GZIP_WINDOW_BITS = 31
+
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
+"""The framing of snappy-java, which Kafka's own clients write; librdkafka's writes a bare block."""
+
+XERIAL_BLOCK_BYTES = 32 << 10
+XERIAL_LENGTH = Struct(">i")
+
+_LIBRARY_ERRORS = (
+    zlib.error,
+    zstandard.ZstdError,
+    pa.ArrowException,
+    OSError,
+    RuntimeError,
+    MemoryError,
+    error,
+)
+
+
+class TooLargeError(ProtocolError):
+    """More comes out of a decompression than the limit in bytes."""
+
+
+class Decompressor:
+    """Decompresses payloads one after the other, in pieces of at most `piece_bytes`.
+
+    Only snappy's blocks come whole whatever their size, and then only up to `max_bytes`. Not for
+    two threads at once, and each payload must be read out, or left, before the next.
+    """
+
+    def __init__(self, piece_bytes: int, max_bytes: int) -> None:
+        self._piece_bytes, self._max_bytes = piece_bytes, max_bytes
+
+    def pieces(self, codec: Codec, payload: memoryview) -> Iterator[Bytes]:
+        """The decompressed pieces, none of them empty; one where `piece_bytes` hold them all.
+
+        Raises `TooLargeError` for a block over the limit, `ProtocolError` for what is no such
+        compression. A zstd frame that is cut ends as if it were whole: count what it held.
+        """
+        held: list[Bytes] = []
+        held_bytes = 0
+        for piece in self._guarded(codec, payload):
+            if held and held_bytes + len(piece) > self._piece_bytes:
+                yield _joined(held)
+                held, held_bytes = [], 0
+            held.append(piece)
+            held_bytes += len(piece)
+        if held:
+            yield _joined(held)
+
+    def _guarded(self, codec: Codec, payload: memoryview) -> Iterator[Bytes]:
+        stream = self._streams[codec](self, payload)
+        while True:
+            try:
+                piece = next(stream, None)
+            except _LIBRARY_ERRORS as failure:
+                raise ProtocolError(
+                    f"not to be decompressed as {codec.name}: {failure}"
+                ) from failure
+            if piece is None:
+                return
+            if piece:
+                yield piece
+
+    def _none(self, payload: memoryview) -> Iterator[Bytes]:
+        yield payload
+
+    def _gzip(self, payload: memoryview) -> Iterator[Bytes]:
+        at = 0
+        while at < len(payload):
+            member, fed_bytes = zlib.decompressobj(GZIP_WINDOW_BITS), FIRST_FED_BYTES
+            while not member.eof:
+                fed = payload[at : at + fed_bytes]
+                fed_bytes = min(4 * fed_bytes, MOST_FED_BYTES)
+                piece = member.decompress(fed, self._piece_bytes)
+                at += len(fed) - len(member.unconsumed_tail) - len(member.unused_data)
+                if not fed and not piece and not member.eof:
+                    raise ProtocolError("a GZIP member is cut")
+                yield piece
+
+    def _lz4(self, payload: memoryview) -> Iterator[Bytes]:
+        at = 0
+        while at < len(payload):
+            frame, fed_bytes = lz4.frame.LZ4FrameDecompressor(), FIRST_FED_BYTES
+            while not frame.eof:
+                fed = payload[at : at + fed_bytes] if frame.needs_input else b""
+                fed_bytes = min(4 * fed_bytes, MOST_FED_BYTES)
+                piece = frame.decompress(fed, self._piece_bytes)
+                at += len(fed)
+                if not fed and not piece and not frame.eof:
+                    raise ProtocolError("an LZ4 frame is cut")
+                yield piece
+            at -= len(frame.unused_data or b"")
+
+    @cached_property
+    def _zstd_context(self) -> zstandard.ZstdDecompressor:
+        return zstandard.ZstdDecompressor()
+
+    def _zstd(self, payload: memoryview) -> Iterator[Bytes]:
+        # The one-shot decompress() heeds no bound where the frame declares its size.
+        reader = self._zstd_context.stream_reader(payload, read_across_frames=True)
+        while piece := reader.read(self._piece_bytes):
+            yield piece
+
+    def _snappy(self, payload: memoryview) -> Iterator[Bytes]:
+        if payload[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
+            yield self._snappy_block(payload)
+            return
+        at = len(XERIAL_HEADER)
+        while at < len(payload):
+            (length,) = XERIAL_LENGTH.unpack_from(payload, at)
+            at += XERIAL_LENGTH.size
+            if not 0 <= length <= len(payload) - at:
+                raise ProtocolError(f"a SNAPPY block of {length} bytes in {len(payload) - at}")
+            yield self._snappy_block(payload[at : at + length])
+            at += length
+
+    def _snappy_block(self, block: memoryview) -> bytes:
+        size = _snappy_size(block)
+        if size > self._max_bytes:
+            raise TooLargeError(f"a SNAPPY block of {size} bytes, over {self._max_bytes}")
+        whole: bytes = pa.Codec("snappy").decompress(block, decompressed_size=size, asbytes=True)
+        return whole
+
+    _streams: Mapping[Codec, Callable[["Decompressor", memoryview], Iterator[Bytes]]] = (
+        MappingProxyType(
+            {
+                Codec.NONE: _none,
+                Codec.GZIP: _gzip,
+                Codec.SNAPPY: _snappy,
+                Codec.LZ4: _lz4,
+                Codec.ZSTD: _zstd,
+            }
+        )
+    )
+
+
+def _joined(pieces: list[Bytes]) -> Bytes:
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def decompress(codec: Codec, payload: Bytes, max_bytes: int) -> Bytes:
+    """The whole of `payload`; raises `TooLargeError` over `max_bytes`, else as `Decompressor`."""
+    pieces = Decompressor(max_bytes, max_bytes).pieces(codec, memoryview(payload))
+    whole = next(pieces, b"")
+    if len(whole) > max_bytes or next(pieces, b""):
+        raise TooLargeError(f"{codec.name} decompresses to over {max_bytes} bytes")
+    return whole
+
+
+def _snappy_size(block: memoryview) -> int:
+    """The size that a block declares, a plain varint; pyarrow would believe any size it is told."""
+    size = 0
+    for index, byte in enumerate(block[:5]):
+        size |= (byte & 127) << 7 * index
+        if byte < 128:
+            return size
+    raise ProtocolError("a SNAPPY block that does not say its size")
+
+
+def compress(codec: Codec, data: bytes) -> bytes:
+    """`data` compressed the way Kafka's own clients do it."""
+    return _COMPRESSORS[codec](data)
+
+
+def _gzip(data: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=GZIP_WINDOW_BITS)
+    return stream.compress(data) + stream.flush()
+
+
+def _snappy(data: bytes) -> bytes:
+    codec, parts = pa.Codec("snappy"), [XERIAL_HEADER]
+    for at in range(0, len(data), XERIAL_BLOCK_BYTES):
+        block = codec.compress(data[at : at + XERIAL_BLOCK_BYTES], asbytes=True)
+        parts += (XERIAL_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _lz4(data: bytes) -> bytes:
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+    )
+    return frame
+
+
+def _zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+_COMPRESSORS: Mapping[Codec, Callable[[bytes], bytes]] = MappingProxyType(
+    {
+        Codec.NONE: bytes,
+        Codec.GZIP: _gzip,
+        Codec.SNAPPY: _snappy,
+        Codec.LZ4: _lz4,
+        Codec.ZSTD: _zstd,
+    }
+)

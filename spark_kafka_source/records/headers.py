@@ -1,0 +1,79 @@
+"""Where each header's key and value lie: the first headers of all records at once, then the next.
+
+The layout of a header is https://kafka.apache.org/documentation/#recordheader.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spark_kafka_source.errors import CorruptRecordError, ProtocolError
+from spark_kafka_source.records.chunk import Chunk
+from spark_kafka_source.records.locate import Located, Mask
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import NOWHERE, Integers, varint, varints
+
+FEW = 32
+"""So few records are quicker read one by one; a record of a million headers stays quick, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedHeaders:
+    """One row per header, record after record; a null value has length -1."""
+
+    key_start: Integers
+    key_length: Integers
+    value_start: Integers
+    value_length: Integers
+
+
+def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
+    """The headers of all `located` records.
+
+    Raises `CorruptRecordError`, naming the record's offset, for headers that do not fill their
+    record or have no key.
+    """
+    data = np.frombuffer(chunk.data, np.uint8)
+    count = located.header_count
+    first = np.cumsum(count) - count
+    # No more than the records have bytes: locate() saw to that.
+    found = np.zeros((4, int(count.sum())), np.int64)
+    at = located.headers_start.copy()
+    rows, ordinal = np.flatnonzero(count), 0
+    while len(rows) > FEW:
+        key_length, key_start = varints(data, at[rows])
+        value_length, value_start = varints(data, key_start + np.maximum(key_length, 0))
+        found[:, first[rows] + ordinal] = key_start, key_length, value_start, value_length
+        at[rows] = value_start + np.maximum(value_length, 0)
+        ordinal += 1
+        rows = rows[count[rows] > ordinal]
+    for row in rows.tolist():
+        rest = found[:, first[row] + ordinal : first[row] + count[row]]
+        at[row] = _locate_one_by_one(chunk.data, int(at[row]), rest)
+
+    headers = LocatedHeaders(*found)
+    _refuse(chunk, located, at != located.end, "its headers do not end where it ends")
+    negative = (headers.key_length < 0) | (headers.value_length < -1)
+    owner = np.repeat(np.arange(len(count)), count)
+    bad = np.bincount(owner[negative], minlength=len(count)) > 0
+    _refuse(chunk, located, bad, "a header's key or value has a negative length")
+    return headers
+
+
+def _locate_one_by_one(data: Bytes, at: int, found: Integers) -> int:
+    """Fills the columns of `found` and returns the position after the last header."""
+    try:
+        for slot in range(found.shape[1]):
+            key_length, key_start = varint(data, at)
+            value_length, value_start = varint(data, key_start + max(key_length, 0))
+            found[:, slot] = key_start, key_length, value_start, value_length
+            at = value_start + max(value_length, 0)
+    except ProtocolError:
+        return NOWHERE
+    return at
+
+
+def _refuse(chunk: Chunk, located: Located, bad: Mask, reason: str) -> None:
+    if bad.any():
+        offset = int(located.offset[bad.argmax()])
+        raise CorruptRecordError(chunk.topic_partition, offset, reason)

@@ -1,0 +1,67 @@
+"""Zigzag varints, one at a time and of all records at once.
+
+They are those of https://protobuf.dev/programming-guides/encoding/#varints: seven bits a byte, the
+lowest first. Kafka calls them varint (32 bits, 5 bytes at most) and varlong (64 bits, 10 bytes).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.records.types import Bytes
+
+Integers = npt.NDArray[np.int64]
+Octets = npt.NDArray[np.uint8]
+
+VARINT_BYTES = 5
+VARLONG_BYTES = 10
+NOWHERE = 1 << 40
+"""The position after a varint that does not end: beyond every buffer."""
+
+
+def varint(data: Bytes, position: int, max_bytes: int = VARINT_BYTES) -> tuple[int, int]:
+    """The zigzag varint at `position` and the position after it, or `ProtocolError`."""
+    value = 0
+    for index, byte in enumerate(data[position : position + max_bytes]):
+        value |= (byte & 127) << 7 * index
+        if byte < 128:
+            return (value >> 1) ^ -(value & 1), position + index + 1
+    raise ProtocolError(f"no varint of {max_bytes} bytes or fewer at byte {position}")
+
+
+def varints(
+    data: Octets, positions: Integers, max_bytes: int = VARINT_BYTES
+) -> tuple[Integers, Integers]:
+    """The zigzag varints at all `positions` and the positions after them.
+
+    Never reads outside `data`, and never fails: where no varint ends within `max_bytes`, the
+    position after it is `NOWHERE` or beyond the end of `data`, for the caller to check once.
+    """
+    value = np.zeros(len(positions), np.uint64)
+    more: Octets = np.ones(len(positions), np.uint8)
+    after = positions.copy()
+    for shift in range(0, 7 * max_bytes, 7):
+        byte: Octets = data.take(after, mode="clip") * more
+        value |= (byte & 127).astype(np.uint64) << np.uint64(shift)
+        after += more
+        more = byte >> np.uint8(7)
+        if not more.any():
+            break
+    else:
+        after[more != 0] = NOWHERE
+    signed = value.view(np.int64)
+    return (value >> np.uint64(1)).view(np.int64) ^ -(signed & 1), after
+
+
+def encode_varint(value: int) -> bytes:
+    """A signed 64-bit integer as a zigzag varint; the same bytes serve as varint and as varlong."""
+    return bytes(_septets((value << 1) ^ (value >> 63)))
+
+
+def _septets(value: int) -> Iterator[int]:
+    while value > 127:
+        yield value & 127 | 128
+        value >>= 7
+    yield value

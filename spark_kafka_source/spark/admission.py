@@ -1,0 +1,36 @@
+"""Spark's admission control, from 4.2 on; before it, stand-ins that let the same reader load."""
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+
+    HAS_ADMISSION_CONTROL = True
+except ImportError:  # Spark 4.0 and 4.1
+    HAS_ADMISSION_CONTROL = False
+
+    class ReadLimit:  # type: ignore[no-redef]
+        """Never given by these versions."""
+
+    class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
+        """Never given by these versions."""
+
+    class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
+        """Never given by these versions."""
+
+        max_rows: int
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Not asked for by these versions: `AvailableNow` is one micro-batch with all there is."""
+
+
+__all__ = [
+    "HAS_ADMISSION_CONTROL",
+    "ReadAllAvailable",
+    "ReadLimit",
+    "ReadMaxRows",
+    "SupportsTriggerAvailableNow",
+]

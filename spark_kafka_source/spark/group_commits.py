@@ -1,0 +1,69 @@
+"""Commits a query's progress to its Kafka group, for lag tools, never at the query's expense."""
+
+import logging
+from collections.abc import Callable
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import commit_offsets
+from spark_kafka_source.errors import BrokerError, KafkaError, error_named
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.spark.offsets import Offsets
+from spark_kafka_source.spark.planning import moved
+
+logger = logging.getLogger(__name__)
+
+# What a micro-batch may wait for its commit, and how long a coordinator that failed is left alone.
+_COMMIT_TIMEOUT_MS = 5_000
+_PAUSE_AFTER_FAILURE_MS = 10_000
+
+_HOPELESS = {
+    error_named(name)
+    for name in (
+        "GROUP_AUTHORIZATION_FAILED",
+        "INVALID_GROUP_ID",
+        "OFFSET_METADATA_TOO_LARGE",
+        "TOPIC_AUTHORIZATION_FAILED",
+    )
+}
+
+
+class GroupCommits:
+    """Commits the ends of finished micro-batches to one group, each once.
+
+    A failure is logged and the newest offsets are tried again with a later micro-batch; one that
+    cannot heal is logged once and ends the commits of this query. Nothing is ever raised.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        group_id: str,
+        *,
+        commit: Callable[..., None] = commit_offsets,
+    ) -> None:
+        self._client = client
+        self._group_id = group_id
+        self._commit = commit
+        self._committed: Offsets = {}
+        self._quiet_until = Deadline.after_ms(0)
+        self._given_up = False
+
+    def finished(self, offsets: Offsets) -> None:
+        """Says that everything before `offsets` was processed."""
+        news = moved(self._committed, offsets)
+        if not news or self._given_up or not self._quiet_until.expired:
+            return
+        try:
+            self._commit(self._client, self._group_id, news, timeout_ms=_COMMIT_TIMEOUT_MS)
+        except KafkaError as error:
+            self._failed(error)
+        else:
+            self._committed = dict(offsets)
+
+    def _failed(self, error: KafkaError) -> None:
+        if isinstance(error, BrokerError) and error.error in _HOPELESS:
+            self._given_up = True
+            logger.error("Offsets are not committed to the group any more: %s", error)
+        else:
+            self._quiet_until = Deadline.after_ms(_PAUSE_AFTER_FAILURE_MS)
+            logger.warning("Offsets were not committed, and will be tried again: %s", error)

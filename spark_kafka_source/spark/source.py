@@ -1,0 +1,58 @@
+"""The data source itself: `format("pykafka")`."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.batch import KafkaBatchReader
+from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.schema import kafka_schema
+from spark_kafka_source.spark.stream import KafkaStreamReader
+
+
+class KafkaDataSource(DataSource):
+    """Apache Kafka for `spark.read` and `spark.readStream`; the README has the table of options.
+
+    Raises `ConfigurationError` at `load()` for an option that cannot be used.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        # Only what was understood is kept: this object is pickled into every query.
+        super().__init__({})
+        self._parsed = parse_options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """What users write: `format("pykafka")`."""
+        return "pykafka"
+
+    def schema(self) -> StructType:
+        """The columns of Spark's own Kafka connector."""
+        return kafka_schema(include_headers=self._parsed.include_headers)
+
+    def reader(self, schema: StructType) -> KafkaBatchReader:
+        """For `spark.read`."""
+        self._check_schema(schema)
+        return KafkaBatchReader(self._parsed)
+
+    def streamReader(self, schema: StructType) -> KafkaStreamReader:
+        """For `spark.readStream`."""
+        self._check_schema(schema)
+        return KafkaStreamReader(self._parsed)
+
+    def _check_schema(self, schema: StructType) -> None:
+        if schema != self.schema():
+            raise ConfigurationError(
+                "schema", f"found {schema.simpleString()}", "The columns are fixed: leave it out"
+            )
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `format("pykafka")` known to a session.
+
+    Not needed where the wheel is installed: Spark then finds it by itself.
+    """
+    spark.dataSource.register(KafkaDataSource)

@@ -1,0 +1,130 @@
+"""Which topic-partitions a source reads: `assign`, `subscribe` or `subscribePattern`."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from spark_kafka_source.client import Topic
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.offsets import parse_json_option
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Exactly these topic-partitions, `{"topic": [0, 1]}`."""
+
+    topic_partitions: tuple[TopicPartition, ...]
+    option = "assign"
+
+    @property
+    def topic_names(self) -> list[str]:
+        """The topics to ask the brokers for."""
+        return sorted({each.topic for each in self.topic_partitions})
+
+    def select(self, topics: Iterable[Topic]) -> list[TopicPartition]:
+        """Raises `ConfigurationError` for a partition that its topic does not have."""
+        existing = {each for topic in topics for each in topic.topic_partitions}
+        for each in self.topic_partitions:
+            if each not in existing:
+                count = sum(other.topic == each.topic for other in existing)
+                raise ConfigurationError(
+                    self.option,
+                    f"{each} does not exist",
+                    f"The topic has partitions 0 to {count - 1}",
+                )
+        return list(self.topic_partitions)
+
+    @classmethod
+    def parse(cls, text: str) -> "Assign":
+        """Raises `ConfigurationError` unless it is JSON of that form."""
+        expected = "Give JSON as in '{\"topic\":[0,1]}'"
+        found = parse_json_option(cls.option, text, expected)
+        if not isinstance(found, dict) or not all(
+            isinstance(partitions, list) for partitions in found.values()
+        ):
+            raise ConfigurationError(cls.option, f"found {text!r}", expected)
+        pairs = [
+            (topic, partition) for topic, partitions in found.items() for partition in partitions
+        ]
+        if not pairs or any(type(partition) is not int or partition < 0 for _, partition in pairs):
+            raise ConfigurationError(cls.option, f"found {text!r}", expected)
+        return cls(tuple(sorted({TopicPartition(*pair) for pair in pairs})))
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """All partitions of these topics, `topic1,topic2`."""
+
+    topics: tuple[str, ...]
+    option = "subscribe"
+
+    @property
+    def topic_names(self) -> list[str]:
+        """The topics to ask the brokers for."""
+        return list(self.topics)
+
+    def select(self, topics: Iterable[Topic]) -> list[TopicPartition]:
+        """Their partitions."""
+        return [each for topic in topics for each in topic.topic_partitions]
+
+    @classmethod
+    def parse(cls, text: str) -> "Subscribe":
+        """Raises `ConfigurationError` where no topic is named."""
+        names = sorted({name.strip() for name in text.split(",") if name.strip()})
+        if not names:
+            raise ConfigurationError(cls.option, "names no topic", "Give topics by comma")
+        return cls(tuple(names))
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribePattern:
+    """All partitions of topics whose whole name matches a regular expression, but internal ones."""
+
+    pattern: str
+    option = "subscribePattern"
+
+    @property
+    def topic_names(self) -> None:
+        """All topics are asked for."""
+        return
+
+    def select(self, topics: Iterable[Topic]) -> list[TopicPartition]:
+        """The partitions of the topics that match now."""
+        wanted = re.compile(self.pattern)
+        return [
+            each
+            for topic in topics
+            if wanted.fullmatch(topic.name) and not topic.is_internal
+            for each in topic.topic_partitions
+        ]
+
+    @classmethod
+    def parse(cls, text: str) -> "SubscribePattern":
+        """Raises `ConfigurationError` unless it is a regular expression."""
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise ConfigurationError(
+                cls.option, f"{text!r} is no regular expression ({error})", "As in 'events-.*'"
+            ) from error
+        if not text.strip():
+            raise ConfigurationError(cls.option, "is empty", "Give a pattern, as in 'events-.*'")
+        return cls(text)
+
+
+Subscription = Assign | Subscribe | SubscribePattern
+
+_STRATEGIES: tuple[type[Subscription], ...] = (Assign, Subscribe, SubscribePattern)
+
+
+def parse_subscription(options: Mapping[str, str]) -> Subscription:
+    """The one subscription option that must be given, from options with lower-case names."""
+    given = [strategy for strategy in _STRATEGIES if strategy.option.lower() in options]
+    names = ", ".join(f"'{strategy.option}'" for strategy in _STRATEGIES)
+    if not given:
+        raise ConfigurationError("subscribe", "no topic is named", f"Give exactly one of {names}")
+    if len(given) > 1:
+        found = "given together with " + ", ".join(f"'{each.option}'" for each in given[1:])
+        raise ConfigurationError(given[0].option, found, f"Give exactly one of {names}")
+    return given[0].parse(options[given[0].option.lower()])

@@ -1,0 +1,21 @@
+"""A real Kafka for tests, with nothing installed but PySpark and Java. Not for production."""
+
+from spark_kafka_source.testing.broker import Broker
+from spark_kafka_source.testing.errors import BrokerFailedError, JarsError, JavaError, ToolError
+from spark_kafka_source.testing.jars import cache_directory, kafka_jars, peer_jars, resolve
+from spark_kafka_source.testing.local_kafka import LocalKafka
+from spark_kafka_source.testing.producer import Producer
+
+__all__ = [
+    "Broker",
+    "BrokerFailedError",
+    "JarsError",
+    "JavaError",
+    "LocalKafka",
+    "Producer",
+    "ToolError",
+    "cache_directory",
+    "kafka_jars",
+    "peer_jars",
+    "resolve",
+]

@@ -1,0 +1,181 @@
+"""One broker of a LocalKafka: a JVM to start, stop, kill and pause."""
+
+import signal
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from spark_kafka_source.errors import ClosedError
+from spark_kafka_source.testing.child import Child
+from spark_kafka_source.testing.errors import BrokerFailedError
+from spark_kafka_source.testing.java import Runtime
+from spark_kafka_source.testing.probe import brokers_in_service
+from spark_kafka_source.testing.properties import Node
+
+START_TIMEOUT_MS = 60_000
+STOP_TIMEOUT_MS = 30_000
+
+_PROBE_TIMEOUT_MS = 1_000
+_PAUSE_MS = 20
+
+
+class Broker:
+    """A broker with a directory of its own; its ports and its data outlive a restart.
+
+    Every method that starts or ends it returns when that is done, and raises `BrokerFailedError`,
+    with the end of the broker's log, where it is not done in time.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        directory: Path,
+        runtime: Runtime,
+        java_options: Sequence[str],
+        cluster_id: str,
+    ) -> None:
+        self.node = node
+        self.directory = directory
+        self._runtime = runtime
+        self._java_options = tuple(java_options)
+        self._cluster_id = cluster_id
+        self._child: Child | None = None
+
+    def __repr__(self) -> str:
+        state = f"pid {self.pid}" if self.running else "not running"
+        return f"Broker({self.node_id}, '{self.bootstrap_servers}', {state})"
+
+    @property
+    def node_id(self) -> int:
+        """The broker's id in Kafka; the first broker of a LocalKafka has 1."""
+        return self.node.node_id
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address of this broker alone, `127.0.0.1:port`."""
+        return self.node.client_address
+
+    @property
+    def properties(self) -> Path:
+        """The broker's properties file; what is changed in it counts from the next start."""
+        return self.directory / "server.properties"
+
+    @property
+    def log_dir(self) -> Path:
+        """Where the broker keeps its topics' data, Kafka's `log.dirs`."""
+        return self.directory / "data"
+
+    @property
+    def log(self) -> Path:
+        """The file that the broker logs to, all its starts one after another."""
+        return self.directory / "broker.log"
+
+    @property
+    def formatted(self) -> bool:
+        """Whether the broker's storage is ready for it; else its next start sees to that."""
+        return (self.log_dir / "meta.properties").exists()
+
+    @property
+    def running(self) -> bool:
+        """Whether the broker's process is there; a paused one is."""
+        return self._child is not None and self._child.running
+
+    @property
+    def pid(self) -> int:
+        """The process id of the broker's JVM. Raises `ClosedError` where it does not run."""
+        return self._running_child().pid
+
+    def start(self) -> None:
+        """Start the broker if it does not run, and wait until it is in service."""
+        start_together([self], {self.node_id})
+
+    def stop(self) -> None:
+        """End the broker as an operator does, by SIGTERM: it hands its partitions over first."""
+        stop_together([self])
+
+    def kill(self) -> None:
+        """End the broker at once, by SIGKILL; the others notice after three seconds."""
+        if self._child:
+            self._child.close()
+
+    def restart(self) -> None:
+        """Stop the broker and start it again."""
+        self.stop()
+        self.start()
+
+    def pause(self) -> None:
+        """Halt the broker where it is, by SIGSTOP: connections stay open, nothing is answered."""
+        self._running_child().signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused broker go on."""
+        self._running_child().signal(signal.SIGCONT)
+
+    def _running_child(self) -> Child:
+        if self._child is None or not self._child.running:
+            raise ClosedError(f"Broker {self.node_id} does not run: start it first")
+        return self._child
+
+    def _format(self) -> None:
+        arguments = ("format", "-t", self._cluster_id, "-c", str(self.properties))
+        self._spawn(self._runtime.command("kafka.tools.StorageTool", *arguments))
+
+    def _launch(self) -> None:
+        self._spawn(
+            self._runtime.command(
+                "kafka.Kafka", str(self.properties), java_options=self._java_options
+            )
+        )
+
+    def _spawn(self, command: Sequence[str]) -> None:
+        self.kill()  # lets go of one that ended by itself
+        self._child = Child(command, output=self.log, errors=self.log)
+
+    def _await_end(self, what: str, timeout_ms: int) -> int:
+        status = self._child.wait(timeout_ms) if self._child else 0
+        if status is None:
+            raise self._failed(f"did not {what} within {timeout_ms} ms")
+        return status
+
+    def _await_service(self, expected: Collection[int]) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_MS / 1000
+        while not brokers_in_service(self.node.internal_port, _PROBE_TIMEOUT_MS) >= set(expected):
+            if not self.running:
+                raise self._failed(f"ended with {self._await_end('end', 0)} while it started")
+            if time.monotonic() > deadline:
+                raise self._failed(f"was not in service within {START_TIMEOUT_MS} ms")
+            time.sleep(_PAUSE_MS / 1000)
+
+    def _failed(self, what: str) -> BrokerFailedError:
+        return BrokerFailedError(f"Broker {self.node_id} {what}", self.log)
+
+
+def start_together(brokers: Sequence[Broker], expected: Collection[int]) -> None:
+    """Start those of some brokers that do not run, all at once.
+
+    Each is waited for until it finds the brokers with the `expected` ids in service.
+    """
+    stopped = [broker for broker in brokers if not broker.running]
+    _format_together([broker for broker in stopped if not broker.formatted])
+    for broker in stopped:
+        broker._launch()
+    for broker in brokers:
+        broker._await_service(expected)
+
+
+def _format_together(brokers: Sequence[Broker]) -> None:
+    for broker in brokers:
+        broker._format()
+    for broker in brokers:
+        if status := broker._await_end("format its storage", START_TIMEOUT_MS):
+            raise broker._failed(f"could not format its storage: the tool ended with {status}")
+
+
+def stop_together(brokers: Sequence[Broker]) -> None:
+    """Stop some brokers, all at once, by SIGTERM; a paused one goes on to do so."""
+    for broker in brokers:
+        if broker._child:
+            broker._child.signal(signal.SIGTERM)
+            broker._child.signal(signal.SIGCONT)
+    for broker in brokers:
+        broker._await_end("stop", STOP_TIMEOUT_MS)

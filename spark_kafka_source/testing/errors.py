@@ -1,0 +1,62 @@
+"""What can go wrong between a test and the Kafka that it starts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from spark_kafka_source.errors import LocalError, RemoteError
+
+MAX_LINES = 40
+"""As much of a log as fits into an error's text."""
+
+
+def tail(text: str) -> str:
+    """The last lines of a log."""
+    return "\n".join(text.splitlines()[-MAX_LINES:])
+
+
+def tail_of(log: Path) -> str:
+    """The last lines of a log file; empty where there is none yet."""
+    return tail(log.read_text(errors="replace")) if log.exists() else ""
+
+
+class JavaError(LocalError):
+    """What runs Kafka is not here: a fit Java, or PySpark's Ivy. The text says what is."""
+
+
+class JarsError(RemoteError):
+    """Jars could not be had; holds the `coordinates` and what Ivy said of those it lacks."""
+
+    def __init__(self, coordinates: Sequence[str], reason: str) -> None:
+        super().__init__(tuple(coordinates), reason)
+        self.coordinates, self.reason = tuple(coordinates), reason
+
+    def __str__(self) -> str:
+        return (
+            f"Could not download {', '.join(self.coordinates)}. They come from Maven Central by"
+            f" PySpark's Ivy: check the network and the coordinates.\n{self.reason}"
+        )
+
+
+class BrokerFailedError(RemoteError):
+    """A broker did not do what it was told in time, or ended; the text has the end of its `log`."""
+
+    def __init__(self, what: str, log: Path) -> None:
+        super().__init__(what, log)
+        self.what, self.log = what, log
+        self._tail = tail_of(log)
+
+    def __str__(self) -> str:
+        return f"{self.what}. The end of its log, {self.log}:\n{self._tail}"
+
+
+class ToolError(RemoteError):
+    """One of Kafka's command-line tools failed; the text has the beginning of what it wrote."""
+
+    def __init__(self, tool: str, what: str, output: str) -> None:
+        super().__init__(tool, what, output)
+        self.tool, self.what, self.output = tool, what, output
+
+    def __str__(self) -> str:
+        # The tools say first what is wrong, then how they are used.
+        beginning = "\n".join(self.output.splitlines()[:MAX_LINES])
+        return f"Kafka's tool '{self.tool}' {self.what}:\n{beginning}"

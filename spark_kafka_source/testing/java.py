@@ -1,0 +1,87 @@
+"""A Java that can run Kafka: finding it, and its command lines."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_kafka_source.testing.errors import JavaError
+
+JAVA_NEEDED = 17
+"""What Kafka 4's brokers need, and Spark 4 too."""
+
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""What starts a short-lived JVM sooner, at the price of slower code later."""
+
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What runs main classes of Kafka's: a Java, the jars, and how they log (log4j2)."""
+
+    java: str
+    jars: tuple[Path, ...]
+    log_configuration: Path
+
+    def command(
+        self,
+        main_class: str,
+        *arguments: str,
+        java_options: Sequence[str] = QUICK_START,
+        log_level: str = "INFO",
+    ) -> list[str]:
+        """The command line that runs a main class; it logs to standard error."""
+        logging = f"-Dlog4j2.configurationFile={self.log_configuration}"
+        class_path = os.pathsep.join(str(jar) for jar in self.jars)
+        options = (*java_options, logging, f"-Dkafka.log.level={log_level}", "-cp", class_path)
+        return [self.java, *options, main_class, *arguments]
+
+
+def find_java() -> str:
+    """The path of the `java` of `JAVA_HOME`, else of the one on the `PATH`. Raises `JavaError`."""
+    java = _java_of_home() or shutil.which("java")
+    if java is None:
+        raise JavaError(
+            f"There is no 'java' on the PATH, and JAVA_HOME is not set."
+            f" Kafka needs Java {JAVA_NEEDED} or newer"
+        )
+    _check_version(java)
+    return java
+
+
+def _java_of_home() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if not home:
+        return None
+    java = Path(home, "bin", "java")
+    if not os.access(java, os.X_OK):
+        raise JavaError(f"JAVA_HOME is '{home}', but there is no program {java}")
+    return str(java)
+
+
+def _check_version(java: str) -> None:
+    text = _version_text(java)
+    found = _VERSION.search(text)
+    if not found:
+        raise JavaError(f"'{java} -version' does not say its version but: {text.strip()}")
+    if int(found[1]) < JAVA_NEEDED:
+        raise JavaError(f"{java} is Java {found[1]}. Kafka needs Java {JAVA_NEEDED} or newer")
+
+
+def _version_text(java: str) -> str:
+    try:
+        run = subprocess.run(
+            [java, "-version"],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JavaError(f"'{java} -version' failed: {error}") from error
+    return run.stderr + run.stdout

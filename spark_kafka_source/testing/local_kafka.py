@@ -1,0 +1,229 @@
+"""A real Apache Kafka for tests, as a context manager."""
+
+import base64
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from spark_kafka_source.client import Admin
+from spark_kafka_source.errors import ClosedError, ConfigurationError
+from spark_kafka_source.testing.broker import Broker, start_together, stop_together
+from spark_kafka_source.testing.child import RemovedDirectory
+from spark_kafka_source.testing.jars import KAFKA_VERSION, kafka_jars
+from spark_kafka_source.testing.java import QUICK_START, Runtime, find_java
+from spark_kafka_source.testing.ports import free_ports
+from spark_kafka_source.testing.properties import (
+    Node,
+    broker_properties,
+    default_replication_factor,
+)
+from spark_kafka_source.testing.tools import run_tool
+from spark_kafka_source.topic_partition import TopicPartition
+
+TOOL_TIMEOUT_MS = 60_000
+BROKER_JAVA_OPTIONS = ("-Xmx512m", *QUICK_START)
+"""For a quick start. A benchmark gives its own, without what keeps the JVM from optimizing."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class LocalKafka:
+    """Real Kafka brokers on this machine's loopback, for as long as the context lasts.
+
+    They need nothing installed but Java 17 or newer and PySpark; the jars are downloaded once, some
+    60 MB, into `cache_directory()`. Each broker is a JVM of 300-400 MB and up in three seconds.
+    Neither processes nor data remain, not even where this process is killed. POSIX systems only.
+
+        with LocalKafka() as kafka:
+            kafka.create_topic("events", partitions=4)
+            spark.readStream.format("pykafka").option(
+                "kafka.bootstrap.servers", kafka.bootstrap_servers
+            )
+            kafka.broker(1).restart()
+
+    `brokers` is how many; with three, every topic has three replicas and one broker may fail.
+    `version` is Kafka's, of those at Maven Central. `properties` are the brokers' own and go before
+    those of this package's `broker.properties`. `java_options` are the brokers' JVMs'.
+    `directory` is where to keep logs and data, which then stay: an empty one, or that of an earlier
+    LocalKafka with as many brokers. By default they go with the context.
+
+    Entering raises `JavaError`, `JarsError` or `BrokerFailedError`.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        *,
+        version: str = KAFKA_VERSION,
+        properties: Mapping[str, str] = _NOTHING,
+        java_options: Sequence[str] = BROKER_JAVA_OPTIONS,
+        directory: Path | None = None,
+    ) -> None:
+        if brokers < 1:
+            raise ConfigurationError("brokers", f"{brokers}", "Give 1 or more")
+        self._version = version
+        self._properties = dict(properties)
+        self._java_options = tuple(java_options)
+        self._directory = directory
+        self._count = brokers
+        self._brokers: tuple[Broker, ...] = ()
+        self._context = ExitStack()
+
+    def __enter__(self) -> Self:
+        jars = tuple(kafka_jars(self._version))
+        with ExitStack() as undo:
+            self._root = self._open_directory(undo)
+            log_configuration = _copy("log4j2.properties", self._root)
+            self._runtime = Runtime(find_java(), jars, log_configuration)
+            self._brokers = self._make_brokers()
+            undo.callback(self.kill)
+            self.start()
+            self._context = undo.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._context.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers, for `kafka.bootstrap.servers`; the same over restarts."""
+        return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    @property
+    def brokers(self) -> tuple[Broker, ...]:
+        """All brokers, by their ids. Raises `ClosedError` where the context was not entered."""
+        if not self._brokers:
+            raise ClosedError("LocalKafka is a context manager: use it in a `with` statement")
+        return self._brokers
+
+    def broker(self, node_id: int) -> Broker:
+        """The broker with this id; the first has 1."""
+        if not 1 <= node_id <= len(self.brokers):
+            ids = f"Their ids are 1 to {len(self.brokers)}"
+            raise ConfigurationError("node_id", f"there is no broker {node_id}", ids)
+        return self.brokers[node_id - 1]
+
+    def start(self) -> None:
+        """Start the brokers that do not run, and wait until all find each other in service."""
+        start_together(self.brokers, {broker.node_id for broker in self.brokers})
+
+    def stop(self) -> None:
+        """End all brokers as an operator does, by SIGTERM."""
+        stop_together(self.brokers)
+
+    def kill(self) -> None:
+        """End all brokers at once, by SIGKILL."""
+        for broker in self.brokers:
+            broker.kill()
+
+    def restart(self) -> None:
+        """Stop all brokers and start them again."""
+        self.stop()
+        self.start()
+
+    def pause(self) -> None:
+        """Halt all brokers where they are, by SIGSTOP."""
+        for broker in self.brokers:
+            broker.pause()
+
+    def resume(self) -> None:
+        """Let paused brokers go on."""
+        for broker in self.brokers:
+            broker.resume()
+
+    def tool(self, name: str, *arguments: str, timeout_ms: int = TOOL_TIMEOUT_MS) -> str:
+        """Run one of Kafka's command-line tools to its end; returns its standard output.
+
+        The names are those of `bin/kafka-<name>.sh`; `--bootstrap-server` is added. Raises
+        `ToolError`, with what it wrote, where it fails or takes longer than `timeout_ms`.
+
+            kafka.tool("consumer-groups", "--describe", "--group", "g")
+        """
+        where = self._internal_servers
+        return run_tool(self._runtime, self._root, where, name, arguments, timeout_ms=timeout_ms)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        """Create a topic and wait for its leaders; by default as many replicas as brokers, up to 3.
+
+        `configs` are the topic's: https://kafka.apache.org/documentation/#topicconfigs
+        """
+        replicas = replication_factor or default_replication_factor(self._count)
+        with self._admin() as admin:
+            admin.create_topic(
+                name, partitions=partitions, replication_factor=replicas, configs=configs
+            )
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and wait until it is gone."""
+        with self._admin() as admin:
+            admin.delete_topic(name)
+
+    def create_partitions(self, name: str, total: int) -> None:
+        """Give a topic more partitions, `total` with those it has, and wait for their leaders."""
+        with self._admin() as admin:
+            admin.create_partitions(name, total)
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
+        """Delete the records before an offset of each partition; -1 stands for all there are."""
+        with self._admin() as admin:
+            admin.delete_records(before)
+
+    def _admin(self) -> Admin:
+        return Admin(self._internal_servers)
+
+    @property
+    def _internal_servers(self) -> str:
+        return ",".join(broker.node.internal_address for broker in self.brokers)
+
+    def _open_directory(self, undo: ExitStack) -> Path:
+        if self._directory:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            return self._directory.absolute()
+        path = Path(tempfile.mkdtemp(prefix="spark-kafka-source-"))
+        undo.callback(RemovedDirectory(path).close)
+        return path
+
+    def _make_brokers(self) -> tuple[Broker, ...]:
+        cluster = _nodes(self._count)
+        cluster_id = _random_id()
+        return tuple(self._make_broker(node, cluster, cluster_id) for node in cluster)
+
+    def _make_broker(self, node: Node, cluster: Sequence[Node], cluster_id: str) -> Broker:
+        directory = self._root / f"broker-{node.node_id}"
+        directory.mkdir(exist_ok=True)
+        broker = Broker(node, directory, self._runtime, self._java_options, cluster_id)
+        text = broker_properties(node, cluster, broker.log_dir, self._properties)
+        broker.properties.write_text(text)
+        return broker
+
+
+def _nodes(count: int) -> list[Node]:
+    ports = free_ports(3 * count)
+    return [Node(at + 1, *ports[3 * at : 3 * at + 3]) for at in range(count)]
+
+
+def _random_id() -> str:
+    """A cluster's id, as Kafka writes one: 16 bytes in URL-safe base 64, without padding."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def _copy(name: str, directory: Path) -> Path:
+    path = directory / name
+    path.write_text(files("spark_kafka_source.testing").joinpath(name).read_text())
+    return path

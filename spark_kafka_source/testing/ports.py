@@ -1,0 +1,30 @@
+"""Ports for servers of this machine's own."""
+
+import random
+import socket
+
+from spark_kafka_source.testing.properties import LOOPBACK
+
+# Below the ports that systems hand to outgoing connections: one of those could take the port of a
+# broker that is down for a restart.
+_PORTS = range(12_000, 32_000)
+
+
+def free_ports(count: int) -> list[int]:
+    """Some loopback ports that no one listens at, all different."""
+    found: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        if len(found) == count:
+            break
+        if _is_free(port):
+            found.append(port)
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as candidate:
+        try:
+            candidate.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True

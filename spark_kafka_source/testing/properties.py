@@ -1,0 +1,75 @@
+"""The properties file of a broker: `broker.properties`, filled in.
+
+Its syntax is Java's: https://docs.oracle.com/javase/8/docs/api/java/util/Properties.html
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+LOOPBACK = "127.0.0.1"
+MAX_REPLICATION_FACTOR = 3
+
+_ESCAPES = str.maketrans(
+    {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", " ": r"\ ", "=": r"\=", ":": r"\:"}
+    | {"#": r"\#", "!": r"\!"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker of a cluster: its id, and the loopback port of each of its listeners."""
+
+    node_id: int
+    client_port: int
+    internal_port: int
+    controller_port: int
+
+    @property
+    def client_address(self) -> str:
+        """Where users of the cluster find this broker, `127.0.0.1:port`."""
+        return f"{LOOPBACK}:{self.client_port}"
+
+    @property
+    def internal_address(self) -> str:
+        """Where the other brokers, Kafka's tools and the topic helpers find it; always plain."""
+        return f"{LOOPBACK}:{self.internal_port}"
+
+    @property
+    def voter(self) -> str:
+        """This broker as `controller.quorum.voters` names it."""
+        return f"{self.node_id}@{LOOPBACK}:{self.controller_port}"
+
+
+def default_replication_factor(brokers: int) -> int:
+    """How many replicas a topic has by default."""
+    return min(brokers, MAX_REPLICATION_FACTOR)
+
+
+def broker_properties(
+    node: Node, cluster: Sequence[Node], log_dir: Path, overrides: Mapping[str, str]
+) -> str:
+    """The text of one broker's properties file; what `overrides` names comes last and so wins."""
+    replicas = default_replication_factor(len(cluster))
+    template = files("spark_kafka_source.testing").joinpath("broker.properties").read_text()
+    text = Template(template).substitute(
+        node_id=node.node_id,
+        voters=",".join(each.voter for each in cluster),
+        client_port=node.client_port,
+        internal_port=node.internal_port,
+        controller_port=node.controller_port,
+        log_dir=escape(str(log_dir)),
+        replication_factor=replicas,
+        min_insync_replicas=max(1, replicas - 1),
+    )
+    given = "".join(f"{escape(key)}={escape(value)}\n" for key, value in overrides.items())
+    return f"{text}\n# Given by the caller.\n{given}"
+
+
+def escape(text: str) -> str:
+    """A key or a value as a properties file has it, on one line and in ASCII."""
+    units = text.translate(_ESCAPES).encode("utf-16-be")
+    codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    return "".join(chr(code) if 32 <= code < 127 else f"\\u{code:04x}" for code in codes)

@@ -1,0 +1,41 @@
+"""What tests share: real brokers, started when the first test asks for them, and topics' names.
+
+Nothing is skipped: where Java or a jar is missing, the tests that need it fail and say so.
+"""
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_kafka_source import testing
+from spark_kafka_source.testing import LocalKafka
+
+
+@pytest.fixture(scope="session")
+def kafka_jars() -> list[Path]:
+    """The jars of Kafka's broker, clients and tools, for tests marked `java`."""
+    return testing.kafka_jars()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[LocalKafka]:
+    """One broker that all tests share: leave it running, and use topics and groups of your own."""
+    with LocalKafka() as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def kafka3() -> Iterator[LocalKafka]:
+    """Three brokers that all tests share. A test that stops or pauses one brings it back."""
+    with LocalKafka(3) as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A name for a topic that no other test has; creating it is up to the test."""
+    test = re.sub(r"[^\w.-]+", "-", request.node.name, flags=re.ASCII)
+    return f"{test[:60]}-{uuid.uuid4().hex[:8]}"

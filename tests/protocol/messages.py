@@ -1,0 +1,72 @@
+"""All messages there are, in all their versions, and one rich sample of each."""
+
+import itertools
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from spark_kafka_source import protocol
+from spark_kafka_source.protocol import Message, Request, RequestHeader, ResponseHeader, versions
+from spark_kafka_source.protocol.declaration import Array, Kind, wire_fields
+from spark_kafka_source.protocol.wire import BOOLEAN, INT8, STRING, Identifier, Number
+
+REQUESTS: list[type[Request[Any]]] = [
+    value
+    for name in protocol.__all__
+    if name.endswith("Request") and (value := getattr(protocol, name)) is not Request
+]
+MESSAGES: list[type[Message]] = [
+    *REQUESTS,
+    *(request.RESPONSE for request in REQUESTS),
+    RequestHeader,
+    ResponseHeader,
+]
+
+
+def all_versions(message_type: type[Message]) -> range:
+    spoken = versions(message_type)
+    return range(spoken.lowest, spoken.highest + 1)
+
+
+MESSAGES_AND_VERSIONS = [
+    (message_type, version) for message_type in MESSAGES for version in all_versions(message_type)
+]
+
+
+def structs(struct: type) -> Iterator[type]:
+    """A message and all structs nested in it."""
+    yield struct
+    for field in wire_fields(struct):
+        kind = field.kind.element if isinstance(field.kind, Array) else field.kind
+        if isinstance(kind, type):
+            yield from structs(kind)
+
+
+def sample(message_type: type, version: int) -> Any:
+    """A message with no field at its default and hardly two alike, arrays with two elements."""
+    return _sample(message_type, version, itertools.count(1))
+
+
+def _sample(struct: type, version: int, numbers: Iterator[int]) -> Any:
+    return struct(
+        **{
+            field.name: not field.default()
+            if field.kind is BOOLEAN
+            else _value(field.kind, version, numbers)
+            for field in wire_fields(struct)
+            if version in field.versions
+        }
+    )
+
+
+def _value(kind: Kind, version: int, numbers: Iterator[int]) -> Any:
+    if isinstance(kind, Array):
+        return [_value(kind.element, version, numbers) for _ in range(2)]
+    if isinstance(kind, type):
+        return _sample(kind, version, numbers)
+    number = next(numbers)
+    if isinstance(kind, Number):
+        return number % 126 + 1 if kind is INT8 else number
+    if isinstance(kind, Identifier):
+        return uuid.UUID(int=number << 64 | number)
+    return f"text-{number}-é" if kind.default == STRING.default else b"bytes-%d" % number

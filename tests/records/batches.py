@@ -1,0 +1,121 @@
+"""One description of a batch for all tests: ours and Kafka's encoder take it, all decoders give it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from spark_kafka_source.records import (
+    BatchHeader,
+    Codec,
+    Record,
+    TimestampType,
+    batches,
+    chunks,
+    encode_batch,
+    to_arrow,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+TOPIC_PARTITION = TopicPartition("events", 3)
+TIMESTAMP_NAMES = {
+    TimestampType.CREATE_TIME: "CreateTime",
+    TimestampType.LOG_APPEND_TIME: "LogAppendTime",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record as a reader sees it."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch: its rows, and what its header says of it."""
+
+    rows: tuple[Row, ...]
+    base_offset: int = 0
+    codec: Codec = Codec.NONE
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    append_timestamp_ms: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+    leader_epoch: int = -1
+    last_offset_delta: int | None = None
+
+    @property
+    def expected(self) -> list[Row]:
+        """The rows as they are read back: the log may have set their timestamps."""
+        if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return [replace(row, timestamp_ms=self.append_timestamp_ms) for row in self.rows]
+        return list(self.rows)
+
+
+def encoded(batch: Batch) -> bytes:
+    """The batch by our encoder."""
+    return encode_batch(
+        [
+            Record(
+                key=row.key,
+                value=row.value,
+                headers=row.headers,
+                timestamp_ms=row.timestamp_ms,
+                offset_delta=row.offset - batch.base_offset,
+            )
+            for row in batch.rows
+        ],
+        base_offset=batch.base_offset,
+        codec=batch.codec,
+        timestamp_type=batch.timestamp_type,
+        append_timestamp_ms=batch.append_timestamp_ms,
+        last_offset_delta=batch.last_offset_delta,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        leader_epoch=batch.leader_epoch,
+    )
+
+
+def header_of(data: bytes) -> BatchHeader:
+    """The header of the first batch."""
+    return next(batches(memoryview(data), TOPIC_PARTITION))[0]
+
+
+def rows_of(data: bytes, **options: object) -> list[Row]:
+    """What our decoder reads in a fetch; `options` are those of `chunks`."""
+    return [
+        row
+        for chunk in chunks(data, topic_partition=TOPIC_PARTITION, **options)  # type: ignore[arg-type]  # passed on
+        for row in _rows(to_arrow(chunk, include_headers=True).to_pydict())
+    ]
+
+
+def _rows(columns: dict[str, list[object]]) -> Iterator[Row]:
+    names = ("offset", "timestamp", "key", "value", "headers")
+    for offset, timestamp, key, value, headers in zip(*(columns[n] for n in names), strict=True):
+        yield Row(
+            offset,
+            timestamp,
+            key,
+            value,
+            tuple((header["key"], header["value"]) for header in headers or ()),
+        )
+
+
+def numbered(count: int, base_offset: int = 0, value: bytes = b"value") -> tuple[Row, ...]:
+    """Plain rows at successive offsets."""
+    return tuple(
+        Row(base_offset + n, 1_700_000_000_000 + n, b"%d" % n, value) for n in range(count)
+    )
+
+
+def offsets_of(rows: Sequence[Row]) -> list[int]:
+    """Their offsets."""
+    return [row.offset for row in rows]

@@ -1,0 +1,107 @@
+"""Asks Kafka's own record classes: one JVM that runs Oracle.java, a line in and a line out."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.records.batches import TIMESTAMP_NAMES, Batch, Row
+
+
+class Oracle:
+    """What Kafka's classes make of record batches."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def encode(self, batch: Batch) -> bytes:
+        """The batch by Kafka's `MemoryRecordsBuilder`."""
+        return bytes.fromhex(self.ask(f"encode {question(batch)}"))
+
+    def decode(self, data: bytes) -> list[tuple[str, list[Row]]]:
+        """The facts of each batch, as `facts` puts them, and its rows."""
+        answer = self.ask(f"decode {data.hex()}")
+        return [_decoded(batch) for batch in answer.split(" | ")]
+
+    def ask(self, line: str) -> str:
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions is not None and answers is not None
+        questions.write(line + "\n")
+        questions.flush()
+        answer = answers.readline()
+        assert answer and not answer.startswith("error"), f"{answer or 'it ended'} to {line}"
+        return answer.removesuffix("\n")
+
+
+def question(batch: Batch) -> str:
+    """What Oracle.java's `encode` takes."""
+    return " ".join([_facts(batch, batch.append_timestamp_ms), *map(_record, batch.rows)])
+
+
+def facts(batch: Batch) -> str:
+    """What Oracle.java's `decode` says of the batch itself."""
+    max_ms = max((row.timestamp_ms for row in batch.expected), default=-1)
+    last_offset = batch.rows[-1].offset if batch.rows else batch.base_offset
+    if batch.last_offset_delta is not None:
+        last_offset = batch.base_offset + batch.last_offset_delta
+    return f"{_facts(batch, max_ms)} false {last_offset} -1"
+
+
+def _facts(batch: Batch, timestamp_ms: int) -> str:
+    facts = (
+        batch.codec.name.lower(),
+        TIMESTAMP_NAMES[batch.timestamp_type],
+        batch.base_offset,
+        timestamp_ms,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        str(batch.transactional).lower(),
+        batch.leader_epoch,
+    )
+    return " ".join(map(str, facts))
+
+
+def _record(row: Row) -> str:
+    headers = ",".join(f"{key.encode().hex()}={_hex(value)}" for key, value in row.headers)
+    return f"{row.offset}:{row.timestamp_ms}:{_hex(row.key)}:{_hex(row.value)}:{headers}"
+
+
+def _hex(data: bytes | None) -> str:
+    return "-" if data is None else data.hex()
+
+
+def _bytes(text: str) -> bytes | None:
+    return None if text == "-" else bytes.fromhex(text)
+
+
+def _decoded(text: str) -> tuple[str, list[Row]]:
+    words = text.split(" ")
+    return " ".join(words[:12]), [row_of(word) for word in words[12:]]
+
+
+def row_of(text: str) -> Row:
+    """A record in the oracle's words."""
+    offset, timestamp, key, value, headers = text.split(":")
+    pairs = (header.split("=") for header in headers.split(",") if header)
+    return Row(
+        int(offset),
+        int(timestamp),
+        _bytes(key),
+        _bytes(value),
+        tuple((bytes.fromhex(name).decode(), _bytes(data)) for name, data in pairs),
+    )
+
+
+@contextmanager
+def ask_kafka(jars: Sequence[Path]) -> Iterator[Oracle]:
+    """Runs the oracle with Kafka's jars on its class path."""
+    class_path = os.pathsep.join(map(str, jars))
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    command = ["java", *quick, "-cp", class_path, str(Path(__file__).with_name("Oracle.java"))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
+        yield Oracle(process)

@@ -1,0 +1,95 @@
+"""A broker's properties are what its cluster needs, and what the caller gives goes before them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.testing.ports import free_ports
+from spark_kafka_source.testing.properties import Node, broker_properties, escape
+
+NODES = [Node(1, 101, 102, 103), Node(2, 201, 202, 203), Node(3, 301, 302, 303)]
+ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
+PAIR = re.compile(r"((?:\\.|[^\\=])*)=(.*)")
+LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
+# A lone surrogate is no character, and no file holds one.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def read(text: str) -> dict[str, str]:
+    """Properties as Java reads them: the last of a name wins."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    pairs = [PAIR.fullmatch(line) for line in lines]
+    return {unescape(pair[1]): unescape(pair[2]) for pair in pairs if pair}
+
+
+def unescape(text: str) -> str:
+    units = ESCAPED.sub(_character, text)
+    return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be")
+
+
+def _character(escaped: re.Match[str]) -> str:
+    if escaped[1]:
+        return chr(int(escaped[1], 16))
+    return LETTERS.get(escaped[2], escaped[2])
+
+
+def properties(brokers: int, **overrides: str) -> dict[str, str]:
+    return read(broker_properties(NODES[0], NODES[:brokers], Path("/a b/data"), overrides))
+
+
+@given(TEXT)
+def test_what_is_escaped_is_ascii_on_one_line_and_reads_as_it_was(text: str) -> None:
+    escaped = escape(text)
+    assert escaped.isascii()
+    assert len(escaped.splitlines()) <= 1
+    assert unescape(escaped) == text
+
+
+@given(st.dictionaries(TEXT.filter(bool), TEXT, max_size=3))
+def test_what_the_caller_gives_goes_before_the_template(overrides: dict[str, str]) -> None:
+    overrides = {**overrides, "node.id": "77"}
+    found = read(broker_properties(NODES[0], NODES, Path("/data"), overrides))
+    assert overrides.items() <= found.items()
+    assert found["process.roles"] == "broker,controller"
+
+
+def test_each_listener_has_its_port_on_the_loopback() -> None:
+    assert properties(1)["listeners"] == (
+        "CLIENT://127.0.0.1:101,INTERNAL://127.0.0.1:102,CONTROLLER://127.0.0.1:103"
+    )
+    assert properties(1)["log.dirs"] == "/a b/data"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "voters"),
+    [(1, "1@127.0.0.1:103"), (3, "1@127.0.0.1:103,2@127.0.0.1:203,3@127.0.0.1:303")],
+)
+def test_every_broker_votes(brokers: int, voters: str) -> None:
+    assert properties(brokers)["controller.quorum.voters"] == voters
+
+
+@pytest.mark.parametrize(("brokers", "replicas", "in_sync"), [(1, "1", "1"), (2, "2", "1")])
+def test_replicas_fit_the_number_of_brokers(brokers: int, replicas: str, in_sync: str) -> None:
+    found = properties(brokers)
+    factors = {key: found[key] for key in found if key.endswith("replication.factor")}
+    assert len(factors) == 4
+    assert set(factors.values()) == {replicas}
+    assert {found[key] for key in found if key.endswith(("min.isr", "insync.replicas"))} == {
+        in_sync
+    }
+
+
+def test_no_more_than_three_replicas_of_which_one_may_fail() -> None:
+    text = broker_properties(NODES[0], [*NODES, *NODES], Path("/data"), {})
+    found = read(text)
+    assert found["default.replication.factor"] == "3"
+    assert found["min.insync.replicas"] == "2"
+
+
+def test_free_ports_differ_and_are_none_that_a_connection_goes_out_by() -> None:
+    ports = free_ports(50)
+    assert len(set(ports)) == 50
+    assert all(1024 < port < 32768 for port in ports)

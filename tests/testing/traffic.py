@@ -1,0 +1,49 @@
+"""Records to and from a topic by confluent-kafka, which shares no code with this package."""
+
+import uuid
+from collections.abc import Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+TIMEOUT_SECONDS = 60
+
+
+def produce(bootstrap_servers: str, topic: str, values: Sequence[bytes]) -> None:
+    """Writes records to partition 0 and waits until the brokers have them, or raises why not."""
+    failures: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        failures.extend([error] if error else [])
+
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "acks": "all", "log_level": 0})
+    for value in values:
+        producer.produce(topic, value, partition=0, on_delivery=delivered)
+    assert producer.flush(TIMEOUT_SECONDS) == 0
+    for failure in failures:
+        raise KafkaException(failure)
+
+
+def consume(
+    bootstrap_servers: str, topic: str, count: int, group: str | None = None
+) -> list[bytes | None]:
+    """The first `count` values of partition 0, or as many as there are within a minute.
+
+    Where a group is given, what was read is committed to it.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": group or uuid.uuid4().hex,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    messages = consumer.consume(count, TIMEOUT_SECONDS)
+    for message in messages:
+        if error := message.error():
+            raise KafkaException(error)
+    if group:
+        consumer.commit(asynchronous=False)
+    consumer.close()
+    return [message.value() for message in messages]
