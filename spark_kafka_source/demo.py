@@ -104,7 +104,7 @@ def _show_progress(progress: Any, lag: int, most: int) -> None:
 
 def _lag(source: Any) -> int:
     latest, end = (json.loads(source[name])["offsets"] for name in ("latestOffset", "endOffset"))
-    return sum(latest[_TOPIC].values()) - sum(end.get(_TOPIC, {}).values())
+    return int(sum(latest[_TOPIC].values()) - sum(end.get(_TOPIC, {}).values()))
 
 
 @contextlib.contextmanager

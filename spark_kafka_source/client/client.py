@@ -4,9 +4,10 @@ It belongs to one thread at a time. Only `close` may be called from another: it 
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from spark_kafka_source.client.cluster import Broker, Cluster, Topic
 from spark_kafka_source.client.config import ClientConfig
@@ -15,9 +16,12 @@ from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
     ClosedError,
+    ConnectionFailedError,
     KafkaError,
     Remedy,
+    RemoteError,
     error_code,
+    error_named,
 )
 from spark_kafka_source.net import Address, Connection, Deadline
 from spark_kafka_source.protocol import (
@@ -35,6 +39,9 @@ T = TypeVar("T")
 _GROUP_KEY_TYPE = 0
 # FindCoordinator asks for several groups at once from v4 on; one is all that is needed here.
 _FIND_ONE_COORDINATOR = 3
+_REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
+# Where all known brokers are gone, the bootstrap addresses must have their turn in time (KIP-899).
+_MOST_KNOWN_TRIED = 3
 
 
 class KafkaClient:
@@ -47,8 +54,10 @@ class KafkaClient:
         self._coordinators: dict[str, Broker] = {}
         self._throttled_until_seconds: dict[Address, float] = {}
         self._learnt_at_seconds: dict[str, float] = {}
-        self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self._closed = False
+        self._closing = threading.Event()
+        # Waiting on it in place of sleeping, so that `close` ends a pause, too.
+        self._pause = self._closing.wait
+        self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms, self._pause)
 
     def __enter__(self) -> "KafkaClient":
         return self
@@ -58,14 +67,14 @@ class KafkaClient:
 
     def close(self) -> None:
         """Closes all connections; what still waits on one raises. Never raises itself."""
-        self._closed = True
+        self._closing.set()
         for connection in list(self._connections.values()):
             connection.close()
 
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._closed
+        return self._closing.is_set()
 
     # -- trying again ------------------------------------------------------------------------------
 
@@ -117,7 +126,7 @@ class KafkaClient:
                 answers[broker] = error
         for broker, connection in asked.items():
             try:
-                answers[broker] = self._heard(connection, connection.receive(deadline))  # type: ignore[assignment]
+                answers[broker] = self._heard(connection, cast(R, connection.receive(deadline)))
             except KafkaError as error:
                 answers[broker] = error
         return answers
@@ -127,24 +136,26 @@ class KafkaClient:
     ) -> R:
         """One request to the first broker that answers: connected, then others, then bootstrap.
 
-        Raises `BootstrapError` with what went wrong at each address.
+        Raises `BootstrapError` with what went wrong at each address, or the first error among them
+        that has no remedy, such as that of an address where no broker listens but another server.
         """
-        failures = []
+        failures: list[RemoteError] = []
         for address in self._candidates():
             try:
                 return self._send(request, address, deadline, max_version)
-            except KafkaError as error:
-                if self._closed or not error.retriable:
-                    raise
-                failures.append(str(error))
-        raise BootstrapError(failures)
+            except RemoteError as error:
+                failures.append(error)
+        for failure in failures:
+            if not failure.retriable:
+                raise failure
+        raise BootstrapError([str(failure) for failure in failures])
 
     def _candidates(self) -> list[Address]:
-        """Known brokers in random order, connected first; the bootstrap addresses are always last."""
+        """Some known brokers at random, connected first; then always the bootstrap addresses."""
         known = [broker.address for broker in self.cluster.brokers.values()]
         random.shuffle(known)
         known.sort(key=lambda address: not self._is_connected(address))
-        return list(dict.fromkeys([*known, *self.config.bootstrap_servers]))
+        return list(dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *self.config.bootstrap_servers]))
 
     def _is_connected(self, address: Address) -> bool:
         connection = self._connections.get(address)
@@ -167,17 +178,20 @@ class KafkaClient:
         return deadline.within_ms(self.config.connection.request_timeout_ms)
 
     def _connection(self, address: Address, deadline: Deadline) -> Connection:
-        if self._closed:
-            raise ClosedError("the client is closed")
         self._wait_out_throttle(address, deadline)
+        if self.closed:
+            raise ClosedError("the client is closed")
         connection = self._connections.get(address)
         if connection is not None and connection.usable:
             return connection
         if connection is not None:
             connection.close()
-        connection = Connection.connect(address, self.config.connection, deadline)
-        self._connections[address] = connection
-        return connection
+        return Connection.connect(address, self.config.connection, deadline, self._opened)
+
+    def _opened(self, connection: Connection) -> None:
+        self._connections[connection.address] = connection
+        if self.closed:  # `close` came between, and did not see this one.
+            connection.close()
 
     def _heard(self, connection: Connection, response: R) -> R:
         """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
@@ -188,10 +202,10 @@ class KafkaClient:
         return response
 
     def _wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
-        until_seconds = self._throttled_until_seconds.pop(address, 0.0)
+        until_seconds = self._throttled_until_seconds.get(address, 0.0)
         pause_seconds = min(until_seconds - time.monotonic(), deadline.remaining_seconds())
         if pause_seconds > 0:
-            time.sleep(pause_seconds)
+            self._pause(pause_seconds)
 
     # -- metadata ----------------------------------------------------------------------------------
 
@@ -199,10 +213,20 @@ class KafkaClient:
         """Asks for the named topics, or for all with None, once; errors are in each `Topic`."""
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        topics = self.cluster.update(self.send_to_any(request, deadline))
+        response = self.send_to_any(request, deadline)
+        if response.error_code == _REBOOTSTRAP_REQUIRED:
+            self._rebootstrap()
+        topics = self.cluster.update(response)
         now_seconds = time.monotonic()
         self._learnt_at_seconds.update({topic.name: now_seconds for topic in topics})
         return topics
+
+    def _rebootstrap(self) -> None:
+        """Forgets all brokers where one says that it is not of this cluster any more (KIP-1102)."""
+        self.cluster.brokers.clear()
+        for connection in self._connections.values():
+            connection.close()
+        raise ConnectionFailedError("the broker asks to bootstrap anew (REBOOTSTRAP_REQUIRED)")
 
     def leaders(
         self, topic_partitions: Iterable[TopicPartition], deadline: Deadline
@@ -210,7 +234,8 @@ class KafkaClient:
         """Who leads each partition, and its leader epoch; asks for what is unknown or too old."""
         topic_partitions = list(topic_partitions)
         names = {topic_partition.topic for topic_partition in topic_partitions}
-        unknown = self.cluster.missing(names) + sorted(filter(self._is_too_old, names))
+        unknown = self.cluster.missing(topic_partitions)
+        unknown += sorted(filter(self._is_too_old, names))
         if unknown:
             self.topics(dict.fromkeys(unknown), deadline)
         return {each: self.cluster.leader(each) for each in topic_partitions}

@@ -70,9 +70,9 @@ class Cluster:
         """Marks all topics to be asked for again, as after an error that says a leader moved."""
         self._stale |= self.topics.keys()
 
-    def missing(self, topics: Iterable[str]) -> list[str]:
-        """Those of `topics` that have to be asked for before their leaders are known."""
-        return sorted({name for name in topics if name not in self.topics or name in self._stale})
+    def missing(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
+        """The topics that have to be asked for before all these partitions' leaders are known."""
+        return sorted({each.topic for each in topic_partitions if not self._is_known(each)})
 
     def leader(self, topic_partition: TopicPartition) -> tuple[Broker, int]:
         """The broker that leads a partition and its leader epoch (-1 where unknown).
@@ -91,6 +91,14 @@ class Cluster:
         if broker is None:
             raise BrokerError(_no_leader(leadership.error), what)
         return broker, leadership.leader_epoch
+
+    def _is_known(self, topic_partition: TopicPartition) -> bool:
+        name, partition = topic_partition
+        topic = self.topics.get(name)
+        if topic is None or topic.error.code or name in self._stale:
+            return False
+        leadership = topic.partitions.get(partition)
+        return leadership is not None and leadership.leader_id in self.brokers
 
     def _newest(self, topic: Topic) -> Topic:
         """An older broker may lag behind: of the same topic, the newer leader epoch is right."""

@@ -25,7 +25,7 @@ class Retry:
 
     backoff_ms: int = 100
     backoff_max_ms: int = 1_000
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], object] = time.sleep
 
     def run(
         self,
@@ -56,7 +56,7 @@ class Retry:
             self.sleep(pause_seconds)
 
     def _pause_seconds(self, tries: int) -> float:
-        doubled = self.backoff_ms * 2 ** min(tries - 1, 20)
+        doubled = self.backoff_ms << min(tries - 1, 20)
         spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - a pause is no secret
         return min(doubled, self.backoff_max_ms) * spread / 1000
 

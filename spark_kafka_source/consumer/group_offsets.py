@@ -4,10 +4,10 @@ https://kafka.apache.org/protocol#The_Messages_OffsetCommit
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import BrokerError, error_code
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     OffsetCommitRequest,
@@ -42,10 +42,13 @@ def commit_offsets(
     def attempt(deadline: Deadline) -> None:
         coordinator = client.coordinator(group_id, deadline)
         answer = client.send(request, coordinator, deadline, max_version=_COMMIT_BY_NAME)
+        committed = set()
         for topic in answer.topics:
             for partition in topic.partitions:
                 where = TopicPartition(topic.name, partition.partition_index)
                 _check(partition.error_code, f"OffsetCommit of {where} to group {group_id!r}")
+                committed.add(where)
+        _check_all_answered("OffsetCommit", offsets, committed)
 
     client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
 
@@ -54,6 +57,7 @@ def committed_offsets(
     client: KafkaClient, group_id: str, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """The group's committed offsets; a partition without one is left out."""
+    topic_partitions = list(topic_partitions)
     topics = [
         OffsetFetchRequestTopic(name=name, partition_indexes=partitions)
         for name, partitions in _by_topic(topic_partitions).items()
@@ -69,9 +73,9 @@ def committed_offsets(
             for partition in topic.partitions:
                 where = TopicPartition(topic.name, partition.partition_index)
                 _check(partition.error_code, f"OffsetFetch of {where} for group {group_id!r}")
-                if partition.committed_offset >= 0:
-                    found[where] = partition.committed_offset
-        return found
+                found[where] = partition.committed_offset
+        _check_all_answered("OffsetFetch", topic_partitions, found)
+        return {where: found[where] for where in topic_partitions if found[where] >= 0}
 
     return client.retrying(f"OffsetFetch of group {group_id!r}", attempt)
 
@@ -102,6 +106,14 @@ def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]
     for name, partition in topic_partitions:
         by_topic[name].append(partition)
     return by_topic
+
+
+def _check_all_answered(
+    what: str, asked: Iterable[TopicPartition], answered: Container[TopicPartition]
+) -> None:
+    for where in asked:
+        if where not in answered:
+            raise ProtocolError(f"{what} of {where}: the answer leaves it out")
 
 
 def _check(code: int, what: str) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, error_code
+from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     ListOffsetsPartition,
@@ -65,7 +65,7 @@ def list_offsets(
                 failures.extend(_take(answer, found))
         if failures:
             raise min(failures, key=_retriable)
-        return found
+        return {each: _found(each, found) for each in timestamps}
 
     return client.retrying("ListOffsets", attempt) if timestamps else found
 
@@ -108,6 +108,12 @@ def _take(answer: ListOffsetsResponse, found: dict[TopicPartition, int]) -> list
             else:
                 found[where] = partition.offset
     return failures
+
+
+def _found(where: TopicPartition, found: Mapping[TopicPartition, int]) -> int:
+    if where not in found:
+        raise ProtocolError(f"ListOffsets of {where}: the answer leaves it out")
+    return found[where]
 
 
 def _retriable(error: KafkaError) -> bool:

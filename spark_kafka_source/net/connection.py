@@ -8,23 +8,21 @@ be in step.
 import contextlib
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from spark_kafka_source.errors import (
-    BrokerError,
     ConnectionFailedError,
     KafkaError,
     KafkaTimeoutError,
+    ProtocolError,
     Remedy,
-    error_code,
-    error_named,
 )
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
-    ApiVersionsResponse,
     Exchange,
     Request,
     Response,
@@ -71,15 +69,22 @@ class Connection:
 
     @classmethod
     def connect(
-        cls, address: Address, settings: ConnectionSettings, deadline: Deadline
+        cls,
+        address: Address,
+        settings: ConnectionSettings,
+        deadline: Deadline,
+        opened: Callable[["Connection"], None] = lambda _: None,
     ) -> "Connection":
         """Connects and agrees on versions, before `deadline` and the set-up timeout.
 
-        Every address that the host's name resolves to is tried in turn. Raises
-        `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each.
+        Every address that the host's name resolves to is tried in turn. `opened` is called before
+        the first wait for an answer, so that another thread can close the connection by then.
+        Raises `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each
+        address, and what `Exchange.api_versions` raises.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         connection = cls(address, settings, _open_socket(address, settings, deadline))
+        opened(connection)
         # The seam for TLS (wrap the socket) and SASL (authenticate after the versions are known).
         connection._agree_on_versions(deadline)
         return connection
@@ -111,9 +116,9 @@ class Connection:
             _, response = self._exchange.response(self._read(size, deadline))
         except OSError as error:
             raise self._failed(error, "waiting for an answer") from error
-        except KafkaError:
+        except ProtocolError as error:
             self.close()
-            raise
+            raise ProtocolError(f"{self.address}: {error}") from error
         self._in_flight -= 1
         self._last_used_seconds = time.monotonic()
         return response
@@ -138,18 +143,16 @@ class Connection:
         self._socket.close()
 
     def _agree_on_versions(self, deadline: Deadline) -> None:
-        response = self.request(ApiVersionsRequest(), deadline)
-        # A broker that does not know our version answers with the ones it does (KIP-511).
-        if response.error_code == error_named("UNSUPPORTED_VERSION").code:
-            self._exchange.api_versions(response)
+        try:
             response = self.request(ApiVersionsRequest(), deadline)
-        self._check_versions(response)
-        self._exchange.api_versions(response)
-
-    def _check_versions(self, response: ApiVersionsResponse) -> None:
-        if response.error_code:
+            self._exchange.api_versions(response)
+            # A broker that does not know our version answers with the ones it does (KIP-511).
+            while response.error_code:
+                response = self.request(ApiVersionsRequest(), deadline)
+                self._exchange.api_versions(response)
+        except BaseException:
             self.close()
-            raise BrokerError(error_code(response.error_code), f"ApiVersions of {self.address}")
+            raise
 
     def _read(self, size: int, deadline: Deadline) -> memoryview:
         buffer = bytearray(min(size, _RECEIVE_STEP_BYTES))
@@ -168,9 +171,10 @@ class Connection:
     def _set_timeout(self, deadline: Deadline) -> None:
         if self.closed:
             raise ConnectionAbortedError("the connection is closed")
-        if deadline.expired:
+        remaining_seconds = deadline.remaining_seconds()
+        if remaining_seconds <= 0:
             raise TimeoutError
-        self._socket.settimeout(deadline.remaining_seconds())
+        self._socket.settimeout(remaining_seconds)
 
     def _failed(self, error: OSError, doing: str) -> KafkaError:
         self.close()
@@ -196,16 +200,18 @@ def _open_socket(
     failures = []
     targets = _resolve(address)
     for tried, (family, kind, protocol, _, target) in enumerate(targets):
-        link = socket.socket(family, kind, protocol)
+        link = None
         try:
+            link = socket.socket(family, kind, protocol)
             _set_socket_options(link, settings)
             # A share for each, so that one black hole does not keep the others from being tried.
             share_seconds = deadline.remaining_seconds() / (len(targets) - tried)
             link.settimeout(max(share_seconds, 0.001))
             link.connect(target)
         except OSError as error:
-            link.close()
-            failures.append(f"{target[0]}: {error.strerror or error or 'timed out'}")
+            if link is not None:
+                link.close()
+            failures.append(f"{target[0]}: {error.strerror or error}")
         else:
             return link
     raise ConnectionFailedError(f"{address} ({', '.join(failures)})")

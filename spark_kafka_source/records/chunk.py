@@ -34,6 +34,8 @@ MAX_CHUNK_BYTES = 32 << 20
 
 MAX_RECORD_BYTES = 256 << 20
 
+MIN_PIECE_BYTES = 64 << 10
+
 
 class Segment(NamedTuple):
     """The records of one batch or of a part of one: `record_count` of them in `data[start:end]`."""
@@ -127,7 +129,7 @@ class _Unpacking:
         self._records, self._topic_partition = records, topic_partition
         self._position, self._end = position, end
         self._chunk_bytes, self._max_record_bytes = chunk_bytes, max_record_bytes
-        self._decompressor = Decompressor(chunk_bytes, max_record_bytes)
+        self._decompressor = Decompressor(max(chunk_bytes, MIN_PIECE_BYTES), max_record_bytes)
         self._next_offset = position
         self._waiting: list[tuple[Bytes, Segment]] = []
         self._waiting_bytes = 0

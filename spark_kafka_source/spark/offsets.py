@@ -4,6 +4,7 @@ Both are JSON with topics, then partitions, in order, since Spark compares offse
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,12 @@ _FORMAT_VERSION = 1
 
 OFFSETS_EXAMPLE = '{"topic":{"0":23,"1":50}}'
 """How offsets are written in an option."""
+
+MAX_PARTITION = 2**31 - 1
+"""Kafka's partitions are int32."""
+
+_PARTITION = re.compile("0|[1-9][0-9]{0,9}")
+_MOST_SHOWN = 100
 
 
 def offsets_to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
@@ -46,12 +53,13 @@ def parse_offsets_option(option: str, text: str, *, least: int) -> dict[TopicPar
     expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
     found = parse_json_option(option, text, expected)
     offsets = {}
-    for topic, partitions in _object(option, found, expected).items():
-        for partition, offset in _object(option, partitions, expected).items():
-            if not partition.isascii() or not partition.isdigit():
-                raise ConfigurationError(option, f"partition {partition!r} is no number", expected)
+    for topic, partitions in _object(option, "the value", found).items():
+        for partition, offset in _object(option, f"topic {shown(topic)}", partitions).items():
+            if not _PARTITION.fullmatch(partition) or int(partition) > MAX_PARTITION:
+                what = f"partition {shown(partition)} is no number of a partition"
+                raise ConfigurationError(option, what, expected)
             if type(offset) is not int or not least <= offset < 2**63:
-                what = f"offset {offset!r} of {topic}-{partition} is not allowed"
+                what = f"the offset of partition {partition} of topic {shown(topic)} is not allowed"
                 raise ConfigurationError(option, what, _allowed(least))
             offsets[TopicPartition(topic, int(partition))] = offset
     if not offsets:
@@ -64,7 +72,13 @@ def parse_json_option(option: str, text: str, expected: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(option, f"{text!r} is not JSON ({error})", expected) from error
+        what = f"{shown(text)} is not JSON ({error})"
+        raise ConfigurationError(option, what, expected) from error
+
+
+def shown(text: str) -> str:
+    """A text as errors show it: in quotes, and cut where it is long."""
+    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}..."
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -74,15 +88,16 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _object(option: str, found: Any, expected: str) -> dict[str, Any]:
+def _object(option: str, what: str, found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise ConfigurationError(option, f"{json.dumps(found)} is no JSON object", expected)
+        expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
+        raise ConfigurationError(option, f"{what} is no JSON object", expected)
     return found
 
 
 def _allowed(least: int) -> str:
     words = {-2: ", -2 for earliest, -1 for latest", -1: ", -1 for latest", 0: ""}
-    return f"Give an offset from 0{words[least]}"
+    return f"Give an offset from 0{words[least]}, as in {OFFSETS_EXAMPLE}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
-"""The options of `format("pykafka")`, read once at `load()`, named as Spark's own connector does."""
+"""The options of `format("pykafka")`, read once at `load()`, named as in Spark's own connector."""
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.client import CLIENT_SETTINGS, ClientConfig, Settings
 from spark_kafka_source.consumer import FETCH_SETTINGS, FetchConfig
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, parse_offsets_option
+from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, parse_offsets_option, shown
 from spark_kafka_source.spark.subscription import Subscription, parse_subscription
 
 logger = logging.getLogger(__name__)
@@ -35,23 +35,18 @@ _REFUSED = {
     "interceptor.classes": "Java classes cannot be run here",
 }
 
-_NOT_YET = {
-    "endingoffsetsbytimestamp": "endingOffsetsByTimestamp",
-    "endingtimestamp": "endingTimestamp",
-    "maxrecordsperpartition": "maxRecordsPerPartition",
-    "maxtriggerdelay": "maxTriggerDelay",
-    "minoffsetspertrigger": "minOffsetsPerTrigger",
-    "minpartitions": "minPartitions",
-    "startingoffsetsbytimestamp": "startingOffsetsByTimestamp",
-    "startingtimestamp": "startingTimestamp",
-}
+_NOT_YET = (
+    "endingOffsetsByTimestamp", "endingTimestamp", "maxRecordsPerPartition", "maxTriggerDelay",
+    "minOffsetsPerTrigger", "minPartitions", "startingOffsetsByTimestamp", "startingTimestamp",
+)  # fmt: skip
 
-# Set by Spark itself, or of no consequence.
-_READ = {
-    "assign", "endingoffsets", "failondataloss", "groupidprefix", "includeheaders",
-    "kafkaconsumer.polltimeoutms", "maxoffsetspertrigger", "path", "startingoffsets", "subscribe",
-    "subscribepattern", "fetchoffset.numretries", "fetchoffset.retryintervalms",
-}  # fmt: skip
+# `path` is set by Spark itself; `groupIdPrefix` is of no consequence here.
+_READ = (
+    "assign", "endingOffsets", "failOnDataLoss", "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
+    "kafkaConsumer.pollTimeoutMs", "maxOffsetsPerTrigger", "path", "startingOffsets", "subscribe",
+    "subscribePattern",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +78,8 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         ending_offsets=_bound(options, "endingOffsets", least=Extreme.LATEST),
         include_headers=_boolean(options, "includeHeaders", default=False),
         group_id=_group_id(settings),
-        max_offsets_per_trigger=_positive(options, "maxOffsetsPerTrigger", None),
-        poll_timeout_ms=_positive(options, "kafkaConsumer.pollTimeoutMs", 120_000) or 0,
+        max_offsets_per_trigger=_max_offsets_per_trigger(options),
+        poll_timeout_ms=_whole_number(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         topic_lookup_timeout_ms=_topic_lookup_timeout_ms(options),
     )
 
@@ -101,25 +96,26 @@ def _kafka_settings(options: Mapping[str, str]) -> Settings:
     known = CLIENT_SETTINGS | FETCH_SETTINGS | {_GROUP_ID}
     for name in sorted(found.keys() - known):
         if not name.startswith(("ssl.", "sasl.")):
-            _warn_unknown(name, known)
+            _warn_unknown(name, known, prefix="kafka.")
     return Settings(found)
 
 
-def _warn_unknown(name: str, known: frozenset[str]) -> None:
-    nearest = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean 'kafka.{nearest[0]}'?" if nearest else ""
-    logger.warning("Option 'kafka.%s' has no effect here%s", name, hint)
+def _warn_unknown(name: str, known: Iterable[str], *, prefix: str = "") -> None:
+    by_lower_case = {each.lower(): each for each in known}
+    nearest = difflib.get_close_matches(name, by_lower_case, n=1)
+    hint = f"; did you mean '{prefix}{by_lower_case[nearest[0]]}'?" if nearest else ""
+    logger.warning("Option '%s%s' has no effect here%s", prefix, name, hint)
 
 
 def _refuse_unsupported(options: Mapping[str, str]) -> None:
-    for lower, name in _NOT_YET.items():
-        if lower in options:
+    for name in _NOT_YET:
+        if name.lower() in options:
             raise ConfigurationError(name, "is not supported yet", "Leave it out")
     if not _boolean(options, "failOnDataLoss", default=True):
         raise ConfigurationError("failOnDataLoss", "'false' is not supported yet", "Leave it out")
-    for name in sorted(options.keys() - _READ):
+    for name in sorted(options.keys() - {each.lower() for each in _READ}):
         if not name.startswith("kafka."):
-            logger.warning("Option %r has no effect here", name)
+            _warn_unknown(name, _READ)
 
 
 def _bound(options: Mapping[str, str], name: str, *, least: Extreme) -> Bound | None:
@@ -131,35 +127,36 @@ def _bound(options: Mapping[str, str], name: str, *, least: Extreme) -> Bound | 
         return words[text.strip().lower()]
     if not text.strip().startswith("{"):
         expected = f"Give {' or '.join(words)}, or JSON as in {OFFSETS_EXAMPLE}"
-        raise ConfigurationError(name, f"found {text!r}", expected)
+        raise ConfigurationError(name, f"found {shown(text)}", expected)
     return parse_offsets_option(name, text, least=least.value)
 
 
 def _boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = options.get(name.lower(), str(default)).strip().lower()
     if text not in ("true", "false"):
-        raise ConfigurationError(name, f"found {text!r}", "Give 'true' or 'false'")
+        raise ConfigurationError(name, f"found {shown(text)}", "Give 'true' or 'false'")
     return text == "true"
 
 
-def _positive(options: Mapping[str, str], name: str, default: int | None) -> int | None:
-    text = options.get(name.lower())
-    if text is None:
-        return default
-    stripped = text.strip()
-    number = (
-        int(stripped) if stripped.isascii() and stripped.isdigit() and len(stripped) < 20 else 0
-    )
-    if not 0 < number < 2**63:
-        raise ConfigurationError(name, f"found {text!r}", "Give a positive whole number")
+def _whole_number(options: Mapping[str, str], name: str, default: int, *, least: int) -> int:
+    text = options.get(name.lower(), str(default)).strip()
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+    if not least <= number < 2**63:
+        expected = f"Give a whole number from {least} on, as in '{default}'"
+        raise ConfigurationError(name, f"found {shown(text)}", expected)
     return number
+
+
+def _max_offsets_per_trigger(options: Mapping[str, str]) -> int | None:
+    name = "maxOffsetsPerTrigger"
+    given = name.lower() in options
+    return _whole_number(options, name, 10_000, least=1) if given else None
 
 
 def _topic_lookup_timeout_ms(options: Mapping[str, str]) -> int:
     """How long a topic may be unknown: all brokers must first hear of a new one."""
-    tries = _positive(options, "fetchOffset.numRetries", 3) or 0
-    interval_ms = _positive(options, "fetchOffset.retryIntervalMs", 1_000) or 0
-    return tries * interval_ms
+    tries = _whole_number(options, "fetchOffset.numRetries", 3, least=0)
+    return tries * _whole_number(options, "fetchOffset.retryIntervalMs", 1_000, least=0)
 
 
 def _group_id(settings: Settings) -> str | None:

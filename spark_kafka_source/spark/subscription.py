@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.offsets import parse_json_option
+from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option, shown
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -43,13 +43,17 @@ class Assign:
         if not isinstance(found, dict) or not all(
             isinstance(partitions, list) for partitions in found.values()
         ):
-            raise ConfigurationError(cls.option, f"found {text!r}", expected)
+            raise ConfigurationError(cls.option, f"found {shown(text)}", expected)
         pairs = [
             (topic, partition) for topic, partitions in found.items() for partition in partitions
         ]
-        if not pairs or any(type(partition) is not int or partition < 0 for _, partition in pairs):
-            raise ConfigurationError(cls.option, f"found {text!r}", expected)
+        if not pairs or not all(_is_partition(partition) for _, partition in pairs):
+            raise ConfigurationError(cls.option, f"found {shown(text)}", expected)
         return cls(tuple(sorted({TopicPartition(*pair) for pair in pairs})))
+
+
+def _is_partition(found: object) -> bool:
+    return type(found) is int and 0 <= found <= MAX_PARTITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +108,9 @@ class SubscribePattern:
         """Raises `ConfigurationError` unless it is a regular expression."""
         try:
             re.compile(text)
-        except re.error as error:
-            raise ConfigurationError(
-                cls.option, f"{text!r} is no regular expression ({error})", "As in 'events-.*'"
-            ) from error
+        except (re.error, ValueError, OverflowError, RecursionError) as error:
+            what = f"{shown(text)} is no regular expression ({error})"
+            raise ConfigurationError(cls.option, what, "As in 'events-.*'") from error
         if not text.strip():
             raise ConfigurationError(cls.option, "is empty", "Give a pattern, as in 'events-.*'")
         return cls(text)

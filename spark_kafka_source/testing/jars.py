@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
@@ -122,9 +123,9 @@ def _lock(cache: Path) -> Iterator[None]:
 
 def _download(coordinates: Sequence[str], module: str, cache: Path, folder: Path) -> None:
     # Only the holder of the lock is here: what lies there was left by one that was killed.
-    partial = cache / "partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
+    for left in cache.glob("partial-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    partial = Path(tempfile.mkdtemp(prefix="partial-", dir=cache))
     (partial / "ivy.xml").write_text(module)
     _log.warning("Downloading %s, once, to %s ...", ", ".join(coordinates), folder)
     if not any(_run_ivy(cache, partial) for _ in range(ATTEMPTS)):

@@ -4,7 +4,7 @@
 output=$1 errors=$2
 shift 2
 exec 3<&0
-"$@" </dev/null >>"$output" 2>>"$errors" 3<&- &
+"$@" >>"$output" 2>>"$errors" 3<&- &
 child=$!
 echo "$child"
 exec >/dev/null

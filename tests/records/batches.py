@@ -1,7 +1,10 @@
-"""One description of a batch for all tests: ours and Kafka's encoder take it, all decoders give it."""
+"""One description of a batch, which our encoder and Kafka's take, and both decoders give back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
 
 from spark_kafka_source.records import (
     BatchHeader,
@@ -88,25 +91,27 @@ def header_of(data: bytes) -> BatchHeader:
     return next(batches(memoryview(data), TOPIC_PARTITION))[0]
 
 
-def rows_of(data: bytes, **options: object) -> list[Row]:
+def rows_of(data: bytes, **options: Any) -> list[Row]:
     """What our decoder reads in a fetch; `options` are those of `chunks`."""
+    found = chunks(data, topic_partition=TOPIC_PARTITION, **options)
+    return [row for chunk in found for row in rows_in(to_arrow(chunk, include_headers=True))]
+
+
+def rows_in(arrow: pa.RecordBatch) -> list[Row]:
+    """The rows of our decoder's Arrow, which Arrow itself has checked."""
+    arrow.validate(full=True)
+    timestamps = arrow["timestamp"].view(pa.int64()).to_pylist()
+    columns = (arrow[name].to_pylist() for name in ("offset", "key", "value", "headers"))
     return [
-        row
-        for chunk in chunks(data, topic_partition=TOPIC_PARTITION, **options)  # type: ignore[arg-type]  # passed on
-        for row in _rows(to_arrow(chunk, include_headers=True).to_pydict())
-    ]
-
-
-def _rows(columns: dict[str, list[object]]) -> Iterator[Row]:
-    names = ("offset", "timestamp", "key", "value", "headers")
-    for offset, timestamp, key, value, headers in zip(*(columns[n] for n in names), strict=True):
-        yield Row(
+        Row(
             offset,
-            timestamp,
+            timestamp_us // 1000,
             key,
             value,
             tuple((header["key"], header["value"]) for header in headers or ()),
         )
+        for timestamp_us, offset, key, value, headers in zip(timestamps, *columns, strict=True)
+    ]
 
 
 def numbered(count: int, base_offset: int = 0, value: bytes = b"value") -> tuple[Row, ...]:

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from spark_kafka_source.testing import (
 )
 from tests.testing.fake_java import FakeJava
 
+TIMEOUT_SECONDS = 30
 COORDINATE = "org.example:thing:1.0"
 RESOLVES = 'touch "$folder/thing-1.0.jar" "$folder/also-2.jar"'
 UNRESOLVED = """
@@ -37,15 +40,21 @@ def names(jars: list[Path]) -> list[str]:
     return [jar.name for jar in jars]
 
 
-def resolving_process() -> subprocess.Popen[str]:
+@contextmanager
+def resolving_process() -> Iterator[subprocess.Popen[str]]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", RESOLVE],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         env=environment,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_jars_are_downloaded_once(
@@ -122,10 +131,9 @@ def test_a_download_that_was_killed_is_not_taken_for_whole(
 ) -> None:
     began = tmp_path / "began"
     os.mkfifo(began)
-    fake_java.write(f'touch "$folder/also-2.jar"; echo >"{began}"; exec sleep 1000')
-    with resolving_process() as process:
+    fake_java.write(f'touch "$folder/half.jar"; echo >"{began}"; exec sleep 1000')
+    with resolving_process():
         began.read_text()
-        process.kill()
     fake_java.write(RESOLVES)
     assert names(resolve([COORDINATE])) == ["also-2.jar", "thing-1.0.jar"]
 
@@ -138,7 +146,8 @@ def test_two_processes_at_once_download_once(fake_java: FakeJava, tmp_path: Path
     with resolving_process() as first, resolving_process() as second:
         began.read_text()
         go.write_text("")
-        assert [each.communicate()[0] for each in (first, second)] == ["2\n", "2\n"]
+        found = [each.communicate(timeout=TIMEOUT_SECONDS)[0] for each in (first, second)]
+    assert found == ["2\n", "2\n"]
     assert len(fake_java.calls) == 1
 
 

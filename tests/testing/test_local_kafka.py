@@ -156,6 +156,26 @@ def test_properties_of_the_caller_reach_the_broker_and_data_stay_in_its_director
         assert consume(again.bootstrap_servers, topic, 3) == VALUES
 
 
+def test_whatever_its_clients_must_do_the_tools_and_topic_helpers_work(topic: str) -> None:
+    jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required user_alice='secret';"
+    properties = {
+        "listener.security.protocol.map": (
+            "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+        ),
+        "listener.name.client.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.client.plain.sasl.jaas.config": jaas,
+    }
+    with LocalKafka(properties=properties) as kafka:
+        kafka.create_topic(topic)
+        assert topic in kafka.tool("topics", "--list").splitlines()
+        plain = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": "0"}
+        alice = {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "secret"}
+        by_sasl = AdminClient({**plain, **alice, "security.protocol": "SASL_PLAINTEXT"})
+        assert topic in by_sasl.list_topics(timeout=WAIT_SECONDS).topics
+        with pytest.raises(KafkaException):
+            AdminClient({**plain}).list_topics(timeout=1)
+
+
 def test_the_end_of_the_context_leaves_no_process_and_no_directory() -> None:
     with LocalKafka() as kafka:
         broker = kafka.broker(1)

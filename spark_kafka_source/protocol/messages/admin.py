@@ -3,8 +3,6 @@
 CreateTopics, DeleteTopics (KIP-4), CreatePartitions (KIP-195), DeleteRecords (KIP-107).
 """
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 import uuid
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a broker speaks: ApiVersions (KIP-35, KIP-511, KIP-584)."""
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 from dataclasses import dataclass
 
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire

@@ -1,7 +1,5 @@
 """Records from a partition's leader, or a replica near by: Fetch (KIP-227, KIP-320, KIP-392)."""
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 import uuid
 from dataclasses import dataclass
 

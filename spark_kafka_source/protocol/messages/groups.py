@@ -3,8 +3,6 @@
 FindCoordinator (KIP-699), OffsetCommit, OffsetFetch (KIP-709).
 """
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 import uuid
 from dataclasses import dataclass
 

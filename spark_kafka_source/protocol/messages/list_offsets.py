@@ -1,7 +1,5 @@
 """Which offset has a time, or is first or last: ListOffsets (KIP-79, KIP-734)."""
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 from dataclasses import dataclass
 
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire

@@ -1,7 +1,5 @@
 """Brokers, topics and who leads each partition: Metadata (KIP-4, KIP-516)."""
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 import uuid
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where a leader epoch ends, which tells whether a log was cut. OffsetForLeaderEpoch (KIP-320)."""
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 from dataclasses import dataclass
 
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire

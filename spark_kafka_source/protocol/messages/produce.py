@@ -3,8 +3,6 @@
 Produce, InitProducerId (KIP-98).
 """
 
-# ruff: noqa: RUF009 - `wire` declares a field, as `dataclasses.field` does
-
 import uuid
 from dataclasses import dataclass
 

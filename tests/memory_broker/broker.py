@@ -1,0 +1,194 @@
+"""The in-memory broker: some nodes on loopback sockets, one thread, and a test's hand in it all."""
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.errors import ErrorCode
+from spark_kafka_source.net import Address, ConnectionSettings
+from spark_kafka_source.protocol import Request, Response, Versions
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.answers import Action, Answer, Hold, Raw, failure
+from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
+from tests.memory_broker.handlers import HANDLERS, HOST
+from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.node import Node
+
+T = TypeVar("T")
+Q = TypeVar("Q", bound=Request[Any])
+
+_PATIENCE_SECONDS = 30
+
+
+class Seen(NamedTuple):
+    """A request that came in."""
+
+    node_id: int
+    version: int
+    request: Request[Any]
+
+
+@dataclass
+class Control:
+    """An answer of a test's own for the next `times` requests of a type, or for every one."""
+
+    request_type: type[Request[Any]]
+    answer: Answer
+    times: int | None
+    node_id: int | None
+
+
+class MemoryBroker:
+    """A cluster of `nodes` nodes, 0 and up; use it as a context manager.
+
+    A failure of its own is raised at the end of the context.
+    """
+
+    def __init__(self, nodes: int = 1, *, versions: dict[int, Versions] | None = None) -> None:
+        self.cluster = MemoryCluster()
+        self.cluster.versions.update(versions or {})
+        self.seen: list[Seen] = []
+        self._nodes = {
+            node_id: Node(node_id, self.cluster.versions, self._respond) for node_id in range(nodes)
+        }
+        self._controls: list[Control] = []
+        self._changed = threading.Condition()
+        self._error: BaseException | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="memory-broker")
+
+    def __enter__(self) -> "MemoryBroker":
+        self._thread.start()
+        for node_id in self._nodes:
+            self.start(node_id)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in self._nodes.values():
+            self._run(node.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        if self._error is not None:
+            raise self._error
+
+    # -- what a test sets --------------------------------------------------------------------------
+
+    def create_topic(
+        self, name: str, partitions: int = 1, *, topic_id: uuid.UUID | None = None
+    ) -> list[PartitionLog]:
+        """The logs of a new topic's partitions, their leaders spread over all nodes."""
+        nodes = len(self._nodes)
+        logs = [PartitionLog(leader_id=partition % nodes) for partition in range(partitions)]
+        self.cluster.topics[name] = MemoryTopic(name, topic_id or uuid.uuid4(), logs)
+        return logs
+
+    def move_leader(self, topic_partition: TopicPartition, node_id: int) -> None:
+        """Another node leads from now on, in an epoch of its own."""
+        log = self.cluster.topics[topic_partition.topic].logs[topic_partition.partition]
+        log.leader_epoch += 1
+        log.leader_id = node_id
+
+    def control(
+        self,
+        request_type: type[Request[Any]],
+        answer: Answer,
+        *,
+        times: int | None = 1,
+        node_id: int | None = None,
+    ) -> None:
+        """Answers the next `times` requests (None: every one) of a type; the first control wins."""
+        self._controls.append(Control(request_type, answer, times, node_id))
+
+    def forget(self) -> None:
+        """Ends all controls, and forgets what was seen."""
+        self._controls.clear()
+        self.seen.clear()
+
+    def start(self, node_id: int) -> None:
+        """The node listens, on the port that it had before."""
+        self.cluster.ports[node_id] = self._run(self._nodes[node_id].start())
+
+    def stop(self, node_id: int) -> None:
+        """The node is gone: nobody listens, no connection lives, nobody is told of it."""
+        self._run(self._nodes[node_id].stop())
+        del self.cluster.ports[node_id]
+
+    def hang_up(self, node_id: int) -> None:
+        """The node closes all its connections, as it does with idle ones."""
+        self._run(self._nodes[node_id].hang_up())
+
+    # -- what a test asks --------------------------------------------------------------------------
+
+    def address(self, node_id: int = 0) -> Address:
+        return Address(HOST, self._nodes[node_id].port)
+
+    def config(self, *, settings: ConnectionSettings | None = None, **values: Any) -> ClientConfig:
+        """A client's configuration that knows node 0 and does not pause between tries."""
+        known: dict[str, Any] = {"retry_backoff_ms": 0, "bootstrap_servers": (self.address(),)}
+        return ClientConfig(connection=settings or ConnectionSettings(), **known | values)
+
+    def requests(self, request_type: type[Q]) -> list[Q]:
+        """All requests of a type that came in, in order."""
+        return [each.request for each in self.seen if isinstance(each.request, request_type)]
+
+    def wait_for(self, request_type: type[Request[Any]], count: int = 1) -> None:
+        """Waits until so many requests of a type have come in."""
+        with self._changed:
+            done = self._changed.wait_for(
+                lambda: len(self.requests(request_type)) >= count, _PATIENCE_SECONDS
+            )
+        assert done, f"{count} {request_type.__name__} were to come in"
+
+    def accepted(self, node_id: int = 0) -> int:
+        """How many connections a node has accepted."""
+        return self._nodes[node_id].accepted
+
+    # -- what goes on in its thread ----------------------------------------------------------------
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        return future.result(_PATIENCE_SECONDS)
+
+    async def _respond(
+        self, node_id: int, request: Request[Any], version: int
+    ) -> Response | Raw | Action:
+        with self._changed:
+            self.seen.append(Seen(node_id, version, request))
+            self._changed.notify_all()
+        try:
+            return await self._answer(node_id, request, version)
+        except Exception as error:
+            self._error = error
+            return Action.CLOSE
+
+    async def _answer(
+        self, node_id: int, request: Request[Any], version: int
+    ) -> Response | Raw | Action:
+        answer = self._controlled(node_id, request)
+        if callable(answer):
+            answer = answer(request)
+        if isinstance(answer, ErrorCode):
+            return failure(request, answer, version)
+        if isinstance(answer, Hold):
+            await answer.passed()
+            answer = Action.HANDLE
+        if answer is Action.HANDLE:
+            answer = HANDLERS[type(request)](self.cluster, node_id, request, version)
+            if type(request) in self.cluster.throttle_time_ms:
+                throttled: Any = answer
+                throttled.throttle_time_ms = self.cluster.throttle_time_ms[type(request)]
+        return answer
+
+    def _controlled(self, node_id: int, request: Request[Any]) -> Answer:
+        for control in self._controls:
+            if control.request_type is not type(request) or control.times == 0:
+                continue
+            if control.node_id in (None, node_id):
+                control.times = None if control.times is None else control.times - 1
+                return control.answer
+        return Action.HANDLE

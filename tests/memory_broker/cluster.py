@@ -1,0 +1,76 @@
+"""What all nodes of an in-memory cluster know: topics, leaders, coordinators, committed offsets."""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_kafka_source.protocol import (
+    ApiVersionsRequest,
+    FetchRequest,
+    FindCoordinatorRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    Request,
+    Versions,
+    versions,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.log import PartitionLog
+
+REQUESTS: dict[int, type[Request[Any]]] = {
+    request_type.KEY: request_type
+    for request_type in (
+        ApiVersionsRequest,
+        FetchRequest,
+        FindCoordinatorRequest,
+        ListOffsetsRequest,
+        MetadataRequest,
+        OffsetCommitRequest,
+        OffsetFetchRequest,
+    )
+}
+
+NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
+"""All versions that this package declares."""
+
+KAFKA_2_1 = {
+    FetchRequest.KEY: Versions(0, 10),
+    ListOffsetsRequest.KEY: Versions(0, 4),
+    MetadataRequest.KEY: Versions(0, 7),
+    OffsetCommitRequest.KEY: Versions(0, 6),
+    OffsetFetchRequest.KEY: Versions(0, 5),
+    FindCoordinatorRequest.KEY: Versions(0, 2),
+    ApiVersionsRequest.KEY: Versions(0, 2),
+}
+"""The oldest broker that is supported (KIP-896)."""
+
+
+@dataclass
+class MemoryTopic:
+    """A topic's id (zero before Kafka 2.8) and the logs of its partitions."""
+
+    name: str
+    topic_id: uuid.UUID
+    logs: list[PartitionLog]
+
+
+@dataclass
+class MemoryCluster:
+    """The state that handlers read and tests write; a node without a port is down."""
+
+    ports: dict[int, int] = field(default_factory=dict)
+    topics: dict[str, MemoryTopic] = field(default_factory=dict)
+    coordinators: dict[str, int] = field(default_factory=dict)
+    committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
+    versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
+
+    def log(self, topic: str, partition: int) -> PartitionLog | None:
+        logs = self.topics[topic].logs if topic in self.topics else []
+        return logs[partition] if 0 <= partition < len(logs) else None
+
+    def name_of(self, topic_id: uuid.UUID) -> str | None:
+        names = (topic.name for topic in self.topics.values() if topic.topic_id == topic_id)
+        return next(names, None)

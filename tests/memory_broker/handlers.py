@@ -1,0 +1,270 @@
+"""One small handler per API: a request in, a broker's answer out."""
+
+from collections.abc import Callable
+from typing import Any
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import (
+    AbortedTransaction,
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    Coordinator,
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+    PartitionData,
+    Request,
+    Response,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.cluster import MemoryCluster
+from tests.memory_broker.log import PartitionLog
+
+HOST = "127.0.0.1"
+
+
+def code(name: str) -> int:
+    return error_named(name).code
+
+
+def api_versions(
+    cluster: MemoryCluster, node_id: int, request: ApiVersionsRequest, version: int
+) -> ApiVersionsResponse:
+    """v0-4. In a version that the node lacks, it says which ones it has (KIP-511)."""
+    known = version in cluster.versions[ApiVersionsRequest.KEY]
+    return ApiVersionsResponse(
+        error_code=0 if known else code("UNSUPPORTED_VERSION"),
+        api_keys=[
+            ApiVersion(key, spoken.lowest, spoken.highest)
+            for key, spoken in cluster.versions.items()
+            if known or key == ApiVersionsRequest.KEY
+        ],
+    )
+
+
+def metadata(
+    cluster: MemoryCluster, node_id: int, request: MetadataRequest, version: int
+) -> MetadataResponse:
+    """v1-13, by name only. Null topics are all of them."""
+    asked = request.topics
+    names = list(cluster.topics) if asked is None else [topic.name or "" for topic in asked]
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node, HOST, port) for node, port in cluster.ports.items()],
+        topics=[_describe(cluster, name) for name in names],
+    )
+
+
+def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return MetadataResponseTopic(code("UNKNOWN_TOPIC_OR_PARTITION"), name)
+    partitions = [
+        MetadataResponsePartition(
+            error_code=0 if log.leader_id in cluster.ports else code("LEADER_NOT_AVAILABLE"),
+            partition_index=index,
+            leader_id=log.leader_id if log.leader_id in cluster.ports else -1,
+            leader_epoch=log.leader_epoch,
+        )
+        for index, log in enumerate(topic.logs)
+    ]
+    return MetadataResponseTopic(0, name, topic.topic_id, partitions=partitions)
+
+
+def _refusal(log: PartitionLog | None, node_id: int, current_leader_epoch: int) -> int:
+    """Why this node does not answer for a partition (KIP-320), or 0."""
+    if log is None:
+        return code("UNKNOWN_TOPIC_OR_PARTITION")
+    if log.leader_id != node_id:
+        return code("NOT_LEADER_OR_FOLLOWER")
+    if 0 <= current_leader_epoch < log.leader_epoch:
+        return code("FENCED_LEADER_EPOCH")
+    return code("UNKNOWN_LEADER_EPOCH") if current_leader_epoch > log.leader_epoch else 0
+
+
+def list_offsets(
+    cluster: MemoryCluster, node_id: int, request: ListOffsetsRequest, version: int
+) -> ListOffsetsResponse:
+    """v1-11: -1 the latest (stable, for READ_COMMITTED), -2 the earliest, or a time in ms."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                topic.name,
+                [
+                    _list_offset(cluster, node_id, topic.name, each, request.isolation_level)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _list_offset(
+    cluster: MemoryCluster,
+    node_id: int,
+    topic: str,
+    asked: ListOffsetsPartition,
+    isolation_level: int,
+) -> ListOffsetsPartitionResponse:
+    log = cluster.log(topic, asked.partition_index)
+    refusal = _refusal(log, node_id, asked.current_leader_epoch)
+    if refusal or log is None:
+        return ListOffsetsPartitionResponse(asked.partition_index, refusal)
+    ends = {-1: (-1, log.visible_end(isolation_level)), -2: (-1, log.log_start_offset)}
+    timestamp, offset = ends.get(asked.timestamp) or log.offset_at(asked.timestamp)
+    return ListOffsetsPartitionResponse(asked.partition_index, 0, timestamp, offset)
+
+
+def fetch(
+    cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
+) -> FetchResponse:
+    """v4-18, without sessions, and without waiting: by name to v12, by id from v13 on."""
+    return FetchResponse(
+        responses=[
+            FetchableTopicResponse(
+                topic.topic,
+                topic.topic_id,
+                [
+                    _fetch_partition(cluster, node_id, request, _name(cluster, topic), each)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _name(cluster: MemoryCluster, topic: FetchTopic) -> str | None:
+    """A version has one of the two."""
+    return topic.topic or cluster.name_of(topic.topic_id)
+
+
+def _fetch_partition(
+    cluster: MemoryCluster,
+    node_id: int,
+    request: FetchRequest,
+    name: str | None,
+    asked: FetchPartition,
+) -> PartitionData:
+    if name is None:
+        return PartitionData(asked.partition, code("UNKNOWN_TOPIC_ID"), -1)
+    log = cluster.log(name, asked.partition)
+    refusal = _refusal(log, node_id, asked.current_leader_epoch)
+    if log and not refusal and not log.log_start_offset <= asked.fetch_offset <= log.end_offset:
+        refusal = code("OFFSET_OUT_OF_RANGE")
+    if refusal or log is None:
+        return PartitionData(asked.partition, refusal, -1)
+    aborted = [
+        AbortedTransaction(each.producer_id, each.first_offset)
+        for each in log.aborted_since(asked.fetch_offset)
+    ]
+    most_bytes = min(asked.partition_max_bytes, request.max_bytes)
+    visible_end = log.visible_end(request.isolation_level)
+    return PartitionData(
+        asked.partition,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        aborted_transactions=aborted if request.isolation_level else None,
+        records=log.read(asked.fetch_offset, visible_end, most_bytes),
+    )
+
+
+def find_coordinator(
+    cluster: MemoryCluster, node_id: int, request: FindCoordinatorRequest, version: int
+) -> FindCoordinatorResponse:
+    """v0-3 one group, v4-6 several (KIP-699); any node that is up, unless a test names one."""
+    nodes = [
+        cluster.coordinators.get(key, min(cluster.ports))
+        for key in ([request.key] if version < 4 else request.coordinator_keys)
+    ]
+    if version < 4:
+        return FindCoordinatorResponse(node_id=nodes[0], host=HOST, port=cluster.ports[nodes[0]])
+    found = zip(request.coordinator_keys, nodes, strict=True)
+    return FindCoordinatorResponse(
+        coordinators=[Coordinator(key, node, HOST, cluster.ports[node]) for key, node in found]
+    )
+
+
+def offset_commit(
+    cluster: MemoryCluster, node_id: int, request: OffsetCommitRequest, version: int
+) -> OffsetCommitResponse:
+    """v2-9, by name, from one who is no member of the group."""
+    assert version <= 9, "by id from v10 on, which no client here asks for"
+    refusal = _wrong_coordinator(cluster, node_id, request.group_id)
+    committed = cluster.committed.setdefault(request.group_id, {})
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for each in topic.partitions:
+            known = cluster.log(topic.name, each.partition_index)
+            error = refusal or (0 if known else code("UNKNOWN_TOPIC_OR_PARTITION"))
+            if not error:
+                where = TopicPartition(topic.name, each.partition_index)
+                committed[where] = each.committed_offset
+            partitions.append(OffsetCommitResponsePartition(each.partition_index, error))
+        topics.append(OffsetCommitResponseTopic(topic.name, partitions=partitions))
+    return OffsetCommitResponse(topics=topics)
+
+
+def offset_fetch(
+    cluster: MemoryCluster, node_id: int, request: OffsetFetchRequest, version: int
+) -> OffsetFetchResponse:
+    """v1-7, one group; -1 where nothing is committed."""
+    assert version <= 7, "several groups from v8 on, which no client here asks for"
+    if refusal := _wrong_coordinator(cluster, node_id, request.group_id):
+        return OffsetFetchResponse(error_code=refusal)
+    committed = cluster.committed.get(request.group_id, {})
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                topic.name,
+                [
+                    OffsetFetchResponsePartition(
+                        partition, committed.get(TopicPartition(topic.name, partition), -1)
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
+def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
+    right = cluster.coordinators.get(group_id, min(cluster.ports))
+    return 0 if right == node_id else code("NOT_COORDINATOR")
+
+
+HANDLERS: dict[type[Request[Any]], Callable[[MemoryCluster, int, Any, int], Response]] = {
+    ApiVersionsRequest: api_versions,
+    FetchRequest: fetch,
+    FindCoordinatorRequest: find_coordinator,
+    ListOffsetsRequest: list_offsets,
+    MetadataRequest: metadata,
+    OffsetCommitRequest: offset_commit,
+    OffsetFetchRequest: offset_fetch,
+}

@@ -1,0 +1,100 @@
+"""The log of one partition, in memory: encoded batches, and what its leader knows of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from spark_kafka_source.records import Record, encode_batch, encode_control_batch
+from spark_kafka_source.records.batch import HEADER, BatchHeader
+
+
+class Batch(NamedTuple):
+    """One encoded batch, and the offsets that it stands for."""
+
+    base_offset: int
+    last_offset: int
+    data: bytes
+
+
+class Aborted(NamedTuple):
+    """A transaction that was aborted, from its first record to its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+@dataclass
+class PartitionLog:
+    """What a leader keeps; the two ends follow the last batch unless a test sets them."""
+
+    leader_id: int
+    leader_epoch: int = 0
+    log_start_offset: int = 0
+    batches: list[Batch] = field(default_factory=list)
+    aborted: list[Aborted] = field(default_factory=list)
+    times: list[tuple[int, int]] = field(default_factory=list)
+    fixed_high_watermark: int | None = None
+    fixed_last_stable_offset: int | None = None
+
+    @property
+    def end_offset(self) -> int:
+        last = self.batches[-1].last_offset + 1 if self.batches else 0
+        return max(last, self.log_start_offset)
+
+    @property
+    def high_watermark(self) -> int:
+        return self.end_offset if self.fixed_high_watermark is None else self.fixed_high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        fixed = self.fixed_last_stable_offset
+        return self.high_watermark if fixed is None else min(fixed, self.high_watermark)
+
+    def append(self, *records: Record | bytes, **how: Any) -> int:
+        """Appends one batch of records (bytes are a value alone); `how` is `encode_batch`'s."""
+        base_offset: int = how.pop("base_offset", self.end_offset)
+        whole = [Record(value=each) if isinstance(each, bytes) else each for each in records]
+        self.append_batch(
+            encode_batch(whole, base_offset=base_offset, leader_epoch=self.leader_epoch, **how)
+        )
+        self.times += [
+            (record.timestamp_ms, base_offset + (record.offset_delta or position))
+            for position, record in enumerate(whole)
+        ]
+        return base_offset
+
+    def append_marker(self, producer_id: int, *, commit: bool, first_offset: int = 0) -> None:
+        """Ends a producer's transaction; an aborted one began at `first_offset`."""
+        offset = self.end_offset
+        self.append_batch(
+            encode_control_batch(commit=commit, base_offset=offset, producer_id=producer_id)
+        )
+        if not commit:
+            self.aborted.append(Aborted(producer_id, first_offset, offset))
+
+    def append_batch(self, data: bytes) -> None:
+        """Appends bytes that begin with a batch's header, whatever follows it."""
+        header = BatchHeader._make(HEADER.unpack_from(data))
+        self.batches.append(Batch(header.base_offset, header.last_offset, data))
+
+    def visible_end(self, isolation_level: int) -> int:
+        return self.last_stable_offset if isolation_level else self.high_watermark
+
+    def read(self, offset: int, end: int, max_bytes: int) -> bytes:
+        """From the batch that holds `offset`: the first whole (KIP-74), the last cut to fit."""
+        found = [
+            batch.data
+            for batch in self.batches
+            if batch.last_offset >= offset and batch.base_offset < end
+        ]
+        if not found:
+            return b""
+        return b"".join(found)[: max(max_bytes, len(found[0]))]
+
+    def aborted_since(self, offset: int) -> Iterable[Aborted]:
+        return (each for each in self.aborted if each.last_offset >= offset)
+
+    def offset_at(self, timestamp: int) -> tuple[int, int]:
+        """Time and offset of the first record at or after a time in ms; -1 where there is none."""
+        return next((each for each in self.times if each[0] >= timestamp), (-1, -1))

@@ -1,0 +1,24 @@
+"""Sockets that are no broker: a port that refuses, a black hole."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from spark_kafka_source.net import Address
+
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def refused_port() -> Iterator[int]:
+    """A port that is taken, so that nobody else listens there, and that refuses connections."""
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        yield taken.getsockname()[1]
+
+
+@contextmanager
+def black_hole() -> Iterator[Address]:
+    """Takes connections and all that is sent to it, and never answers."""
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        yield Address(LOOPBACK, listening.getsockname()[1])

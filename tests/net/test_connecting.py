@@ -1,0 +1,217 @@
+"""Connecting: every address of a name, versions, and whatever answers that is no broker."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConnectionFailedError,
+    ProtocolError,
+    UnsupportedVersionError,
+    error_named,
+)
+from spark_kafka_source.net import (
+    Address,
+    Connection,
+    ConnectionSettings,
+    Deadline,
+    RequestTimeoutError,
+)
+from spark_kafka_source.protocol import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FetchRequest,
+    MetadataRequest,
+    Versions,
+)
+from tests.memory_broker import KAFKA_2_1, NEWEST, Action, MemoryBroker, Raw
+from tests.net.ports import LOOPBACK, black_hole, refused_port
+
+UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION")
+IMPATIENT = ConnectionSettings(socket_connection_setup_timeout_ms=50)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        yield broker
+
+
+def connect(address: Address, settings: ConnectionSettings | None = None) -> Connection:
+    return Connection.connect(address, settings or ConnectionSettings(), Deadline.after_ms(30_000))
+
+
+def name_stands_for(monkeypatch: pytest.MonkeyPatch, *targets: tuple[str, int]) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", target) for target in targets]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+
+
+def asked_versions(broker: MemoryBroker) -> list[int]:
+    return [seen.version for seen in broker.seen if isinstance(seen.request, ApiVersionsRequest)]
+
+
+def test_a_connection_speaks_what_both_sides_speak(broker: MemoryBroker) -> None:
+    connection = connect(broker.address())
+    assert connection.supports(FetchRequest, NEWEST[FetchRequest.KEY].highest)
+    assert connection.usable
+    assert asked_versions(broker) == [4]
+    connection.close()
+    assert not connection.usable
+
+
+def test_a_broker_that_lacks_our_version_is_asked_in_its_own() -> None:
+    """KIP-511."""
+    with MemoryBroker(versions=KAFKA_2_1) as broker:
+        connection = connect(broker.address())
+        assert asked_versions(broker) == [4, 2]
+        assert connection.supports(FetchRequest, 10)
+        assert not connection.supports(FetchRequest, 11)
+        connection.close()
+
+
+def test_a_broker_that_does_not_say_its_versions_is_asked_in_the_oldest(
+    broker: MemoryBroker,
+) -> None:
+    """Brokers before KIP-511 list nothing after UNSUPPORTED_VERSION."""
+    broker.control(ApiVersionsRequest, ApiVersionsResponse(UNSUPPORTED_VERSION.code))
+    connect(broker.address()).close()
+    assert asked_versions(broker) == [4, 0]
+
+
+def test_a_broker_that_refuses_all_versions_is_not_asked_for_ever(broker: MemoryBroker) -> None:
+    own_range = ApiVersion(ApiVersionsRequest.KEY, 0, 4)
+    refusal = ApiVersionsResponse(UNSUPPORTED_VERSION.code, [own_range])
+    broker.control(ApiVersionsRequest, refusal, times=None)
+    with pytest.raises(UnsupportedVersionError, match="refused version 0"):
+        connect(broker.address())
+    assert asked_versions(broker) == [4, 3, 2, 1, 0]
+
+
+def test_an_error_in_place_of_versions_is_raised(broker: MemoryBroker) -> None:
+    broker.control(ApiVersionsRequest, error_named("CLUSTER_AUTHORIZATION_FAILED"))
+    with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        connect(broker.address())
+
+
+def test_a_request_without_a_common_version_leaves_the_connection_as_it_was() -> None:
+    with MemoryBroker(versions={FetchRequest.KEY: Versions(0, 3)}) as broker:
+        connection = connect(broker.address())
+        with pytest.raises(UnsupportedVersionError, match=r"Fetch.*4-18.*0-3.*Kafka 2\.1"):
+            connection.request(FetchRequest(), Deadline.after_ms(30_000))
+        assert connection.usable
+        connection.close()
+
+
+def test_every_address_of_a_name_is_tried(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refused_port() as refused:
+        name_stands_for(monkeypatch, (LOOPBACK, refused), (LOOPBACK, broker.address().port))
+        connection = connect(Address("kafka.example.org", 9092))
+    assert connection.usable
+    connection.close()
+
+
+def test_a_refusal_names_every_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused_port() as refused:
+        name_stands_for(monkeypatch, (LOOPBACK, refused), ("127.0.0.2", refused))
+        with pytest.raises(ConnectionFailedError) as caught:
+            connect(Address("kafka.example.org", 9092))
+    assert str(caught.value) == (
+        "kafka.example.org:9092 (127.0.0.1: Connection refused, 127.0.0.2: Connection refused)"
+    )
+
+
+def test_an_address_of_an_unknown_kind_is_a_failure_like_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where IPv6 is switched off, yet the name has such an address."""
+    found = [(socket.AF_INET, 1234, 5678, "", (LOOPBACK, 9092))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    with pytest.raises(ConnectionFailedError, match=r"127\.0\.0\.1: "):
+        connect(Address("kafka.example.org", 9092))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        Address("no-such-host.invalid", 9092),
+        Address("", 9092),
+        Address("\0", 9092),
+        Address("x" * 100 + ".example.org", 9092),
+        Address(LOOPBACK, -1),
+        Address(LOOPBACK, 0),
+        Address(LOOPBACK, 0x7FFFFFFF),
+    ],
+)
+def test_an_address_that_a_broker_may_claim_but_nobody_can_reach(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if address.host.endswith(".invalid"):  # Asking a real name server would be slow.
+
+        def unknown(*_: object, **__: object) -> None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ConnectionFailedError):
+        connect(address)
+
+
+def test_a_name_is_resolved_anew_each_time(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = Address("kafka.example.org", 9092)
+    with refused_port() as refused:
+        name_stands_for(monkeypatch, (LOOPBACK, refused))
+        with pytest.raises(ConnectionFailedError):
+            connect(address)
+    name_stands_for(monkeypatch, (LOOPBACK, broker.address().port))
+    connect(address).close()
+
+
+def test_a_black_hole_is_given_up_on() -> None:
+    with black_hole() as address, pytest.raises(RequestTimeoutError, match="timed out") as caught:
+        connect(address, IMPATIENT)
+    assert str(address) in str(caught.value)
+
+
+def test_a_deadline_that_is_past_is_a_timeout_too(broker: MemoryBroker) -> None:
+    with pytest.raises(RequestTimeoutError):
+        Connection.connect(broker.address(), ConnectionSettings(), Deadline.after_ms(0))
+
+
+def test_a_broker_that_hangs_up_at_once(broker: MemoryBroker) -> None:
+    broker.control(ApiVersionsRequest, Action.CLOSE)
+    with pytest.raises(ConnectionFailedError, match="closed the connection"):
+        connect(broker.address())
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "looks like an HTTP server"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "looks like TLS"),
+        (b"\x16\x03\x03\x00\x7a\x02", "looks like TLS"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "an answer of 1397966893 bytes is announced"),
+        (b"\xff\xff\xff\xff", "an answer of -1 bytes is announced"),
+        (b"\x00\x00\x00\x08\x00\x00\x00\x07\x00\x00\x00\x00", "correlation id is 7, expected 0"),
+        (b"\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00", "ApiVersionsResponse v4"),
+    ],
+)
+def test_another_server_on_the_port_is_named(
+    broker: MemoryBroker, answer: bytes, said: str
+) -> None:
+    broker.control(ApiVersionsRequest, Raw(answer))
+    with pytest.raises(ProtocolError, match=said) as caught:
+        connect(broker.address())
+    assert str(broker.address()) in str(caught.value)
+
+
+def test_options_of_the_socket_are_set(broker: MemoryBroker) -> None:
+    settings = ConnectionSettings(receive_buffer_bytes=64 * 1024, send_buffer_bytes=64 * 1024)
+    connection = connect(broker.address(), settings)
+    assert connection.request(MetadataRequest(topics=[]), Deadline.after_ms(30_000)).brokers
+    connection.close()

@@ -1,0 +1,53 @@
+"""Random batches."""
+
+from hypothesis import strategies as st
+
+from spark_kafka_source.records import Codec, TimestampType
+from tests.records.batches import Batch, Row
+
+codecs = st.sampled_from(Codec)
+payloads = st.none() | st.binary(max_size=80) | st.builds(bytes, st.integers(100, 20_000))
+headers = st.lists(st.tuples(st.text(max_size=8), st.none() | st.binary(max_size=8)), max_size=4)
+timestamps = (
+    st.integers(1_699_000_000_000, 1_701_000_000_000)
+    | st.integers(-9_223_372_036_854_775, 9_223_372_036_854_775)
+    | st.just(-1)
+)
+content = st.tuples(
+    st.sampled_from([0, 0, 0, 1, 70, 9000]), st.tuples(timestamps, payloads, payloads, headers)
+)
+
+
+@st.composite
+def batch(draw: st.DrawFn, base_offset: int = 0, min_size: int = 0) -> Batch:
+    """A batch with gaps between its offsets, and behind the last of them."""
+    # Few of them drawn, and repeated: more than a few go through another way of reading headers.
+    contents = draw(st.lists(content, min_size=min_size, max_size=6))
+    rows, offset = [], base_offset
+    for gap, (timestamp_ms, key, value, headers) in contents * draw(st.sampled_from([1, 1, 9])):
+        offset += gap
+        rows.append(Row(offset, timestamp_ms, key, value, tuple(headers)))
+        offset += 1
+    return Batch(
+        rows=tuple(rows),
+        base_offset=base_offset,
+        codec=draw(codecs) if rows else Codec.NONE,
+        timestamp_type=draw(st.sampled_from(TimestampType)),
+        append_timestamp_ms=draw(st.integers(0, 1_800_000_000_000)),
+        producer_id=draw(st.integers(-1, 1 << 40)),
+        producer_epoch=draw(st.integers(-1, 100)),
+        base_sequence=draw(st.integers(-1, 100)),
+        leader_epoch=draw(st.integers(-1, 100)),
+        last_offset_delta=max(offset - base_offset - 1, 0) + draw(st.integers(0, 3)),
+    )
+
+
+@st.composite
+def fetches(draw: st.DrawFn) -> list[Batch]:
+    """Successive batches."""
+    found: list[Batch] = []
+    base_offset = draw(st.integers(0, 1 << 62))
+    for _ in range(draw(st.integers(1, 3))):
+        found.append(draw(batch(base_offset)))
+        base_offset += (found[-1].last_offset_delta or 0) + 1 + draw(st.integers(0, 2))
+    return found

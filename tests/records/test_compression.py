@@ -1,0 +1,139 @@
+"""Decompression: every framing that Kafka's clients write, bounded, and rubbish refused."""
+
+import gzip
+import zlib
+
+import lz4.frame
+import pyarrow as pa
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.records import Codec
+from spark_kafka_source.records.compression import (
+    Decompressor,
+    TooLargeError,
+    compress,
+    decompress,
+)
+
+COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
+TEXT = b"".join(b"line %d of a text that compresses\n" % n for n in range(20_000))
+
+
+def snappy_block(data: bytes) -> bytes:
+    block: bytes = pa.Codec("snappy").compress(data, asbytes=True)
+    return block
+
+
+@given(
+    st.sampled_from(Codec), st.binary(max_size=200_000) | st.builds(bytes, st.integers(0, 10**6))
+)
+def test_what_is_compressed_comes_out_again(codec: Codec, data: bytes) -> None:
+    assert decompress(codec, compress(codec, data), len(data)) == data
+
+
+@pytest.mark.parametrize(
+    ("codec", "payload"),
+    [
+        (Codec.GZIP, gzip.compress(TEXT)),
+        (Codec.GZIP, gzip.compress(TEXT[:9]) + gzip.compress(b"") + gzip.compress(TEXT[9:])),
+        (
+            Codec.GZIP,
+            b"".join(gzip.compress(TEXT[at : at + 999]) for at in range(0, len(TEXT), 999)),
+        ),
+        (Codec.SNAPPY, snappy_block(TEXT)),
+        (Codec.LZ4, lz4.frame.compress(TEXT, store_size=True)),
+        (Codec.LZ4, lz4.frame.compress(TEXT, block_linked=True, content_checksum=True)),
+        (Codec.LZ4, lz4.frame.compress(TEXT[:9]) + lz4.frame.compress(TEXT[9:])),
+        (Codec.ZSTD, zstandard.ZstdCompressor(write_content_size=False).compress(TEXT)),
+        (Codec.ZSTD, zstandard.compress(TEXT[:9]) + zstandard.compress(TEXT[9:])),
+    ],
+)
+def test_other_framings_are_read(codec: Codec, payload: bytes) -> None:
+    assert decompress(codec, payload, len(TEXT)) == TEXT
+    pieces = list(Decompressor(100_000, 1 << 20).pieces(codec, memoryview(payload)))
+    assert b"".join(pieces) == TEXT
+    if payload != snappy_block(TEXT):
+        assert max(map(len, pieces)) <= 100_000
+        assert len(pieces) < 20
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_more_than_the_limit_is_refused(codec: Codec) -> None:
+    with pytest.raises(TooLargeError):
+        decompress(codec, compress(codec, TEXT), len(TEXT) - 1)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED)
+def test_a_bomb_is_refused_without_being_blown_up(codec: Codec) -> None:
+    bomb = compress(codec, bytes(200 << 20))
+    before = pa.total_allocated_bytes()
+    with pytest.raises(TooLargeError):
+        decompress(codec, bomb, 1 << 20)
+    assert pa.total_allocated_bytes() == before
+
+
+@pytest.mark.parametrize("declared", [3, 5, (1 << 31) - 1])
+def test_a_zstd_frame_that_lies_about_its_size_is_refused(declared: int) -> None:
+    # Magic, a frame header with its content size in 4 bytes, and one raw block of 4 bytes.
+    frame = b"\x28\xb5\x2f\xfd\xa0" + declared.to_bytes(4, "little") + b"\x21\x00\x00data"
+    with pytest.raises(ProtocolError):
+        assert decompress(Codec.ZSTD, frame, 1 << 20) == b"data"
+        raise ProtocolError("zstd believed the block: it allocated what came, not what was said")
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, (1 << 31) - 1])
+def test_a_snappy_block_that_lies_about_its_size_is_refused(size: int) -> None:
+    block = snappy_block(b"four")[1:]
+    lie = bytearray()
+    while size > 127:
+        lie.append(size & 127 | 128)
+        size >>= 7
+    lie.append(size)
+    with pytest.raises(ProtocolError):
+        decompress(Codec.SNAPPY, bytes(lie) + block, 1 << 20)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED)
+@pytest.mark.parametrize("payload", [b"", b"\0", b"rubbish" * 9, b"\xff" * 40])
+def test_rubbish_is_refused_or_comes_to_nothing(codec: Codec, payload: bytes) -> None:
+    try:
+        assert decompress(codec, payload, 1 << 20) == b""
+    except ProtocolError as error:
+        assert codec.name in str(error)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED)
+def test_cut_and_mutated_payloads_raise_only_the_typed_error(codec: Codec) -> None:
+    whole = compress(codec, TEXT[:3000])
+    for at in range(len(whole)):
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :]):
+            try:
+                decompress(codec, damaged, 1 << 20)
+            except ProtocolError as error:
+                assert str(error)
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.SNAPPY])
+def test_a_cut_payload_is_refused(codec: Codec) -> None:
+    with pytest.raises(ProtocolError):
+        decompress(codec, compress(codec, TEXT)[:-4], 1 << 20)
+
+
+def test_one_decompressor_serves_one_payload_after_the_other() -> None:
+    decompressor = Decompressor(1000, 1 << 20)
+    for codec in [*Codec, *Codec]:
+        next(decompressor.pieces(codec, memoryview(compress(codec, TEXT))))
+        pieces = decompressor.pieces(codec, memoryview(compress(codec, TEXT)))
+        assert b"".join(pieces) == TEXT
+        with pytest.raises(ProtocolError):
+            list(decompressor.pieces(codec or Codec.ZSTD, memoryview(b"rubbish" * 20)))
+
+
+def test_the_reason_says_which_codec_and_what_its_library_said() -> None:
+    with pytest.raises(ProtocolError, match="not to be decompressed as GZIP: Error -3"):
+        decompress(Codec.GZIP, b"rubbish", 100)
+    assert zlib.ZLIB_VERSION

@@ -1,0 +1,121 @@
+"""Stage 2a: records that do not hold together are refused, and named."""
+
+import pytest
+
+from spark_kafka_source.errors import CorruptRecordError
+from spark_kafka_source.records import Record, encode_batch, to_arrow
+from spark_kafka_source.records.encode import encode_record, with_crc
+from spark_kafka_source.records.varints import encode_varint
+from spark_kafka_source.records.walk import walk
+from tests.records.batches import rows_of
+
+
+def record(*fields: bytes | int, length: int | None = None) -> bytes:
+    """A record of these fields, integers as varints, under whatever length."""
+    body = b"".join(f if isinstance(f, bytes) else encode_varint(f) for f in fields)
+    return encode_varint(len(body) if length is None else length) + body
+
+
+def batch(*records: bytes, count: int | None = None) -> bytes:
+    """These bytes under a header that is right."""
+    data = b"".join(records)
+    header = bytearray(encode_batch([], base_offset=70, last_offset_delta=99))
+    header[8:12] = (len(data) + 49).to_bytes(4)
+    header[57:61] = (len(records) if count is None else count).to_bytes(4)
+    return with_crc(bytes(header) + data)
+
+
+GOOD = record(b"\0", 0, 0, 1, b"k", 1, b"v", 0)
+NEXT = record(b"\0", 0, 1, 1, b"k", 1, b"v", 1, 1, b"h", 1, b"x")
+
+
+def test_the_records_of_these_tests_are_good_where_they_are_not_broken() -> None:
+    assert [row.offset for row in rows_of(batch(GOOD, NEXT))] == [70, 71]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (record(b"\0", 0, 1, 1, b"k", 1, b"v", 0, length=-9), "its length is negative"),
+        (record(b"\0", 0, 1, 2, b"k", 1, b"v", 0), "its fields do not end where it ends"),
+        (record(b"\0", 0, 1, 1, b"k", 2, b"v", 0), "its fields do not end where it ends"),
+        (record(b"\0", 0, 1, 1, b"k", 1 << 30, b"v", 0), "its fields do not end where it ends"),
+        (record(b"\0", 0, 1, (1 << 33), b"k", 1, b"v", 0), "its fields do not end where it ends"),
+        (record(b"\0", b"\xff" * 10, 1, 0, 0, 0), "its fields do not end where it ends"),
+        (record(b"\0", 0, b"\xff" * 5, 0, 0, 0), "its fields do not end where it ends"),
+        (record(b"\0", 0, 1, -2, 1, b"v", 0), "its key or value has a negative length"),
+        (record(b"\0", 0, 1, -1, -2, 0), "its key or value has a negative length"),
+        (record(b"\0", 0, 1, -1, -1, -1), "its header count is negative"),
+        (record(b"\0", 0, 1, -1, -1, 1 << 30), "its headers do not fit in"),
+        (record(b"\0", 0, 1, -1, -1, 2, 0, 0), "its headers do not fit in"),
+        (record(b"\0", 0, 1, -1, -1, 0, b"more"), "bytes follow its last field"),
+        (record(b"\0", 0, 100, -1, -1, 0), "its offset is not one of its batch"),
+        (record(b"\0", 0, -1, -1, -1, 0), "its offset is not one of its batch"),
+        (record(b"\0", 0, 0, -1, -1, 0), "its offset does not rise"),
+    ],
+)
+def test_a_record_that_does_not_fill_its_length_is_named(bad: bytes, reason: str) -> None:
+    with pytest.raises(CorruptRecordError, match=f"events-3 at offset 70: record 2 of 3: {reason}"):
+        rows_of(batch(GOOD, bad, NEXT))
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ((-1, 1, b"x"), "a header's key or value has a negative length"),
+        ((1, b"h", -2), "a header's key or value has a negative length"),
+        ((2, b"h", 1, b"x"), "its headers do not end where it ends"),
+        ((1, b"h", 9, b"x"), "its headers do not end where it ends"),
+        ((1, b"h", 1, b"xx"), "its headers do not end where it ends"),
+        ((1 << 33, b"h", 1, b"x"), "its headers do not end where it ends"),
+        ((b"\xff" * 6,), "its headers do not end where it ends"),
+        ((1, b"\xff", 0), "a header's key is not UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("many", [1, 50])
+def test_headers_that_do_not_fill_their_record_are_named(
+    headers: tuple[bytes | int, ...], reason: str, many: int
+) -> None:
+    """Both where there are few records, which are read one by one, and many, read all at once."""
+    bad = [record(b"\0", 0, offset, 0, 0, 1, *headers) for offset in range(many)]
+    with pytest.raises(CorruptRecordError, match=f"at offset 70: .*{reason}"):
+        rows_of(batch(*bad))
+
+
+def test_a_record_of_very_many_headers_is_read_in_time() -> None:
+    many = Record(headers=[("", b"")] * 200_000)
+    (row,) = rows_of(encode_batch([many, *[Record()] * 0]))
+    assert len(row.headers) == 200_000
+
+
+@pytest.mark.parametrize(
+    ("records", "count", "reason"),
+    [
+        ((GOOD, NEXT), 1, "1 records claimed in 29 bytes, 2 found"),
+        ((GOOD, NEXT[:-1]), 2, "2 records claimed in 28 bytes, 2 found, to byte 29"),
+        ((GOOD, b"\xff\xff\xff\xff\xff\xff\xff"), 2, "1 found|2 records claimed"),
+        ((GOOD, b"\x90"), 1, "1 records claimed in"),
+        ((bytes(14),), 2, "2 records claimed in 14 bytes, 14 found"),
+    ],
+)
+def test_the_chain_of_lengths_must_come_out_at_the_end(
+    records: tuple[bytes, ...], count: int, reason: str
+) -> None:
+    with pytest.raises(CorruptRecordError, match=reason):
+        rows_of(batch(*records, count=count))
+
+
+def test_an_error_in_a_later_batch_names_that_batch() -> None:
+    first = encode_batch([Record(), Record()], base_offset=5)
+    with pytest.raises(CorruptRecordError, match="at offset 70: record 1 of 1: its offset"):
+        rows_of(first + batch(record(b"\0", 0, 100, -1, -1, 0)))
+
+
+@pytest.mark.parametrize("size", [0, 1, 50, 51, 52, 8000, 8300, 2_000_000])
+def test_lengths_of_any_width_are_walked(size: int) -> None:
+    data = encode_record(Record(value=bytes(size)), 0, 0) * 3
+    assert walk(data, 0, len(data)) == [0, len(data) // 3, 2 * len(data) // 3, len(data)]
+
+
+def test_two_stages_are_importable_from_the_package() -> None:
+    assert callable(to_arrow)

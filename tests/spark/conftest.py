@@ -1,0 +1,63 @@
+"""One SparkSession for all tests of this folder, and queries that end with their test."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+import spark_kafka_source
+from spark_kafka_source.testing import LocalKafka
+from tests.spark.traffic import Writer
+
+Start = Callable[..., StreamingQuery]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with the data source registered; small and silent."""
+    directory = tmp_path_factory.mktemp("spark")
+    # Spark would else take the python3 on the PATH, which need not have what the tests have.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "OFF")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .config("spark.sql.streaming.checkpointLocation", str(directory / "checkpoints"))
+        .getOrCreate()
+    )
+    spark_kafka_source.register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a query on the test's own checkpoint; those that still run end with the test."""
+    started: list[StreamingQuery] = []
+
+    def start(writer: DataStreamWriter, checkpoint: str = "checkpoint") -> StreamingQuery:
+        query = writer.option("checkpointLocation", str(tmp_path / checkpoint)).start()
+        started.append(query)
+        return query
+
+    yield start
+    for query in started:
+        query.stop()
+
+
+@pytest.fixture
+def writer(kafka: LocalKafka) -> Iterator[Writer]:
+    """Writes to the shared broker by confluent-kafka, which shares no code with this package."""
+    with Writer(kafka.bootstrap_servers) as writer:
+        yield writer

@@ -1,0 +1,17 @@
+"""Options as a user gives them, without a broker, and names for what they speak of."""
+
+from spark_kafka_source.spark.options import SourceOptions, parse_options
+from spark_kafka_source.topic_partition import TopicPartition
+
+BOOTSTRAP_SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
+A0, A1, A2, A10 = (TopicPartition("a", partition) for partition in (0, 1, 2, 10))
+B0 = TopicPartition("b", 0)
+
+
+def parsed(**options: str) -> SourceOptions:
+    """Understood options of a source that reads topic `a`; `kafka_x_y` stands for `kafka.x.y`."""
+    named = {
+        name.replace("_", ".") if name.startswith("kafka_") else name: value
+        for name, value in options.items()
+    }
+    return parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a"} | named)

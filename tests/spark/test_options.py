@@ -1,0 +1,279 @@
+"""Options are understood as the peer understands them; what cannot be used is said at once."""
+
+import json
+import logging
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.consumer import FetchConfig
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import Address
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.spark.batch import KafkaBatchReader
+from spark_kafka_source.spark.conditions import OffsetMismatchError
+from spark_kafka_source.spark.options import Extreme, parse_options
+from spark_kafka_source.spark.stream import KafkaStreamReader
+from spark_kafka_source.spark.subscription import Assign, Subscribe, SubscribePattern
+from tests.spark.settings import A0, A1, BOOTSTRAP_SERVERS, parsed
+
+OFFSETS_EXAMPLE = '{"topic":{"0":23,"1":50}}'
+
+
+def test_the_defaults() -> None:
+    options = parsed()
+    assert options.client.bootstrap_servers == (Address("broker", 9092),)
+    assert options.fetch == FetchConfig()
+    assert options.subscription == Subscribe(("a",))
+    assert options.starting_offsets is None
+    assert options.ending_offsets is None
+    assert not options.include_headers
+    assert options.group_id is None
+    assert options.max_offsets_per_trigger is None
+    assert options.poll_timeout_ms == 120_000
+    assert options.topic_lookup_timeout_ms == 3 * 1_000
+
+
+def test_what_is_given_is_understood() -> None:
+    options = parsed(
+        startingOffsets='{"a":{"0":-2,"1":7}}',
+        endingOffsets=" Latest ",
+        includeHeaders="TRUE",
+        kafka_group_id="g",
+        kafka_isolation_level="read_committed",
+        maxOffsetsPerTrigger=str(2**63 - 1),
+        failOnDataLoss="True",
+    )
+    assert options.starting_offsets == {A0: -2, A1: 7}
+    assert options.ending_offsets is Extreme.LATEST
+    assert options.include_headers
+    assert options.group_id == "g"
+    assert options.fetch.isolation_level is IsolationLevel.READ_COMMITTED
+    assert options.max_offsets_per_trigger == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "strategy"),
+    [
+        ("assign", '{"a":[1,0,1]}', Assign((A0, A1))),
+        ("subscribe", " b , a,,b", Subscribe(("a", "b"))),
+        ("subscribePattern", "a.*", SubscribePattern("a.*")),
+    ],
+)
+def test_each_way_to_subscribe(
+    option: str, value: str, strategy: Assign | Subscribe | SubscribePattern
+) -> None:
+    assert parse_options(BOOTSTRAP_SERVERS | {option: value}).subscription == strategy
+
+
+@pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase])
+def test_names_do_not_depend_on_case(change: "type[str]") -> None:
+    given = BOOTSTRAP_SERVERS | {"subscribePattern": "a", "maxOffsetsPerTrigger": "5"}
+    options = parse_options({change(name): value for name, value in given.items()})
+    assert options.subscription == SubscribePattern("a")
+    assert options.max_offsets_per_trigger == 5
+
+
+NOT_POSITIVE = ["a", "1.0", "0", "-1", "", "+1", "1_0", "٣", "1e3", str(2**63), "9" * 5000]
+NO_OFFSETS = [
+    "", "nearest", "[]", "{", "{}", '{"a":{}}', '{"a":[0]}', '{"a":1}', '{"a":{"x":0}}',
+    '{"a":{"-1":0}}', '{"a":{"٣":0}}', '{"a":{"0":"1"}}', '{"a":{"0":1.0}}', '{"a":{"0":true}}',
+    '{"a":{"0":null}}', '{"a":{"0":NaN}}', '{"a":{"0":1},"a":{"0":2}}', '{"a":{"0":1,"0":2}}',
+    '{"a":{"0":1,"00":2}}', '{"a":{"0":-3}}', '{"a":{"0":9223372036854775808}}',
+    '{"a":{"2147483648":0}}', '{"a":{"' + "9" * 5000 + '":0}}', '{"a":{"0":' + "9" * 5000 + "}}",
+    "{" * 100_000, '{"a":' * 100_000, '{"a":' + "[" * 900 + "]" * 900 + "}",
+]  # fmt: skip
+NOT_ASSIGNED = [
+    "", "a", "[]", "{}", '{"a":[]}', '{"a":0}', '{"a":["0"]}', '{"a":[true]}', '{"a":[-1]}',
+    '{"a":[0.0]}', '{"a":[2147483648]}', "[" * 100_000,
+]  # fmt: skip
+NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + ")" * 5000]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "right"),
+    [
+        *(("maxOffsetsPerTrigger", value, "'10000'") for value in NOT_POSITIVE),
+        *(("kafkaConsumer.pollTimeoutMs", value, "'120000'") for value in NOT_POSITIVE),
+        *(("fetchOffset.numRetries", value, "'3'") for value in ("a", "-1", "1.5")),
+        *(("fetchOffset.retryIntervalMs", value, "'1000'") for value in ("a", "-1", "1.5")),
+        *(("startingOffsets", value, OFFSETS_EXAMPLE) for value in NO_OFFSETS),
+        *(("endingOffsets", value, OFFSETS_EXAMPLE) for value in NO_OFFSETS),
+        ("endingOffsets", "earliest", "latest"),
+        ("endingOffsets", '{"a":{"0":-2}}', "-1 for latest"),
+        *(("includeHeaders", value, "'true' or 'false'") for value in ("", "1", "yes")),
+        *(("failOnDataLoss", value, "'true' or 'false'") for value in ("", "0", "no")),
+        ("failOnDataLoss", "false", "Leave it out"),
+        ("kafka.group.id", " ", "Give a name"),
+        ("kafka.bootstrap.servers", "", "'host:port'"),
+        ("kafka.bootstrap.servers", "broker", "'broker1:9092'"),
+        ("kafka.bootstrap.servers", "broker:0", "'broker1:9092'"),
+        ("kafka.isolation.level", "serializable", "read_uncommitted, read_committed"),
+        ("kafka.fetch.max.wait.ms", "-1", "from 0 to 2147483647, as in '500'"),
+        ("kafka.request.timeout.ms", "soon", "as in '30000'"),
+        ("kafka.check.crcs", "maybe", "'true' or 'false'"),
+        ("kafka.security.protocol", "SSL", "PLAINTEXT"),
+        ("kafka.security.protocol", "SASL_PLAINTEXT", "PLAINTEXT"),
+        ("kafka.sasl.mechanism", "PLAIN", "not supported"),
+        ("kafka.ssl.truststore.location", "/x", "not supported"),
+        ("kafka.auto.offset.reset", "earliest", "'startingOffsets'"),
+        ("kafka.key.deserializer", "x", "binary"),
+        ("kafka.value.deserializer", "x", "binary"),
+        ("kafka.enable.auto.commit", "true", "'kafka.group.id'"),
+        ("kafka.interceptor.classes", "x", "Java classes"),
+        ("minPartitions", "2", "not supported yet"),
+        ("startingTimestamp", "1", "not supported yet"),
+        ("minOffsetsPerTrigger", "1", "not supported yet"),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_a_wrong_value_is_refused_with_a_right_one(option: str, value: str, right: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a", option: value})
+    assert refused.value.option == option
+    assert str(refused.value).startswith(f"Option '{option}': ")
+    assert right in str(refused.value)
+    assert len(str(refused.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("assign", value) for value in NOT_ASSIGNED),
+        *(("subscribe", value) for value in ("", " ", ",, ,")),
+        *(("subscribePattern", value) for value in NO_PATTERN),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_a_subscription_that_names_nothing_is_refused(option: str, value: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_options(BOOTSTRAP_SERVERS | {option: value})
+    assert refused.value.option == option
+    assert len(str(refused.value)) < 1_000
+
+
+def test_the_address_is_needed() -> None:
+    with pytest.raises(ConfigurationError, match=r"'kafka.bootstrap.servers': is missing"):
+        parse_options({"subscribe": "a"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"subscribe": "a", "assign": '{"a":[0]}'},
+        {"subscribe": "a", "subscribePattern": "a", "assign": '{"a":[0]}'},
+    ],
+)
+def test_exactly_one_way_to_subscribe(given: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_options(BOOTSTRAP_SERVERS | given)
+    for name in given or ("subscribe",):
+        assert f"'{name}'" in str(refused.value)
+    assert "exactly one of 'assign', 'subscribe', 'subscribePattern'" in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["latest", "LATEST", '{"a":{"0":0,"1":-1}}'])
+def test_a_batch_cannot_start_at_the_latest(value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"'startingOffsets'.*'earliest', -2"):
+        KafkaBatchReader(parsed(startingOffsets=value))
+
+
+def test_a_batch_names_the_same_partitions_at_both_ends() -> None:
+    options = parsed(startingOffsets='{"a":{"0":0}}', endingOffsets='{"a":{"1":0}}')
+    with pytest.raises(OffsetMismatchError, match=r"only at the start: a-0; .* at the end: a-1"):
+        KafkaBatchReader(options)
+
+
+def test_a_batch_does_not_end_before_it_starts() -> None:
+    options = parsed(startingOffsets='{"a":{"0":5}}', endingOffsets='{"a":{"0":4}}')
+    with pytest.raises(OffsetMismatchError) as refused:
+        KafkaBatchReader(options)
+    assert refused.value.condition == "UNRESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET"
+    assert "a-0: the start offset 5 is greater than the end offset 4" in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["latest", '{"a":{"0":4}}'])
+def test_a_stream_has_no_end(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="'endingOffsets'.*leave it out"):
+        KafkaStreamReader(parsed(endingOffsets=value))
+
+
+@pytest.mark.parametrize(
+    ("unknown", "nearest"),
+    [
+        ("kafka.fetch.max.wait", "kafka.fetch.max.wait.ms"),
+        ("kafka.isolation.levle", "kafka.isolation.level"),
+        ("startingOffset", "startingOffsets"),
+        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+    ],
+)
+def test_an_unknown_option_warns_with_the_nearest(
+    unknown: str, nearest: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a", unknown: "secret"})
+    (record,) = caplog.records
+    assert unknown.lower() in record.getMessage()
+    assert f"did you mean '{nearest}'?" in record.getMessage()
+    assert "secret" not in record.getMessage()
+
+
+def test_an_option_like_no_other_warns_without_a_guess(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a", "zzz": "1", "kafka.zzz": "1"})
+    assert sorted(record.getMessage() for record in caplog.records) == [
+        "Option 'kafka.zzz' has no effect here",
+        "Option 'zzz' has no effect here",
+    ]
+
+
+def test_known_options_do_not_warn(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        parsed(groupIdPrefix="x", kafka_fetch_min_bytes="1", kafka_group_id="g", path="")
+    assert not caplog.records
+
+
+NAMES = [
+    "assign", "subscribe", "subscribePattern", "startingOffsets", "endingOffsets", "failOnDataLoss",
+    "includeHeaders", "maxOffsetsPerTrigger", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "kafka.bootstrap.servers",
+    "kafka.group.id", "kafka.isolation.level", "kafka.fetch.min.bytes", "kafka.check.crcs",
+    "kafka.security.protocol", "kafka.request.timeout.ms", "kafka.", "kafka.sasl.jaas.config",
+]  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+VALUES = st.one_of(
+    st.text(),
+    st.text(string.digits + "+-. ", max_size=25),
+    st.text('{}[]:,"-0123456789ab ', max_size=25),
+    st.text("ab(){}[]*+?|\\^$,-0123456789", max_size=12),
+    JSON.map(json.dumps),
+    st.sampled_from(["earliest", "latest", "true", "false", "a", '{"a":[0]}', '{"a":{"0":1}}']),
+)
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=5))
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of patterns like '[[', by `re` itself
+def test_any_text_is_understood_or_refused_by_name(options: dict[str, str]) -> None:
+    given = BOOTSTRAP_SERVERS | {"subscribe": "a"} | options
+    try:
+        parse_options(given)
+    except ConfigurationError as refused:
+        assert refused.option in NAMES
+        assert refused.expected
+
+
+@given(VALUES)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("option", ["assign", "subscribe", "subscribePattern"])
+def test_any_subscription_is_understood_or_refused_by_name(option: str, value: str) -> None:
+    try:
+        parse_options(BOOTSTRAP_SERVERS | {option: value})
+    except ConfigurationError as refused:
+        assert refused.option == option
