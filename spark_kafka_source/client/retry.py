@@ -37,10 +37,11 @@ class Retry:
         """The first answer that `attempt` gives, calling `recover` between two tries.
 
         An error without a remedy is raised as it is. When time is up, `KafkaTimeoutError` says
-        what was tried and how it failed last; a `BootstrapError` stays one, since it lists the
-        addresses.
+        what was tried and how it failed the last two times: the last try may have had no time. A
+        `BootstrapError` stays one, since it lists the addresses, unless a broker was reached.
         """
         tries = 0
+        previous: KafkaError | None = None
         while True:
             try:
                 return attempt(deadline)
@@ -50,9 +51,10 @@ class Retry:
                 tries += 1
                 pause_seconds = self._pause_seconds(tries)
                 if pause_seconds >= deadline.remaining_seconds():
-                    raise _gave_up(what, tries, deadline, error) from error
+                    raise _gave_up(what, tries, deadline, error, previous) from error
                 logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
                 recover(error)
+                previous = error
             self.sleep(pause_seconds)
 
     def _pause_seconds(self, tries: int) -> float:
@@ -61,9 +63,12 @@ class Retry:
         return min(doubled, self.backoff_max_ms) * spread / 1000
 
 
-def _gave_up(what: str, tries: int, deadline: Deadline, error: KafkaError) -> KafkaError:
-    if isinstance(error, BootstrapError):
+def _gave_up(
+    what: str, tries: int, deadline: Deadline, error: KafkaError, previous: KafkaError | None
+) -> KafkaError:
+    if isinstance(error, BootstrapError) and isinstance(previous, BootstrapError | None):
         return error
-    return KafkaTimeoutError(
-        f"{what}: no success in {tries} tries within {deadline.timeout_ms} ms; the last: {error}"
-    )
+    text = f"{what}: no success in {tries} tries within {deadline.timeout_ms} ms; the last: {error}"
+    if previous is not None and str(previous) != str(error):
+        text += f"; the one before: {previous}"
+    return KafkaTimeoutError(text)

@@ -8,7 +8,7 @@ from spark_kafka_source.errors import ConfigurationError
 _OPTION = "kafka.bootstrap.servers"
 # As Kafka reads it: an optional listener name, a host (IPv6 in brackets), a port.
 _ADDRESS = re.compile(
-    r"(?:[A-Za-z0-9_]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\[\]/\s]+)):(?P<port>\d{1,5})"
+    r"(?:[A-Za-z0-9_]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\[\]/\s]+)):(?P<port>[0-9]{1,5})"
 )
 
 

@@ -105,11 +105,13 @@ class Decompressor:
         while at < len(payload):
             frame, fed_bytes = lz4.frame.LZ4FrameDecompressor(), FIRST_FED_BYTES
             while not frame.eof:
-                fed = payload[at : at + fed_bytes] if frame.needs_input else b""
+                hungry = frame.needs_input
+                fed = payload[at : at + fed_bytes] if hungry else b""
                 fed_bytes = min(4 * fed_bytes, MOST_FED_BYTES)
                 piece = frame.decompress(fed, self._piece_bytes)
                 at += len(fed)
-                if not fed and not piece and not frame.eof:
+                # It may take in half a block that it had left over, and have nothing to give.
+                if hungry and not fed and not piece and not frame.eof:
                     raise ProtocolError("an LZ4 frame is cut")
                 yield piece
             at -= len(frame.unused_data or b"")

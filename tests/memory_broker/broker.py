@@ -68,8 +68,7 @@ class MemoryBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for node in self._nodes.values():
-            self._run(node.stop())
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -153,6 +152,15 @@ class MemoryBroker:
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         return future.result(_PATIENCE_SECONDS)
+
+    async def _end(self) -> None:
+        for node in self._nodes.values():
+            await node.stop()
+        # Connections that were just being accepted begin to converse only now.
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for node in self._nodes.values():
+                await node.hang_up()
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
     async def _respond(
         self, node_id: int, request: Request[Any], version: int

@@ -39,7 +39,7 @@ class Node:
 
     async def start(self) -> int:
         """Listens: on a free port at first, on the same one after a `stop`."""
-        self._server = await asyncio.start_server(self._converse, HOST, self.port)
+        self._server = await asyncio.start_server(self._connected, HOST, self.port)
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self.port
 
@@ -53,27 +53,26 @@ class Node:
 
     async def hang_up(self) -> None:
         """Closes all connections, but goes on listening."""
-        tasks = list(self._conversations)
-        for task in tasks:
+        ended = dict(self._conversations)
+        for task in ended:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*ended, return_exceptions=True)
+        for writer in ended.values():  # A task that never began has not closed its own.
+            await _close(writer)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        task = asyncio.get_running_loop().create_task(self._converse(reader, writer))
+        self._conversations[task] = writer
+        task.add_done_callback(self._conversations.pop)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.accepted += 1
-        self._conversations[task] = writer
         try:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while await self._answer_next(reader, writer):
                     pass
-        except asyncio.CancelledError:
-            pass  # by `hang_up`
         finally:
-            del self._conversations[task]
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
+            await _close(writer)
 
     async def _answer_next(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -104,6 +103,12 @@ class Node:
         return request_type is ApiVersionsRequest or version in self._spoken[
             request_type.KEY
         ].common(versions(request_type))
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 def _frame(

@@ -10,7 +10,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
 def _read(path: Path) -> NotebookNode:
-    return reads(path.read_text(), as_version=4)  # type: ignore[no-untyped-call]  # nbformat has no types
+    notebook: NotebookNode = reads(path.read_text(), as_version=4)  # type: ignore[no-untyped-call]
+    return notebook
 
 
 @pytest.mark.spark

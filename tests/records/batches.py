@@ -53,6 +53,13 @@ class Batch:
     last_offset_delta: int | None = None
 
     @property
+    def max_timestamp_ms(self) -> int:
+        """What the header says of the timestamps, with records or without."""
+        if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return self.append_timestamp_ms
+        return max((row.timestamp_ms for row in self.rows), default=-1)
+
+    @property
     def expected(self) -> list[Row]:
         """The rows as they are read back: the log may have set their timestamps."""
         if self.timestamp_type is TimestampType.LOG_APPEND_TIME:

@@ -41,11 +41,10 @@ def question(batch: Batch) -> str:
 
 def facts(batch: Batch) -> str:
     """What Oracle.java's `decode` says of the batch itself."""
-    max_ms = max((row.timestamp_ms for row in batch.expected), default=-1)
     last_offset = batch.rows[-1].offset if batch.rows else batch.base_offset
     if batch.last_offset_delta is not None:
         last_offset = batch.base_offset + batch.last_offset_delta
-    return f"{_facts(batch, max_ms)} false {last_offset} -1"
+    return f"{_facts(batch, batch.max_timestamp_ms)} false {last_offset} -1"
 
 
 def _facts(batch: Batch, timestamp_ms: int) -> str:

@@ -7,15 +7,17 @@ from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import chunks, encode_batch, to_arrow
 from spark_kafka_source.records.encode import with_crc
 from tests.records.batches import TOPIC_PARTITION, Batch, encoded, rows_in, rows_of
-from tests.records.strategies import batch, fetches
+from tests.records.strategies import batch, fetches, untimed
 
 
+@untimed
 @given(fetches())
 def test_every_batch_reads_back_as_it_was(batches: list[Batch]) -> None:
     expected = [row for batch in batches for row in batch.expected]
     assert rows_of(b"".join(map(encoded, batches))) == expected
 
 
+@untimed
 @given(fetches(), st.integers(1, 20_000))
 def test_the_size_of_chunks_changes_nothing(batches: list[Batch], chunk_bytes: int) -> None:
     expected = [row for batch in batches for row in batch.expected]
@@ -23,6 +25,7 @@ def test_the_size_of_chunks_changes_nothing(batches: list[Batch], chunk_bytes: i
     assert rows_of(data, chunk_bytes=chunk_bytes) == expected
 
 
+@untimed
 @given(fetches(), st.data())
 def test_a_range_reads_its_own_offsets_only(batches: list[Batch], data: st.DataObject) -> None:
     first = batches[0].base_offset
@@ -40,6 +43,7 @@ def test_a_range_reads_its_own_offsets_only(batches: list[Batch], data: st.DataO
     assert position <= next_offsets[0] <= next_offsets[-1] <= max(position, end)
 
 
+@untimed
 @given(fetches(), st.integers(500, 5000))
 def test_reading_can_stop_after_any_chunk(batches: list[Batch], chunk_bytes: int) -> None:
     """What is read again from a chunk's `next_offset` on goes on where that chunk ended."""
@@ -52,7 +56,7 @@ def test_reading_can_stop_after_any_chunk(batches: list[Batch], chunk_bytes: int
         assert before + [row.offset for row in rest] == [row.offset for row in expected]
 
 
-@settings(max_examples=300)
+@settings(untimed, max_examples=300)
 @given(batch(min_size=1), st.data())
 def test_mutated_bytes_raise_only_the_typed_error(original: Batch, data: st.DataObject) -> None:
     """Any bytes at all either decode, or raise CorruptRecordError; with a CRC that fits, too."""
@@ -76,6 +80,7 @@ def test_mutated_bytes_raise_only_the_typed_error(original: Batch, data: st.Data
         assert str(error.reason)
 
 
+@untimed
 @given(st.binary(max_size=300), st.integers(1, 20))
 def test_random_records_under_a_good_header_raise_only_the_typed_error(
     payload: bytes, count: int

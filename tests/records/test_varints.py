@@ -13,6 +13,7 @@ from spark_kafka_source.records.varints import (
     varint,
     varints,
 )
+from tests.records.strategies import untimed
 
 longs = st.integers(-(1 << 63), (1 << 63) - 1)
 
@@ -37,6 +38,7 @@ def test_a_value_has_one_encoding(value: int, encoded: str) -> None:
     assert encode_varint(value).hex() == encoded
 
 
+@untimed
 @given(st.lists(longs, min_size=1))
 def test_all_ways_of_reading_agree(values: list[int]) -> None:
     encoded = [encode_varint(value) for value in values]
@@ -61,6 +63,7 @@ def test_a_varint_ends_within_its_bytes(max_bytes: int, ends: bool) -> None:
             varint(data, 0, max_bytes)
 
 
+@untimed
 @given(st.binary(min_size=1), st.data())
 def test_a_varint_cut_by_the_end_of_the_data_ends_beyond_it(
     data: bytes, draw: st.DataObject

@@ -7,18 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from spark_kafka_source.records import (
     AbortedTransaction,
     Codec,
     IsolationLevel,
-    TimestampType,
     encode_control_batch,
 )
 from tests.records.batches import TIMESTAMP_NAMES, Batch, encoded, header_of, rows_of
-from tests.records.oracle import Oracle, ask_kafka, facts, question, row_of
-from tests.records.strategies import batch
+from tests.records.oracle import Oracle, ask_kafka, facts, row_of
+from tests.records.strategies import batch, kafka_timestamps, untimed
 
 _LINES = [
     line
@@ -59,7 +58,7 @@ def test_batches_made_by_kafka_are_read(asked: str) -> None:
     assert header.timestamp_type is batch.timestamp_type
     assert header.is_transactional is batch.transactional
     assert header.last_offset == batch.rows[-1].offset
-    assert header.max_timestamp == max(row.timestamp_ms for row in batch.expected)
+    assert header.max_timestamp == batch.max_timestamp_ms
     assert header.partition_leader_epoch == batch.leader_epoch
     assert header[9:12] == (batch.producer_id, batch.producer_epoch, batch.base_sequence)
 
@@ -96,8 +95,14 @@ def test_markers_made_by_kafka_end_an_aborted_transaction() -> None:
         "isolation_level": IsolationLevel.READ_COMMITTED,
         "aborted": [AbortedTransaction(4000, 100)],
     }
-    after = encoded(Batch(described(aborted).rows[:1], 120, producer_id=4000, transactional=True))
-    after = encoded(Batch(tuple(row_of(f"12{n}:0:-:-:") for n in range(2)), 120, producer_id=4000))
+    after = encoded(
+        Batch(
+            tuple(row_of(f"12{n}:0:-:-:") for n in range(2)),
+            120,
+            producer_id=4000,
+            transactional=True,
+        )
+    )
     assert [row.offset for row in rows_of(VECTORS[aborted] + abort + after, **options)] == [
         120,
         121,
@@ -124,17 +129,16 @@ def test_kafka_still_makes_the_vectors(oracle: Oracle) -> None:
 
 
 @pytest.mark.java
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(batch())
+@untimed
+@given(batch(timestamps=kafka_timestamps))
 def test_kafka_reads_what_we_encode(oracle: Oracle, batch: Batch) -> None:
     assert oracle.decode(encoded(batch)) == [(facts(batch), batch.expected)]
 
 
 @pytest.mark.java
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(batch(min_size=1))
+@untimed
+@given(batch(min_size=1, timestamps=kafka_timestamps))
 def test_we_read_what_kafka_encodes(oracle: Oracle, batch: Batch) -> None:
     data = oracle.encode(batch)
     assert rows_of(data) == batch.expected
-    assert header_of(data).timestamp_type is TimestampType(batch.timestamp_type)
-    assert question(batch)
+    assert header_of(data).timestamp_type is batch.timestamp_type

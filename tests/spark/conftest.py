@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import spark_kafka_source
-from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing import LocalKafka, peer_jars
 from tests.spark.traffic import Writer
 
 Start = Callable[..., StreamingQuery]
@@ -19,7 +19,7 @@ Start = Callable[..., StreamingQuery]
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session with the data source registered; small and silent."""
+    """A session with the data source registered and the peer at hand; small and silent."""
     directory = tmp_path_factory.mktemp("spark")
     # Spark would else take the python3 on the PATH, which need not have what the tests have.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -29,6 +29,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "OFF")
+        .config("spark.jars", ",".join(map(str, peer_jars())))
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")

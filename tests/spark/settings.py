@@ -1,11 +1,24 @@
 """Options as a user gives them, without a broker, and names for what they speak of."""
 
+from typing import TypeVar
+
+from pyspark import cloudpickle
+
 from spark_kafka_source.spark.options import SourceOptions, parse_options
 from spark_kafka_source.topic_partition import TopicPartition
 
 BOOTSTRAP_SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
 A0, A1, A2, A10 = (TopicPartition("a", partition) for partition in (0, 1, 2, 10))
 B0 = TopicPartition("b", 0)
+
+T = TypeVar("T")
+
+
+def shipped(found: T) -> T:
+    """What arrives of an object that Spark sends to another process; its type is checked."""
+    copy = cloudpickle.loads(cloudpickle.dumps(found))  # type: ignore[no-untyped-call]
+    assert isinstance(copy, type(found))
+    return copy
 
 
 def parsed(**options: str) -> SourceOptions:

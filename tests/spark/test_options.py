@@ -3,6 +3,7 @@
 import json
 import logging
 import string
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -69,7 +70,7 @@ def test_each_way_to_subscribe(
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase])
-def test_names_do_not_depend_on_case(change: "type[str]") -> None:
+def test_names_do_not_depend_on_case(change: Callable[[str], str]) -> None:
     given = BOOTSTRAP_SERVERS | {"subscribePattern": "a", "maxOffsetsPerTrigger": "5"}
     options = parse_options({change(name): value for name, value in given.items()})
     assert options.subscription == SubscribePattern("a")
@@ -197,7 +198,7 @@ def test_a_batch_does_not_end_before_it_starts() -> None:
 
 @pytest.mark.parametrize("value", ["latest", '{"a":{"0":4}}'])
 def test_a_stream_has_no_end(value: str) -> None:
-    with pytest.raises(ConfigurationError, match="'endingOffsets'.*leave it out"):
+    with pytest.raises(ConfigurationError, match=r"'endingOffsets'.*leave it out"):
         KafkaStreamReader(parsed(endingOffsets=value))
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.columns import schema
-from spark_kafka_source.testing import LocalKafka, peer_jars
+from spark_kafka_source.testing import LocalKafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 
@@ -22,17 +22,10 @@ PARTITIONS = 3
 CREATE_TIME = 1
 
 
-@pytest.fixture(scope="module")
-def spark_and_peer(spark: SparkSession) -> SparkSession:
-    for jar in peer_jars():
-        spark.sql(f"ADD JAR '{jar}'")
-    return spark
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 def test_all_readers_agree_on_a_million_rows(
-    spark_and_peer: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path, codec: str
+    spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path, codec: str
 ) -> None:
     kafka.create_topic(topic, partitions=PARTITIONS)
     _produce(kafka.bootstrap_servers, topic, codec)
@@ -40,9 +33,9 @@ def test_all_readers_agree_on_a_million_rows(
 
     theirs = digest(_consume(servers, topic))
 
-    assert digest(_batch(spark_and_peer, "pykafka", servers, topic)) == theirs
-    assert digest(_stream(spark_and_peer, servers, topic, tmp_path)) == theirs
-    assert digest(_batch(spark_and_peer, "kafka", servers, topic)) == theirs
+    assert digest(_batch(spark, "pykafka", servers, topic)) == theirs
+    assert digest(_stream(spark, servers, topic, tmp_path)) == theirs
+    assert digest(_batch(spark, "kafka", servers, topic)) == theirs
     kafka.delete_topic(topic)
 
 

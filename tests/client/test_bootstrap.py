@@ -1,0 +1,179 @@
+"""Finding a broker at all: every address has its turn, and the text names each."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.errors import (
+    BootstrapError,
+    BrokerError,
+    KafkaTimeoutError,
+    ProtocolError,
+    error_named,
+)
+from spark_kafka_source.net import Address, ConnectionSettings, Deadline
+from spark_kafka_source.protocol import (
+    ApiVersionsRequest,
+    MetadataRequest,
+    MetadataResponse,
+)
+from tests.memory_broker import Action, MemoryBroker, Raw
+from tests.net.ports import LOOPBACK, black_hole, refused_port
+
+IMPATIENT = ConnectionSettings(socket_connection_setup_timeout_ms=50)
+HTTP = Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n", close=True)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(3) as broker:
+        yield broker
+
+
+@pytest.fixture
+def refused() -> Iterator[Address]:
+    with refused_port() as port:
+        yield Address(LOOPBACK, port)
+
+
+def all_topics(client: KafkaClient, *, timeout_ms: int | None = None) -> list[Topic]:
+    return client.retrying(
+        "Metadata", lambda deadline: client.topics(None, deadline), timeout_ms=timeout_ms
+    )
+
+
+def test_all_topics_and_brokers_are_learnt(broker: MemoryBroker) -> None:
+    broker.create_topic("a", 2)
+    broker.create_topic("b")
+    with KafkaClient(broker.config()) as client:
+        assert [topic.name for topic in all_topics(client)] == ["a", "b"]
+        assert sorted(client.cluster.brokers) == [0, 1, 2]
+
+
+def test_addresses_that_fail_are_passed_over(broker: MemoryBroker, refused: Address) -> None:
+    broker.control(ApiVersionsRequest, HTTP, node_id=1)
+    with black_hole() as silent:
+        servers = (refused, silent, broker.address(1), broker.address(2))
+        config = broker.config(settings=IMPATIENT, bootstrap_servers=servers)
+        with KafkaClient(config) as client:
+            all_topics(client)
+    assert [seen.node_id for seen in broker.seen] == [1, 2, 2]
+
+
+def test_where_none_answers_each_address_is_named_with_its_reason(
+    broker: MemoryBroker, refused: Address
+) -> None:
+    with black_hole() as silent:
+        config = broker.config(settings=IMPATIENT, bootstrap_servers=(refused, silent))
+        with KafkaClient(config) as client, pytest.raises(BootstrapError) as caught:
+            all_topics(client, timeout_ms=200)
+    assert caught.value.failures == (
+        f"{refused} (127.0.0.1: Connection refused)",
+        f"{silent}: timed out waiting for an answer",
+    )
+    assert "kafka.bootstrap.servers" in str(caught.value)
+
+
+def test_until_a_broker_was_reached_the_shorter_timeout_holds(refused: Address) -> None:
+    """A wrong address is told of after `request.timeout.ms`, not `default.api.timeout.ms`."""
+    with MemoryBroker() as broker:
+        config = broker.config(
+            settings=ConnectionSettings(request_timeout_ms=50),
+            bootstrap_servers=(refused,),
+            default_api_timeout_ms=3_600_000,
+        )
+        with KafkaClient(config) as client, pytest.raises(BootstrapError):
+            all_topics(client)
+
+
+def test_another_server_at_the_only_address_is_told_of_at_once(broker: MemoryBroker) -> None:
+    broker.control(ApiVersionsRequest, HTTP, times=None)
+    with (
+        KafkaClient(broker.config()) as client,
+        pytest.raises(ProtocolError, match="looks like an HTTP server") as caught,
+    ):
+        all_topics(client)
+    assert str(broker.address()) in str(caught.value)
+    assert len(broker.seen) == 1
+
+
+def test_a_broker_that_comes_up_late_is_found(broker: MemoryBroker) -> None:
+    broker.stop(0)
+    with KafkaClient(broker.config()) as client:
+
+        def attempt(deadline: Deadline) -> list[Topic]:
+            try:
+                return client.topics(None, deadline)
+            except BootstrapError:
+                broker.start(0)
+                raise
+
+        assert client.retrying("Metadata", attempt) == []
+
+
+def test_where_all_known_brokers_are_gone_the_bootstrap_addresses_have_their_turn(
+    broker: MemoryBroker,
+) -> None:
+    """KIP-899: here the cluster has moved but for the node that bootstrap names."""
+    with KafkaClient(broker.config(bootstrap_servers=(broker.address(2),))) as client:
+        broker.cluster.ports.pop(2)
+        all_topics(client)
+        assert sorted(client.cluster.brokers) == [0, 1]
+        broker.stop(0)
+        broker.stop(1)
+        broker.hang_up(2)
+        all_topics(client)
+
+
+def test_a_broker_that_asks_to_bootstrap_anew_is_obeyed(broker: MemoryBroker) -> None:
+    """KIP-1102."""
+    required = MetadataResponse(error_code=error_named("REBOOTSTRAP_REQUIRED").code)
+    with KafkaClient(broker.config()) as client:
+        all_topics(client)
+        broker.forget()
+        broker.control(MetadataRequest, required)
+        all_topics(client)
+        assert len(broker.requests(MetadataRequest)) == 2
+    assert broker.seen[-1].node_id == 0
+
+
+def test_an_error_of_all_metadata_is_raised(broker: MemoryBroker) -> None:
+    error = error_named("CLUSTER_AUTHORIZATION_FAILED")
+    broker.control(MetadataRequest, MetadataResponse(error_code=error.code))
+    with KafkaClient(broker.config()) as client, pytest.raises(BrokerError) as caught:
+        all_topics(client)
+    assert caught.value.error == error
+
+
+def test_silence_of_one_broker_leaves_time_to_ask_another(broker: MemoryBroker) -> None:
+    config = broker.config(
+        settings=ConnectionSettings(request_timeout_ms=50),
+        default_api_timeout_ms=30_000,
+    )
+    with KafkaClient(config) as client:
+        all_topics(client)
+        broker.control(MetadataRequest, Action.SILENCE, node_id=0, times=None)
+        all_topics(client)
+    assert {seen.node_id for seen in broker.seen} > {0}
+
+
+def test_garbage_for_metadata_is_a_protocol_error_that_names_the_broker(
+    broker: MemoryBroker,
+) -> None:
+    broker.control(MetadataRequest, Raw(b"\x00\x00\x00\x08" + bytes(3) + b"\x01garb"), times=None)
+    with KafkaClient(broker.config()) as client, pytest.raises(ProtocolError) as caught:
+        all_topics(client)
+    assert str(broker.address()) in str(caught.value)
+
+
+def test_time_is_up_without_a_word_wasted(broker: MemoryBroker) -> None:
+    """What was asked is in the text, and how it went the last time."""
+    with KafkaClient(broker.config()) as client:
+        all_topics(client)
+
+        def attempt(deadline: Deadline) -> None:
+            raise BrokerError(error_named("REQUEST_TIMED_OUT"), "Fetch of t-0")
+
+        with pytest.raises(KafkaTimeoutError, match=r"Fetch of t-0: no success .* 20 ms; the last"):
+            client.retrying("Fetch of t-0", attempt, timeout_ms=20)

@@ -1,0 +1,391 @@
+"""Requests by role: leaders, coordinators, throttling, idle connections, `close`."""
+
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.client import client as client_module
+from spark_kafka_source.errors import (
+    BrokerError,
+    ClosedError,
+    ConnectionFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.net import Address, ConnectionSettings, Deadline
+from spark_kafka_source.protocol import (
+    ApiVersionsRequest,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    OffsetFetchRequest,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.client.clock import Clock
+from tests.memory_broker import Action, MemoryBroker
+from tests.net.ports import LOOPBACK, refused_port
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(3) as broker:
+        broker.create_topic("t", 3)
+        yield broker
+
+
+@pytest.fixture
+def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
+    with KafkaClient(broker.config()) as client:
+        yield client
+
+
+def leader(client: KafkaClient, where: TopicPartition) -> int:
+    """The node that leads, asked for as any request would."""
+
+    def attempt(deadline: Deadline) -> int:
+        return client.leaders([where], deadline)[where][0].node_id
+
+    return client.retrying(f"leader of {where}", attempt)
+
+
+def ask_leader(client: KafkaClient, where: TopicPartition) -> int:
+    """The offset that the leader answers with, tried again by its errors' remedies."""
+
+    def attempt(deadline: Deadline) -> int:
+        broker, leader_epoch = client.leaders([where], deadline)[where]
+        partition = ListOffsetsPartition(where.partition, leader_epoch, -1)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(where.topic, [partition])])
+        (found,) = client.send(request, broker, deadline).topics[0].partitions
+        if found.error_code:
+            raise BrokerError(error_code(found.error_code), f"ListOffsets of {where}")
+        return found.offset
+
+    return client.retrying(f"ListOffsets of {where}", attempt)
+
+
+def coordinator(client: KafkaClient, group_id: str = "g") -> int:
+    def attempt(deadline: Deadline) -> int:
+        return client.coordinator(group_id, deadline).node_id
+
+    return client.retrying("FindCoordinator", attempt, timeout_ms=5_000)
+
+
+# -- leaders ---------------------------------------------------------------------------------------
+
+
+def test_leaders_are_asked_for_once(broker: MemoryBroker, client: KafkaClient) -> None:
+    assert [leader(client, TopicPartition("t", each)) for each in (0, 1, 2)] == [0, 1, 2]
+    assert len(broker.requests(MetadataRequest)) == 1
+
+
+def test_topics_are_not_created_by_asking_for_them(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    leader(client, T0)
+    assert not any(each.allow_auto_topic_creation for each in broker.requests(MetadataRequest))
+
+
+def test_a_leader_that_moved_is_looked_up_and_asked(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    assert ask_leader(client, T0) == 0
+    broker.move_leader(T0, 2)
+    assert ask_leader(client, T0) == 0
+    asked = [seen.node_id for seen in broker.seen if isinstance(seen.request, ListOffsetsRequest)]
+    assert asked == [0, 0, 2]
+    assert len(broker.requests(MetadataRequest)) == 2
+
+
+def test_a_leader_that_died_is_looked_up_and_its_successor_asked(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    assert ask_leader(client, T1) == 0
+    broker.stop(1)
+    broker.move_leader(T1, 2)
+    assert ask_leader(client, T1) == 0
+
+
+def test_a_partition_without_a_leader_is_waited_for(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.move_leader(T0, 7)
+    broker.control(MetadataRequest, Action.HANDLE)
+
+    def elected(_: Any) -> Action:
+        broker.move_leader(T0, 1)
+        return Action.HANDLE
+
+    broker.control(MetadataRequest, elected)
+    assert leader(client, T0) == 1
+    assert len(broker.requests(MetadataRequest)) == 2
+
+
+def test_a_topic_that_does_not_come_is_named(client: KafkaClient) -> None:
+    leader(client, T0)
+    with pytest.raises(KafkaTimeoutError, match=r"Metadata of x-0: UNKNOWN_TOPIC_OR_PARTITION"):
+        client.retrying(
+            "leader",
+            lambda deadline: client.leaders([TopicPartition("x", 0)], deadline),
+            timeout_ms=20,
+        )
+
+
+def test_old_metadata_is_asked_for_again(broker: MemoryBroker) -> None:
+    with KafkaClient(broker.config(metadata_max_age_ms=0)) as client:
+        leader(client, T0)
+        leader(client, T0)
+    assert len(broker.requests(MetadataRequest)) == 2
+
+
+# -- coordinators ----------------------------------------------------------------------------------
+
+
+def test_a_coordinator_is_found_once(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.cluster.coordinators["g"] = 2
+    assert coordinator(client) == 2
+    assert coordinator(client) == 2
+    (request,) = broker.requests(FindCoordinatorRequest)
+    assert (request.key, request.key_type) == ("g", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "found_again"),
+    [
+        ("NOT_COORDINATOR", 1),
+        ("COORDINATOR_NOT_AVAILABLE", 1),
+        ("COORDINATOR_LOAD_IN_PROGRESS", 0),
+    ],
+)
+def test_a_coordinator_is_found_again_where_the_error_says_so(
+    broker: MemoryBroker, client: KafkaClient, name: str, found_again: int
+) -> None:
+    errors = [BrokerError(error_named(name), "OffsetFetch of group 'g'")]
+
+    def attempt(deadline: Deadline) -> Broker:
+        found = client.coordinator("g", deadline)
+        if errors:
+            raise errors.pop()
+        return found
+
+    client.retrying("OffsetFetch", attempt)
+    assert len(broker.requests(FindCoordinatorRequest)) == 1 + found_again
+
+
+def test_a_coordinator_that_cannot_be_reached_is_looked_for_again(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.coordinators["g"] = 2
+    coordinator(client)
+    broker.stop(2)
+    broker.cluster.coordinators["g"] = 1
+
+    def attempt(deadline: Deadline) -> int:
+        found = client.coordinator("g", deadline)
+        client.send(OffsetFetchRequest("g"), found, deadline, max_version=7)
+        return found.node_id
+
+    assert client.retrying("OffsetFetch", attempt) == 1
+
+
+def test_no_coordinator_yet_is_waited_for(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.control(FindCoordinatorRequest, error_named("COORDINATOR_NOT_AVAILABLE"), times=2)
+    assert coordinator(client) == 0
+    assert len(broker.requests(FindCoordinatorRequest)) == 3
+
+
+def test_no_right_to_a_group_is_told_at_once_with_the_brokers_own_words(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    error = error_named("GROUP_AUTHORIZATION_FAILED")
+    broker.control(FindCoordinatorRequest, FindCoordinatorResponse(0, error.code, "ask the owner"))
+    with pytest.raises(BrokerError, match=r"group 'g': GROUP_AUTHORIZATION_FAILED.*ask the owner"):
+        coordinator(client)
+
+
+def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker, client: KafkaClient) -> None:
+    nowhere = FindCoordinatorResponse(node_id=9, host="", port=-1)
+    broker.control(FindCoordinatorRequest, nowhere, times=None)
+
+    def attempt(deadline: Deadline) -> object:
+        return client.send(OffsetFetchRequest("g"), client.coordinator("g", deadline), deadline)
+
+    with pytest.raises(KafkaTimeoutError, match="cannot be resolved"):
+        client.retrying("OffsetFetch", attempt, timeout_ms=20)
+
+
+# -- several at once -------------------------------------------------------------------------------
+
+
+def test_each_broker_is_asked_and_the_failure_of_one_is_its_own(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    leader(client, T0)
+    with refused_port() as port:
+        gone = Broker(9, Address(LOOPBACK, port))
+        brokers = [*client.cluster.brokers.values(), gone]
+        broker.control(MetadataRequest, Action.CLOSE, node_id=1)
+        answers = client.send_to_each(
+            {each: MetadataRequest(topics=[]) for each in brokers}, Deadline.after_ms(30_000)
+        )
+    failed = {each.node_id for each, answer in answers.items() if isinstance(answer, KafkaError)}
+    assert set(answers) == set(brokers)
+    assert failed == {1, 9}
+
+
+# -- throttling ------------------------------------------------------------------------------------
+
+
+def test_a_throttled_broker_is_left_alone_for_so_long(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KIP-219: it answers at once, and the client keeps silent towards it, and it alone."""
+    clock = Clock()
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(client, "_pause", clock.sleep)
+    broker.cluster.throttle_time_ms[ListOffsetsRequest] = 1_500
+    ask_leader(client, T0)
+    ask_leader(client, T1)
+    assert clock.pauses == []
+    ask_leader(client, T0)
+    assert clock.pauses == [1.5]
+    clock.now_seconds += 1
+    ask_leader(client, T1)
+    assert clock.pauses == [1.5]
+    ask_leader(client, T1)
+    assert clock.pauses == [1.5, 1.5]
+
+
+def test_throttling_beyond_the_deadline_is_a_timeout_and_nothing_is_sent(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.throttle_time_ms[MetadataRequest] = 3_600_000
+    leader(client, T0)
+    node = client.cluster.brokers[0]
+    for _ in range(2):
+        with pytest.raises(KafkaTimeoutError):
+            client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(20))
+    assert len(broker.requests(MetadataRequest)) == 1
+
+
+# -- connections -----------------------------------------------------------------------------------
+
+
+def test_one_connection_a_broker(broker: MemoryBroker, client: KafkaClient) -> None:
+    for _ in range(5):
+        ask_leader(client, T0)
+        ask_leader(client, T1)
+    assert [broker.accepted(node) for node in range(3)] == [1, 1, 0]
+
+
+def test_a_connection_that_was_closed_for_idleness_is_replaced_unnoticed(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    ask_leader(client, T0)
+    broker.forget()
+    broker.hang_up(0)
+    ask_leader(client, T0)
+    assert [type(seen.request) for seen in broker.seen] == [ApiVersionsRequest, ListOffsetsRequest]
+
+
+def test_a_broker_that_stays_silent_is_given_up_on_and_asked_anew(broker: MemoryBroker) -> None:
+    settings = ConnectionSettings(request_timeout_ms=50)
+    with KafkaClient(broker.config(settings=settings)) as client:
+        leader(client, T0)
+        broker.control(ListOffsetsRequest, Action.SILENCE)
+        assert ask_leader(client, T0) == 0
+    assert broker.accepted(0) == 2
+
+
+# -- close -----------------------------------------------------------------------------------------
+
+
+def raised_by(call: Any) -> tuple[threading.Thread, list[KafkaError]]:
+    raised: list[KafkaError] = []
+
+    def run() -> None:
+        try:
+            call()
+        except KafkaError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, raised
+
+
+def ended(thread: threading.Thread) -> bool:
+    thread.join(20)
+    return not thread.is_alive()
+
+
+@pytest.mark.parametrize("waits_for", [ApiVersionsRequest, MetadataRequest, ListOffsetsRequest])
+def test_close_wakes_whoever_waits_for_an_answer(broker: MemoryBroker, waits_for: Any) -> None:
+    broker.control(waits_for, Action.SILENCE, times=None)
+    client = KafkaClient(broker.config())
+    thread, raised = raised_by(lambda: ask_leader(client, T0))
+    broker.wait_for(waits_for)
+    client.close()
+    assert ended(thread)
+    assert isinstance(raised[0], ClosedError)
+
+
+def test_close_ends_a_pause_between_two_tries(broker: MemoryBroker) -> None:
+    hour_ms = 3_600_000
+    config = broker.config(
+        retry_backoff_ms=hour_ms, retry_backoff_max_ms=hour_ms, default_api_timeout_ms=2 * hour_ms
+    )
+    client = KafkaClient(config)
+    leader(client, T0)
+    broker.control(ListOffsetsRequest, error_named("NOT_LEADER_OR_FOLLOWER"), times=None)
+    thread, raised = raised_by(lambda: ask_leader(client, T0))
+    broker.wait_for(ListOffsetsRequest)
+    client.close()
+    assert ended(thread)
+    assert isinstance(raised[0], ClosedError | ConnectionFailedError)
+
+
+def test_close_ends_a_throttled_wait(broker: MemoryBroker) -> None:
+    hour_ms = 3_600_000
+    settings = ConnectionSettings(request_timeout_ms=2 * hour_ms)
+    broker.cluster.throttle_time_ms[MetadataRequest] = hour_ms
+    client = KafkaClient(broker.config(settings=settings, default_api_timeout_ms=2 * hour_ms))
+    leader(client, T0)
+    thread, raised = raised_by(lambda: ask_leader(client, T0))
+    client.close()
+    assert ended(thread)
+    assert isinstance(raised[0], ClosedError)
+
+
+def test_a_closed_client_answers_nothing(client: KafkaClient) -> None:
+    client.close()
+    client.close()
+    assert client.closed
+    with pytest.raises(ClosedError):
+        leader(client, T0)
+
+
+def test_a_connection_that_opens_while_the_client_closes_does_not_outlive_it(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pytest turns a socket that nobody closed into an error."""
+    client = KafkaClient(broker.config())
+    opened = client._opened
+
+    def closed_first(connection: Any) -> None:
+        client.close()
+        opened(connection)
+
+    monkeypatch.setattr(client, "_opened", closed_first)
+    with pytest.raises(ClosedError):
+        leader(client, T0)

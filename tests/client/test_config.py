@@ -1,0 +1,78 @@
+"""Kafka's client configuration, as `kafka.*` options give it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.client import CLIENT_SETTINGS, ClientConfig, Settings
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import Address, ConnectionSettings
+
+SERVERS = {"bootstrap.servers": "a:1"}
+
+
+def config(**values: str) -> ClientConfig:
+    given_values = {name.replace("_", "."): value for name, value in values.items()}
+    return ClientConfig.from_settings(Settings(SERVERS | given_values))
+
+
+def test_defaults_are_those_of_kafka() -> None:
+    assert config() == ClientConfig(
+        bootstrap_servers=(Address("a", 1),),
+        connection=ConnectionSettings(
+            client_id="spark-kafka-source",
+            socket_connection_setup_timeout_ms=10_000,
+            request_timeout_ms=30_000,
+            connections_max_idle_ms=540_000,
+        ),
+        default_api_timeout_ms=60_000,
+        retry_backoff_ms=100,
+        retry_backoff_max_ms=1_000,
+        metadata_max_age_ms=300_000,
+    )
+
+
+def test_every_setting_is_read() -> None:
+    numbers = sorted(name for name in CLIENT_SETTINGS if name.endswith((".ms", ".bytes")))
+    values = {name: str(1000 + number) for number, name in enumerate(numbers)}
+    found = ClientConfig.from_settings(Settings(SERVERS | values | {"client.id": "me"}))
+    flat = str(found)
+    assert "client_id='me'" in flat
+    for name in numbers:
+        assert f"{name.replace('.', '_')}={values[name]}" in flat
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("request_timeout_ms", "0"),
+        ("request_timeout_ms", "-1"),
+        ("request_timeout_ms", "2147483648"),
+        ("request_timeout_ms", "1.5"),
+        ("request_timeout_ms", ""),
+        ("request_timeout_ms", "9" * 5000),
+        ("retry_backoff_ms", "\u0661"),
+        ("receive_buffer_bytes", "-2"),
+        ("security_protocol", "SSL"),
+        ("ssl_truststore_location", "x"),
+        ("sasl_mechanism", "PLAIN"),
+    ],
+)
+def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        config(**{name: value})
+    assert caught.value.option == "kafka." + name.replace("_", ".")
+
+
+@pytest.mark.parametrize("servers", ["", "  "])
+def test_without_servers_nothing_goes(servers: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"kafka\.bootstrap\.servers"):
+        ClientConfig.from_settings(Settings({"bootstrap.servers": servers}))
+
+
+@given(st.text(), st.sampled_from(sorted(CLIENT_SETTINGS)))
+def test_any_text_is_read_or_refused(text: str, name: str) -> None:
+    try:
+        ClientConfig.from_settings(Settings(SERVERS | {name: text}))
+    except ConfigurationError as error:
+        assert error.option == f"kafka.{name}"

@@ -1,0 +1,135 @@
+"""The one loop that tries again, on a clock of the test's own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.client import Retry
+from spark_kafka_source.errors import (
+    BootstrapError,
+    BrokerError,
+    KafkaError,
+    KafkaTimeoutError,
+    LocalError,
+    error_named,
+)
+from spark_kafka_source.net import Deadline
+from tests.client.clock import Clock, deadlines_by
+
+MOVED = BrokerError(error_named("NOT_LEADER_OR_FOLLOWER"), "Fetch of t-0")
+DENIED = BrokerError(error_named("TOPIC_AUTHORIZATION_FAILED"), "Fetch of t-0")
+
+
+class Attempts:
+    """Raises these errors in turn (the last one for ever), and then answers "done"."""
+
+    def __init__(self, *errors: KafkaError, for_ever: bool = False) -> None:
+        self.errors, self.for_ever = errors, for_ever
+        self.count = 0
+        self.recovered: list[KafkaError] = []
+
+    def __call__(self, deadline: Deadline) -> str:
+        self.count += 1
+        if self.for_ever or self.count <= len(self.errors):
+            raise self.errors[min(self.count, len(self.errors)) - 1]
+        return "done"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    deadlines_by(clock, monkeypatch)
+    return clock
+
+
+def run(clock: Clock, attempts: Attempts, *, timeout_ms: int = 60_000) -> str:
+    retry = Retry(backoff_ms=100, backoff_max_ms=1_000, sleep=clock.sleep)
+    deadline = Deadline.after_ms(timeout_ms)
+    return retry.run("Fetch of t-0", attempts, attempts.recovered.append, deadline)
+
+
+def test_an_answer_takes_one_try_and_no_pause(clock: Clock) -> None:
+    assert run(clock, attempts := Attempts()) == "done"
+    assert (attempts.count, clock.pauses) == (1, [])
+
+
+def test_recovery_comes_before_each_further_try(clock: Clock) -> None:
+    attempts = Attempts(MOVED, MOVED)
+    assert run(clock, attempts) == "done"
+    assert attempts.count == 3
+    assert attempts.recovered == [MOVED, MOVED]
+
+
+@pytest.mark.parametrize("fatal", [DENIED, LocalError("no"), KafkaTimeoutError("late")])
+def test_what_cannot_heal_is_raised_at_once_and_as_it_is(clock: Clock, fatal: KafkaError) -> None:
+    attempts = Attempts(MOVED, fatal)
+    with pytest.raises(type(fatal)) as caught:
+        run(clock, attempts)
+    assert caught.value is fatal
+    assert (attempts.count, attempts.recovered, len(clock.pauses)) == (2, [MOVED], 1)
+
+
+def test_pauses_double_up_to_a_limit_give_or_take_a_fifth(clock: Clock) -> None:
+    run(clock, Attempts(*[MOVED] * 7))
+    for pause, middle in zip(clock.pauses, [0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0], strict=True):
+        assert middle * 0.8 <= pause <= middle * 1.2
+
+
+def test_pauses_are_not_all_alike(clock: Clock) -> None:
+    run(clock, Attempts(*[MOVED] * 30))
+    assert len(set(clock.pauses[5:])) > 10
+
+
+def test_it_gives_up_at_the_deadline_and_says_on_what(clock: Clock) -> None:
+    attempts = Attempts(MOVED, for_ever=True)
+    with pytest.raises(KafkaTimeoutError) as caught:
+        run(clock, attempts, timeout_ms=5_000)
+    assert clock.now_seconds <= 5
+    assert str(caught.value) == (
+        f"Fetch of t-0: no success in {attempts.count} tries within 5000 ms; "
+        "the last: Fetch of t-0: NOT_LEADER_OR_FOLLOWER (6)"
+    )
+    assert caught.value.__cause__ is MOVED
+
+
+def test_giving_up_to_bootstrap_keeps_the_list_of_addresses(clock: Clock) -> None:
+    nowhere = BootstrapError(["a:1 refused", "b:2 timed out"])
+    with pytest.raises(BootstrapError, match=r"tried a:1 refused; b:2 timed out") as caught:
+        run(clock, Attempts(nowhere, for_ever=True), timeout_ms=1_000)
+    assert caught.value is nowhere
+
+
+def test_what_a_broker_said_is_not_hidden_by_a_last_try_that_had_no_time(clock: Clock) -> None:
+    attempts = Attempts(MOVED, BootstrapError(["a:1: timed out"]), for_ever=True)
+    with pytest.raises(KafkaTimeoutError) as caught:
+        run(clock, attempts, timeout_ms=200)
+    assert attempts.count == 2
+    assert "the last: No broker of 'kafka.bootstrap.servers'" in str(caught.value)
+    assert str(caught.value).endswith("; the one before: Fetch of t-0: NOT_LEADER_OR_FOLLOWER (6)")
+
+
+def test_one_try_is_made_even_where_time_is_up(clock: Clock) -> None:
+    assert run(clock, Attempts(), timeout_ms=0) == "done"
+
+
+@given(
+    backoff_ms=st.integers(0, 2**31 - 1),
+    backoff_max_ms=st.integers(0, 2**31 - 1),
+    timeout_ms=st.integers(0, 100_000),
+)
+def test_whatever_the_configuration_the_deadline_holds(
+    backoff_ms: int, backoff_max_ms: int, timeout_ms: int
+) -> None:
+    clock = Clock()
+    retry = Retry(backoff_ms, backoff_max_ms, clock.sleep)
+
+    def attempt(deadline: Deadline) -> str:
+        clock.now_seconds += 0.5  # Or else tries without a pause would have no end.
+        raise MOVED
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        deadlines_by(clock, monkeypatch)
+        deadline = Deadline.after_ms(timeout_ms)
+        with pytest.raises(KafkaTimeoutError):
+            retry.run("Fetch", attempt, lambda _: None, deadline)
+    assert clock.now_seconds <= timeout_ms / 1000 + 0.5

@@ -1,0 +1,173 @@
+"""What a Python worker keeps between tasks, and what a task makes of its range."""
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+
+import pyarrow as pa
+import pytest
+
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.consumer import OffsetOutOfRangeError, OffsetRange
+from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.net import parse_addresses
+from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
+from spark_kafka_source.spark import executor
+from spark_kafka_source.spark.conditions import DataLossError
+from spark_kafka_source.spark.executor import KafkaInputPartition, _Kept, read_range
+from tests.spark.settings import A0, parsed, shipped
+
+WANTED = OffsetRange(A0, 1, 3)
+OPTIONS = parsed()
+
+
+def config(port: int) -> ClientConfig:
+    return ClientConfig(parse_addresses(f"broker:{port}"))
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> _Kept:
+    """What a fresh worker keeps: nothing."""
+    kept = _Kept()
+    monkeypatch.setattr(executor, "_kept", kept)
+    return kept
+
+
+# -- clients -------------------------------------------------------------------------------------
+
+
+def test_a_client_is_used_again(kept: _Kept) -> None:
+    client = kept.take_client(config(1))
+    kept.put_client(client)
+    assert kept.take_client(config(1)) is client
+    assert not client.closed
+
+
+def test_a_client_belongs_to_one_task_at_a_time(kept: _Kept) -> None:
+    first, second = kept.take_client(config(1)), kept.take_client(config(1))
+    assert first is not second
+    kept.put_client(first)
+    kept.put_client(second)
+    assert second.closed
+    assert kept.take_client(config(1)) is first
+
+
+def test_each_configuration_has_its_own_client(kept: _Kept) -> None:
+    kept.put_client(kept.take_client(config(1)))
+    assert kept.take_client(config(2)).config == config(2)
+
+
+def test_a_closed_client_is_not_kept(kept: _Kept) -> None:
+    client = kept.take_client(config(1))
+    client.close()
+    kept.put_client(client)
+    assert kept.take_client(config(1)) is not client
+
+
+def test_a_worker_keeps_few_clients(kept: _Kept) -> None:
+    clients = [kept.take_client(config(port)) for port in range(1, 100)]
+    for client in clients:
+        kept.put_client(client)
+    assert sum(not client.closed for client in clients) == executor._MOST_KEPT_CLIENTS
+
+
+# -- garbage -------------------------------------------------------------------------------------
+
+
+def test_imports_are_frozen_once_and_again_after_more(
+    kept: _Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(sys.modules)))
+    kept.freeze_imports()
+    kept.freeze_imports()
+    assert len(frozen) == 1
+    monkeypatch.setitem(sys.modules, "one_more", ModuleType("one_more"))
+    kept.freeze_imports()
+    assert len(frozen) == 2
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+class FakeRangeReader:
+    """Stands in for the reader of a range: four records, then `error`, then it waits."""
+
+    error: KafkaError | None = None
+    waits_for: threading.Event | None = None
+
+    def __init__(self, *given: object, poll_timeout_ms: int) -> None:
+        assert given[1] == WANTED
+        assert poll_timeout_ms == 120_000
+
+    def chunks(self) -> Iterator[Chunk]:
+        records = [Record(value=b"%d" % number) for number in range(4)]
+        data = memoryview(encode_batch(records))
+        wanted = {"topic_partition": A0, "position": WANTED.start, "end": WANTED.end}
+        yield from chunks(data, **wanted)  # type: ignore[arg-type]  # of different types
+        if self.error:
+            raise self.error
+        if self.waits_for:
+            self.waits_for.wait()
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeRangeReader]:
+    class Fake(FakeRangeReader):
+        pass
+
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(executor, "RangeReader", Fake)
+    return Fake
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_task_yields_its_range_and_gives_its_client_back(kept: _Kept) -> None:
+    (batch,) = read_range(WANTED, OPTIONS)
+    assert isinstance(batch, pa.RecordBatch)
+    assert batch.column("value").to_pylist() == [b"1", b"2"]
+    assert batch.column("offset").to_pylist() == [1, 2]
+    assert not kept.take_client(OPTIONS.client).closed
+
+
+@pytest.mark.usefixtures("kept")
+def test_records_that_are_gone_are_data_loss(fake: type[FakeRangeReader]) -> None:
+    fake.error = OffsetOutOfRangeError(WANTED, 1, earliest=7, latest=9)
+    with pytest.raises(DataLossError, match=r"COULD_NOT_READ_OFFSET_RANGE.*a-0 \[1, 3\).*7 to 9"):
+        list(read_range(WANTED, OPTIONS))
+
+
+@pytest.mark.usefixtures("kept")
+def test_rows_before_a_failure_are_given_then_it_is_raised(fake: type[FakeRangeReader]) -> None:
+    fake.error = KafkaTimeoutError("too late")
+    rows = read_range(WANTED, OPTIONS)
+    assert next(rows).num_rows == 2
+    with pytest.raises(KafkaTimeoutError, match="too late"):
+        next(rows)
+
+
+def test_a_task_that_is_dropped_closes_its_client(
+    kept: _Kept, fake: type[FakeRangeReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = fake.waits_for = threading.Event()
+    close = KafkaClient.close
+
+    def close_and_tell(client: KafkaClient) -> None:
+        close(client)
+        closed.set()
+
+    monkeypatch.setattr(KafkaClient, "close", close_and_tell)
+    rows = read_range(WANTED, OPTIONS)
+    next(rows)
+    del rows
+    assert closed.is_set()
+    assert threading.active_count() == 1
+    assert kept.take_client(OPTIONS.client).closed is False
+
+
+def test_a_partition_crosses_processes() -> None:
+    copy = shipped(KafkaInputPartition(WANTED))
+    assert copy.wanted == WANTED
+    assert str(WANTED) in str(copy.value)

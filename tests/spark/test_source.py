@@ -1,0 +1,135 @@
+"""The data source as Spark meets it: its name, its columns, and that it can be shipped."""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+import pyspark_pykafka
+import spark_kafka_source
+from spark_kafka_source import KafkaDataSource, records
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.batch import KafkaBatchReader
+from spark_kafka_source.spark.conditions import OffsetMismatchError
+from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.schema import kafka_schema
+from tests.spark.engine import FakePlanner, Log
+from tests.spark.settings import A0, A1, A2, BOOTSTRAP_SERVERS, parsed, shipped
+
+GIVEN = BOOTSTRAP_SERVERS | {"subscribe": "a"}
+
+PEER = (
+    StructType()
+    .add("key", BinaryType())
+    .add("value", BinaryType())
+    .add("topic", StringType())
+    .add("partition", IntegerType())
+    .add("offset", LongType())
+    .add("timestamp", TimestampType())
+    .add("timestampType", IntegerType())
+)
+HEADER = StructType().add("key", StringType()).add("value", BinaryType())
+PEER_WITH_HEADERS = StructType([*PEER.fields]).add("headers", ArrayType(HEADER))
+
+
+def test_its_name_and_how_spark_finds_it() -> None:
+    assert KafkaDataSource.name() == "pykafka"
+    assert pyspark_pykafka.DefaultSource is KafkaDataSource
+    assert spark_kafka_source.KafkaDataSource is KafkaDataSource
+
+
+def test_the_columns_are_the_peers() -> None:
+    assert KafkaDataSource(GIVEN).schema() == PEER
+    assert KafkaDataSource(GIVEN | {"includeHeaders": "true"}).schema() == PEER_WITH_HEADERS
+
+
+@pytest.mark.parametrize("include_headers", [False, True])
+def test_batches_have_the_types_that_spark_wants(include_headers: bool) -> None:
+    wanted = to_arrow_schema(kafka_schema(include_headers=include_headers), timezone="UTC")
+    columns = records.COLUMNS_WITH_HEADERS if include_headers else records.COLUMNS
+    assert records.schema(columns).equals(wanted)
+
+
+@pytest.mark.parametrize("read", [KafkaDataSource.reader, KafkaDataSource.streamReader])
+def test_another_schema_is_refused(
+    read: Callable[[KafkaDataSource, StructType], object],
+) -> None:
+    source = KafkaDataSource(GIVEN)
+    with pytest.raises(ConfigurationError, match=r"found struct<key:binary>.* leave it out"):
+        read(source, StructType().add("key", BinaryType()))
+
+
+def test_it_crosses_processes_without_the_options_text() -> None:
+    source = KafkaDataSource(GIVEN | {"zzz": "canary", "kafka.zzz": "canary"})
+    assert b"canary" not in cloudpickle.dumps(source)  # type: ignore[no-untyped-call]
+    assert shipped(source).schema() == PEER
+
+
+def test_a_batch_reader_crosses_processes() -> None:
+    reader = shipped(KafkaDataSource(GIVEN).reader(PEER))
+    assert list(reader.read(InputPartition(None))) == []
+
+
+# -- what a batch plans --------------------------------------------------------------------------
+
+
+def planned(options: SourceOptions) -> list[str]:
+    log = Log({A0: 5, A1: 3, A2: 0})
+    log.first[A0] = 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "spark_kafka_source.spark.batch.OffsetPlanner", lambda given: FakePlanner(given, log)
+        )
+        return [str(each.value) for each in KafkaBatchReader(options).partitions()]
+
+
+@pytest.mark.parametrize(
+    ("starting_offsets", "ending_offsets", "expected"),
+    [
+        (None, None, ["a-0 [2, 5)", "a-1 [0, 3)"]),
+        ("earliest", "latest", ["a-0 [2, 5)", "a-1 [0, 3)"]),
+        ('{"a":{"0":4,"1":-2,"2":0}}', None, ["a-0 [4, 5)", "a-1 [0, 3)"]),
+        (None, '{"a":{"0":3,"1":-1,"2":0}}', ["a-0 [2, 3)", "a-1 [0, 3)"]),
+        ('{"a":{"0":3,"1":1,"2":0}}', '{"a":{"0":3,"1":2,"2":-1}}', ["a-1 [1, 2)"]),
+    ],
+)
+def test_the_range_of_a_batch(
+    starting_offsets: str | None, ending_offsets: str | None, expected: list[str]
+) -> None:
+    given = {"startingOffsets": starting_offsets, "endingOffsets": ending_offsets}
+    options = parsed(**{name: text for name, text in given.items() if text})
+    assert planned(options) == expected
+
+
+def test_a_batch_may_have_nothing_to_read() -> None:
+    assert planned(parsed(endingOffsets='{"a":{"0":2,"1":0,"2":0}}')) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "offsets", "text"),
+    [
+        ("startingOffsets", '{"a":{"0":1,"1":0,"2":0}}', "offset 1 of a-0 .* offsets 2 to 5"),
+        ("startingOffsets", '{"a":{"0":2,"1":4,"2":0}}', "offset 4 of a-1 .* offsets 0 to 3"),
+        ("endingOffsets", '{"a":{"0":2,"1":4,"2":0}}', "offset 4 of a-1 .* offsets 0 to 3"),
+    ],
+)
+def test_offsets_outside_the_log_are_refused(option: str, offsets: str, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"'{option}': {text}"):
+        planned(parsed(**{option: offsets}))
+
+
+@pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])
+def test_offsets_name_all_partitions(option: str) -> None:
+    with pytest.raises(OffsetMismatchError, match=f"'{option}'.* missing: a-1, a-2; unknown: none"):
+        planned(parsed(**{option: '{"a":{"0":2}}'}))
