@@ -53,7 +53,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Always the same: the first micro-batch looks `startingOffsets` up and keeps them."""
-        self._position = INITIAL
+        # Spark asks twice for the first micro-batch, the second time after `latestOffset`.
+        self._position = self._position or INITIAL
         return INITIAL.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from spark_kafka_source.errors import ClosedError
@@ -14,6 +14,7 @@ from spark_kafka_source.testing.properties import Node
 
 START_TIMEOUT_MS = 60_000
 STOP_TIMEOUT_MS = 30_000
+LAST_STOP_TIMEOUT_MS = 5_000
 
 _PROBE_TIMEOUT_MS = 1_000
 _PAUSE_MS = 20
@@ -90,8 +91,12 @@ class Broker:
         start_together([self], {self.node_id})
 
     def stop(self) -> None:
-        """End the broker as an operator does, by SIGTERM: it hands its partitions over first."""
-        stop_together([self])
+        """End the broker as an operator does, by SIGTERM: it hands its partitions over first.
+
+        For that it needs a majority of the cluster's brokers, itself included; else `kill` it.
+        """
+        self._terminate()
+        self._await_end("stop", STOP_TIMEOUT_MS)
 
     def kill(self) -> None:
         """End the broker at once, by SIGKILL; the others notice after three seconds."""
@@ -110,6 +115,12 @@ class Broker:
     def resume(self) -> None:
         """Let a paused broker go on."""
         self._running_child().signal(signal.SIGCONT)
+
+    def _terminate(self) -> None:
+        if self._child:
+            self._child.signal(signal.SIGTERM)
+            # A paused broker must go on to end.
+            self._child.signal(signal.SIGCONT)
 
     def _running_child(self) -> Child:
         if self._child is None or not self._child.running:
@@ -138,13 +149,13 @@ class Broker:
         return status
 
     def _await_service(self, expected: Collection[int]) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_MS / 1000
-        while not brokers_in_service(self.node.internal_port, _PROBE_TIMEOUT_MS) >= set(expected):
-            if not self.running:
-                raise self._failed(f"ended with {self._await_end('end', 0)} while it started")
-            if time.monotonic() > deadline:
-                raise self._failed(f"was not in service within {START_TIMEOUT_MS} ms")
-            time.sleep(_PAUSE_MS / 1000)
+        if not _within(START_TIMEOUT_MS, lambda: not self.running or self._finds(expected)):
+            raise self._failed(f"was not in service within {START_TIMEOUT_MS} ms")
+        if not self.running:
+            raise self._failed(f"ended with {self._await_end('end', 0)} while it started")
+
+    def _finds(self, expected: Collection[int]) -> bool:
+        return brokers_in_service(self.node.internal_port, _PROBE_TIMEOUT_MS) >= set(expected)
 
     def _failed(self, what: str) -> BrokerFailedError:
         return BrokerFailedError(f"Broker {self.node_id} {what}", self.log)
@@ -172,10 +183,29 @@ def _format_together(brokers: Sequence[Broker]) -> None:
 
 
 def stop_together(brokers: Sequence[Broker]) -> None:
-    """Stop some brokers, all at once, by SIGTERM; a paused one goes on to do so."""
+    """Stop all brokers of a cluster at once, by SIGTERM.
+
+    Once the controllers have lost their majority, the last ones could wait for minutes for a leave
+    to go that no one gives: they are killed after five seconds.
+    """
     for broker in brokers:
-        if broker._child:
-            broker._child.signal(signal.SIGTERM)
-            broker._child.signal(signal.SIGCONT)
+        broker._terminate()
+    if not _within(STOP_TIMEOUT_MS, lambda: 2 * len(_running(brokers)) <= len(brokers)):
+        raise _running(brokers)[0]._failed(f"did not stop within {STOP_TIMEOUT_MS} ms")
+    _within(LAST_STOP_TIMEOUT_MS, lambda: not _running(brokers))
     for broker in brokers:
-        broker._await_end("stop", STOP_TIMEOUT_MS)
+        broker.kill()
+
+
+def _running(brokers: Sequence[Broker]) -> list[Broker]:
+    return [broker for broker in brokers if broker.running]
+
+
+def _within(timeout_ms: int, condition: Callable[[], bool]) -> bool:
+    """Whether a condition comes true in time."""
+    deadline = time.monotonic() + timeout_ms / 1000
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_MS / 1000)
+    return True

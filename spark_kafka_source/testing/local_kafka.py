@@ -118,7 +118,7 @@ class LocalKafka:
         start_together(self.brokers, {broker.node_id for broker in self.brokers})
 
     def stop(self) -> None:
-        """End all brokers as an operator does, by SIGTERM."""
+        """End all brokers as an operator does, by SIGTERM; see `stop_together`."""
         stop_together(self.brokers)
 
     def kill(self) -> None:

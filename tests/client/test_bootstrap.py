@@ -18,10 +18,10 @@ from spark_kafka_source.protocol import (
     MetadataRequest,
     MetadataResponse,
 )
-from tests.memory_broker import Action, MemoryBroker, Raw
+from tests.memory_broker import ONE_TRY, Action, MemoryBroker, Raw
 from tests.net.ports import LOOPBACK, black_hole, refused_port
 
-IMPATIENT = ConnectionSettings(socket_connection_setup_timeout_ms=50)
+IMPATIENT = ConnectionSettings(socket_connection_setup_timeout_ms=300)
 HTTP = Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n", close=True)
 
 
@@ -37,10 +37,8 @@ def refused() -> Iterator[Address]:
         yield Address(LOOPBACK, port)
 
 
-def all_topics(client: KafkaClient, *, timeout_ms: int | None = None) -> list[Topic]:
-    return client.retrying(
-        "Metadata", lambda deadline: client.topics(None, deadline), timeout_ms=timeout_ms
-    )
+def all_topics(client: KafkaClient) -> list[Topic]:
+    return client.retrying("Metadata", lambda deadline: client.topics(None, deadline))
 
 
 def test_all_topics_and_brokers_are_learnt(broker: MemoryBroker) -> None:
@@ -65,9 +63,9 @@ def test_where_none_answers_each_address_is_named_with_its_reason(
     broker: MemoryBroker, refused: Address
 ) -> None:
     with black_hole() as silent:
-        config = broker.config(settings=IMPATIENT, bootstrap_servers=(refused, silent))
+        config = broker.config(settings=IMPATIENT, bootstrap_servers=(refused, silent), **ONE_TRY)
         with KafkaClient(config) as client, pytest.raises(BootstrapError) as caught:
-            all_topics(client, timeout_ms=200)
+            all_topics(client)
     assert caught.value.failures == (
         f"{refused} (127.0.0.1: Connection refused)",
         f"{silent}: timed out waiting for an answer",
@@ -147,12 +145,9 @@ def test_an_error_of_all_metadata_is_raised(broker: MemoryBroker) -> None:
 
 
 def test_silence_of_one_broker_leaves_time_to_ask_another(broker: MemoryBroker) -> None:
-    config = broker.config(
-        settings=ConnectionSettings(request_timeout_ms=50),
-        default_api_timeout_ms=30_000,
-    )
-    with KafkaClient(config) as client:
+    with KafkaClient(broker.config()) as client:
         all_topics(client)
+        client.config = broker.config(settings=ConnectionSettings(request_timeout_ms=300))
         broker.control(MetadataRequest, Action.SILENCE, node_id=0, times=None)
         all_topics(client)
     assert {seen.node_id for seen in broker.seen} > {0}
@@ -169,11 +164,13 @@ def test_garbage_for_metadata_is_a_protocol_error_that_names_the_broker(
 
 def test_time_is_up_without_a_word_wasted(broker: MemoryBroker) -> None:
     """What was asked is in the text, and how it went the last time."""
-    with KafkaClient(broker.config()) as client:
+    with KafkaClient(broker.config(**ONE_TRY)) as client:
         all_topics(client)
 
         def attempt(deadline: Deadline) -> None:
             raise BrokerError(error_named("REQUEST_TIMED_OUT"), "Fetch of t-0")
 
-        with pytest.raises(KafkaTimeoutError, match=r"Fetch of t-0: no success .* 20 ms; the last"):
-            client.retrying("Fetch of t-0", attempt, timeout_ms=20)
+        with pytest.raises(
+            KafkaTimeoutError, match=r"Fetch of t-0: no success .* 5000 ms; the last"
+        ):
+            client.retrying("Fetch of t-0", attempt, timeout_ms=5_000)

@@ -4,13 +4,14 @@ In the spirit of franz-go's kfake: one small handler per API, and `control` to a
 """
 
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
-from tests.memory_broker.broker import MemoryBroker, Seen
+from tests.memory_broker.broker import ONE_TRY, MemoryBroker, Seen
 from tests.memory_broker.cluster import KAFKA_2_1, NEWEST, REQUESTS
 from tests.memory_broker.log import PartitionLog
 
 __all__ = [
     "KAFKA_2_1",
     "NEWEST",
+    "ONE_TRY",
     "REQUESTS",
     "Action",
     "Answer",

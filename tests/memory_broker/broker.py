@@ -18,6 +18,9 @@ from tests.memory_broker.handlers import HANDLERS, HOST
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
 
+ONE_TRY = {"retry_backoff_ms": 3_600_000, "retry_backoff_max_ms": 3_600_000}
+"""Values for `MemoryBroker.config`: pauses so long that nothing is tried twice."""
+
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Request[Any])
 
@@ -57,7 +60,6 @@ class MemoryBroker:
         }
         self._controls: list[Control] = []
         self._changed = threading.Condition()
-        self._error: BaseException | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memory-broker")
 
@@ -68,12 +70,14 @@ class MemoryBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._run(self._end())
+        for node in self._nodes.values():
+            self._run(node.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        if self._error is not None:
-            raise self._error
+        for node in self._nodes.values():
+            if node.error is not None:
+                raise node.error
 
     # -- what a test sets --------------------------------------------------------------------------
 
@@ -153,30 +157,12 @@ class MemoryBroker:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         return future.result(_PATIENCE_SECONDS)
 
-    async def _end(self) -> None:
-        for node in self._nodes.values():
-            await node.stop()
-        # Connections that were just being accepted begin to converse only now.
-        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
-            for node in self._nodes.values():
-                await node.hang_up()
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-
     async def _respond(
         self, node_id: int, request: Request[Any], version: int
     ) -> Response | Raw | Action:
         with self._changed:
             self.seen.append(Seen(node_id, version, request))
             self._changed.notify_all()
-        try:
-            return await self._answer(node_id, request, version)
-        except Exception as error:
-            self._error = error
-            return Action.CLOSE
-
-    async def _answer(
-        self, node_id: int, request: Request[Any], version: int
-    ) -> Response | Raw | Action:
         answer = self._controlled(node_id, request)
         if callable(answer):
             answer = answer(request)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -33,23 +34,26 @@ class Node:
         self.node_id = node_id
         self.port = 0
         self.accepted = 0
+        self.error: BaseException | None = None
         self._spoken, self._respond = spoken, respond
-        self._server: asyncio.Server | None = None
-        self._conversations: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._listening: socket.socket | None = None
+        self._conversations: dict[asyncio.Task[None], socket.socket] = {}
 
     async def start(self) -> int:
         """Listens: on a free port at first, on the same one after a `stop`."""
-        self._server = await asyncio.start_server(self._connected, HOST, self.port)
-        self.port = int(self._server.sockets[0].getsockname()[1])
+        self._listening = socket.create_server((HOST, self.port))
+        self._listening.setblocking(False)
+        self.port = int(self._listening.getsockname()[1])
+        asyncio.get_running_loop().add_reader(self._listening, self._accept)
         return self.port
 
     async def stop(self) -> None:
         """Listens no more, and ends all conversations."""
-        if self._server is not None:
-            self._server.close()
-            await self.hang_up()
-            await self._server.wait_closed()
-            self._server = None
+        if self._listening is not None:
+            asyncio.get_running_loop().remove_reader(self._listening)
+            self._listening.close()
+            self._listening = None
+        await self.hang_up()
 
     async def hang_up(self) -> None:
         """Closes all connections, but goes on listening."""
@@ -57,28 +61,31 @@ class Node:
         for task in ended:
             task.cancel()
         await asyncio.gather(*ended, return_exceptions=True)
-        for writer in ended.values():  # A task that never began has not closed its own.
-            await _close(writer)
+        for link in ended.values():  # A task that never began has not closed its own.
+            link.close()
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.accepted += 1
-        task = asyncio.get_running_loop().create_task(self._converse(reader, writer))
-        self._conversations[task] = writer
-        task.add_done_callback(self._conversations.pop)
+    def _accept(self) -> None:
+        assert self._listening is not None
+        with contextlib.suppress(BlockingIOError):
+            link, _ = self._listening.accept()
+            link.setblocking(False)
+            self.accepted += 1
+            task = asyncio.get_running_loop().create_task(self._converse(link))
+            self._conversations[task] = link
+            task.add_done_callback(self._ended)
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-                while await self._answer_next(reader, writer):
-                    pass
-        finally:
-            await _close(writer)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._conversations[task]
+        self.error = self.error or (None if task.cancelled() else task.exception())
 
-    async def _answer_next(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def _converse(self, link: socket.socket) -> None:
+        with link, contextlib.suppress(ConnectionError):
+            while await self._answer_next(link):
+                pass
+
+    async def _answer_next(self, link: socket.socket) -> bool:
         """Answers one request; whether to go on."""
-        frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+        frame = await _read(link, int.from_bytes(await _read(link, 4)))
         request_type = REQUESTS[int.from_bytes(frame[:2])]
         version = int.from_bytes(frame[2:4])
         if not self._speaks(request_type, version):
@@ -89,26 +96,30 @@ class Node:
         answer = await self._respond(self.node_id, decode(request_type, version, body), version)
         if answer is Action.SILENCE:
             await asyncio.Event().wait()
-        if not isinstance(answer, Action):
-            writer.write(
-                answer.data
-                if isinstance(answer, Raw)
-                else _frame(request_type, version, header.correlation_id, answer)
-            )
-            await writer.drain()
-        return answer is not Action.CLOSE and not (isinstance(answer, Raw) and answer.close)
+        if isinstance(answer, Action):
+            return False
+        data = (
+            answer.data
+            if isinstance(answer, Raw)
+            else _frame(request_type, version, header.correlation_id, answer)
+        )
+        await asyncio.get_running_loop().sock_sendall(link, data)
+        return not (isinstance(answer, Raw) and answer.close)
 
     def _speaks(self, request_type: type[Request[Any]], version: int) -> bool:
         """A real broker, too, hangs up on a version that it did not offer."""
-        return request_type is ApiVersionsRequest or version in self._spoken[
-            request_type.KEY
-        ].common(versions(request_type))
+        spoken = self._spoken[request_type.KEY].common(versions(request_type))
+        return request_type is ApiVersionsRequest or version in spoken
 
 
-async def _close(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()
+async def _read(link: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = await asyncio.get_running_loop().sock_recv(link, size - len(data))
+        if not part:
+            raise ConnectionResetError
+        data += part
+    return data
 
 
 def _frame(

@@ -159,6 +159,13 @@ def test_batches_outside_the_range_are_not_decompressed() -> None:
         rows_of(fetch, position=3)
 
 
+def test_what_lies_behind_the_end_of_the_range_is_not_looked_at() -> None:
+    fetch = encoded(Batch(numbered(3), 0)) + b"\xff" * 99
+    assert offsets_of(rows_of(fetch, end=3)) == [0, 1, 2]
+    with pytest.raises(CorruptRecordError):
+        rows_of(fetch)
+
+
 def test_uncompressed_records_are_not_copied() -> None:
     fetch = memoryview(
         bytearray(encoded(Batch(numbered(3), 0)) + encoded(Batch(numbered(3, 3), 3)))

@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -106,3 +108,16 @@ def wait_until(condition: Callable[[], object], query: StreamingQuery | None = N
             return
         assert time.monotonic() < deadline, f"not within {TIMEOUT_SECONDS} s"
         time.sleep(0.02)
+
+
+def sizes(query: StreamingQuery) -> list[int]:
+    """How many rows each micro-batch of this run read."""
+    by_batch = {each["batchId"]: each["numInputRows"] for each in query.recentProgress}
+    return [by_batch[batch_id] for batch_id in sorted(by_batch)]
+
+
+def failure(query: StreamingQuery) -> str:
+    """The text of the error that ends the query."""
+    with pytest.raises(StreamingQueryException) as failed:
+        assert query.awaitTermination(TIMEOUT_SECONDS), f"it runs after {TIMEOUT_SECONDS} s"
+    return str(failed.value)

@@ -118,7 +118,6 @@ def test_a_stopped_broker_shut_down_in_order(own_kafka: LocalKafka) -> None:
 def test_a_paused_broker_is_silent_until_it_resumes(own_kafka: LocalKafka, topic: str) -> None:
     own_kafka.create_topic(topic)
     own_kafka.pause()
-    assert psutil.Process(own_kafka.broker(1).pid).status() == psutil.STATUS_STOPPED
     client = AdminClient({"bootstrap.servers": own_kafka.bootstrap_servers, "log_level": 0})
     with pytest.raises(KafkaException):
         client.list_topics(timeout=0.5)

@@ -1,0 +1,308 @@
+"""A batch reads what an independent producer wrote to a real broker: every column, every range."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from chispa import assert_df_equality
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Assigned
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_kafka_source.spark.schema import kafka_schema
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.ports import free_ports
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.spark.traffic import Headers, Writer, batch, options, values
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+FIRST_MS = 1_700_000_000_123
+FIRST_TIME = datetime.fromtimestamp(FIRST_MS / 1000, UTC)
+QUICKLY_UNKNOWN = {"fetchOffset.numRetries": 1, "fetchOffset.retryIntervalMs": 100}
+
+
+@pytest.fixture
+def rows(kafka: LocalKafka, topic: str, writer: Writer) -> Callable[..., None]:
+    """Creates the topic with a partition for each count, and writes as many rows, p:offset."""
+
+    def write(*counts: int, **configs: str) -> None:
+        dotted = {name.replace("_", "."): value for name, value in configs.items()}
+        kafka.create_topic(topic, partitions=len(counts), configs=dotted)
+        for partition, count in enumerate(counts):
+            names = [f"{partition}:{offset}" for offset in range(count)]
+            writer.write(topic, names, partition=partition)
+
+    return write
+
+
+def test_every_column_and_its_nulls(
+    spark: SparkSession, kafka: LocalKafka, topic: str, writer: Writer
+) -> None:
+    kafka.create_topic(topic, partitions=2)
+    cases: list[tuple[bytes | None, bytes | None, Headers]] = [
+        (b"key", b"value", []),
+        (None, b"", [("once", b"\x00\xff")]),
+        (b"", None, [("b", b"2"), ("a", b"1"), ("b", None), ("", b""), ("ключ", b"")]),
+        (None, None, []),
+    ]
+    expected = []
+    for offset, (key, value, headers) in enumerate(cases):
+        timestamp_ms = FIRST_MS - offset * 1_000
+        writer.queue(
+            topic, value, key=key, headers=headers, partition=1, timestamp_ms=timestamp_ms
+        )
+        timestamp = FIRST_TIME - timedelta(seconds=offset)
+        expected.append((key, value, topic, 1, offset, timestamp, 0, headers or None))
+    writer.flush()
+    schema = kafka_schema(include_headers=True)
+    found = batch(spark, options(kafka, topic, includeHeaders=True))
+    assert_df_equality(found, spark.createDataFrame(expected, schema), ignore_row_order=True)
+    without = spark.createDataFrame(expected, schema).drop("headers")
+    assert_df_equality(batch(spark, options(kafka, topic)), without, ignore_row_order=True)
+
+
+def test_the_time_of_appending(
+    spark: SparkSession, kafka: LocalKafka, topic: str, writer: Writer
+) -> None:
+    kafka.create_topic(topic, configs={"message.timestamp.type": "LogAppendTime"})
+    before_ms = int(time.time() * 1000)
+    writer.queue(topic, b"a", timestamp_ms=FIRST_MS)
+    writer.flush()
+    after_ms = int(time.time() * 1000)
+    (row,) = batch(spark, options(kafka, topic)).collect()
+    assert row.timestampType == 1
+    assert before_ms <= row.timestamp.replace(tzinfo=UTC).timestamp() * 1000 <= after_ms
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_each_codec(spark: SparkSession, kafka: LocalKafka, topic: str, codec: str) -> None:
+    kafka.create_topic(topic)
+    names = [f"{number:05}" * 20 for number in range(5_000)]
+    with Writer(kafka.bootstrap_servers, compression_type=codec, linger_ms=50) as writer:
+        writer.write(topic, names)
+    assert values(batch(spark, options(kafka, topic))) == names
+
+
+@pytest.mark.parametrize("strategy", ["assign", "subscribe", "subscribePattern"])
+def test_a_range_by_offsets_and_ends(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None], strategy: str
+) -> None:
+    rows(5, 4, 3, 2)
+    kafka.delete_records({TopicPartition(topic, 1): 1})
+    named = {
+        "assign": f'{{"{topic}":[0,1,2,3]}}',
+        "subscribe": topic,
+        "subscribePattern": topic[:-4] + ".{4}",
+    }
+    given = options(
+        kafka,
+        topic,
+        startingOffsets=f'{{"{topic}":{{"0":2,"1":-2,"2":3,"3":0}}}}',
+        endingOffsets=f'{{"{topic}":{{"0":4,"1":-1,"2":-1,"3":0}}}}',
+    )
+    found = batch(spark, given | {"subscribe": None, strategy: named[strategy]})
+    assert values(found) == ["0:2", "0:3", "1:1", "1:2", "1:3"]
+
+
+def test_everything_by_default(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(2, 0, 1)
+    found = batch(spark, options(kafka, topic, startingOffsets=None))
+    assert values(found) == ["0:0", "0:1", "2:0"]
+    assert found.rdd.getNumPartitions() == 2
+
+
+def test_only_the_assigned_partitions(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(1, 1, 1)
+    found = options(kafka, topic, subscribe=None, assign=f'{{"{topic}":[2,0]}}')
+    assert values(batch(spark, found)) == ["0:0", "2:0"]
+
+
+def test_several_topics(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None], writer: Writer
+) -> None:
+    rows(1)
+    kafka.create_topic(f"{topic}-2")
+    writer.write(f"{topic}-2", ["other"])
+    found = batch(spark, options(kafka, f"{topic}-2, {topic}"))
+    assert sorted(bytes(row.value) for row in found.collect()) == [b"0:0", b"other"]
+
+
+def test_a_pattern_leaves_internal_topics_out(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(1)
+    commit_one(kafka, topic)
+    pattern = f"{topic}|__consumer_offsets"
+    found = batch(spark, options(kafka, topic, subscribe=None, subscribePattern=pattern))
+    assert [row.topic for row in found.select("topic").distinct().collect()] == [topic]
+
+
+def commit_one(kafka: LocalKafka, topic: str) -> None:
+    settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic, "log_level": 0}
+    consumer = Consumer(settings)
+    consumer.commit(offsets=[Assigned(topic, 0, 1)], asynchronous=False)
+    consumer.close()
+
+
+def test_a_pattern_that_matches_nothing_reads_nothing(
+    spark: SparkSession, kafka: LocalKafka, topic: str
+) -> None:
+    found = batch(spark, options(kafka, topic, subscribe=None, subscribePattern=f"{topic}-no"))
+    assert found.collect() == []
+
+
+def test_an_empty_topic(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(0, 0)
+    found = batch(spark, options(kafka, topic))
+    assert found.collect() == []
+    assert found.count() == 0
+
+
+def test_deleted_records_are_gaps(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(6, 3)
+    kafka.delete_records({TopicPartition(topic, 0): 4, TopicPartition(topic, 1): -1})
+    assert values(batch(spark, options(kafka, topic))) == ["0:4", "0:5"]
+
+
+def test_a_frame_can_be_used_twice_and_again(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(2, 1)
+    frame = batch(spark, options(kafka, topic))
+    assert values(frame.union(frame)) == ["0:0", "0:0", "0:1", "0:1", "1:0", "1:0"]
+    joined = frame.alias("a").join(frame.alias("b"), ["partition", "offset"])
+    assert joined.count() == 3
+
+
+def test_offsets_are_looked_up_at_the_first_run_after_load(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None], writer: Writer
+) -> None:
+    rows(2)
+    frame = batch(spark, options(kafka, topic))
+    kafka.delete_records({TopicPartition(topic, 0): 1})
+    writer.write(topic, ["0:2"])
+    assert values(frame) == ["0:1", "0:2"]
+    writer.write(topic, ["0:3"])
+    # Spark plans a Python data source once for each `load`.
+    assert values(frame) == ["0:1", "0:2"]
+    assert values(batch(spark, options(kafka, topic))) == ["0:1", "0:2", "0:3"]
+
+
+def test_records_deleted_since_they_were_planned_are_data_loss(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(3)
+    frame = batch(spark, options(kafka, topic))
+    assert frame.count() == 3
+    kafka.delete_records({TopicPartition(topic, 0): 2})
+    text = refusal(lambda: frame)
+    assert "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE]" in text
+    assert f"{topic}-0 [0, 3): offset 0 is not in the log, which has offsets 2 to 3" in text
+
+
+def test_columns_filters_and_limits_of_the_query(
+    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+) -> None:
+    rows(3_000, 2_000)
+    frame = batch(spark, options(kafka, topic))
+    assert_df_equality(
+        frame.groupBy("partition").count().orderBy("partition"),
+        spark.createDataFrame([(0, 3_000), (1, 2_000)], "partition int, count long"),
+        ignore_nullable=True,
+    )
+    assert frame.where("offset = 1999").select("partition").count() == 2
+    for _ in range(3):
+        assert frame.limit(3).collect()[0].topic == topic
+
+
+# -- what is refused -----------------------------------------------------------------------------
+
+
+def refusal(frame: Callable[[], DataFrame]) -> str:
+    """The text of the error with which a batch is refused, at `load` or when it is run."""
+    with pytest.raises(PySparkException) as refused:
+        frame().collect()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"startingOffsets": "latest"}, "Option 'startingOffsets': found 'latest'"),
+        ({"startingOffsets": '{"$T":{"0":-1}}'}, "Option 'startingOffsets': found -1"),
+        ({"startingOffsets": "{"}, "Option 'startingOffsets': '{' is not JSON"),
+        ({"endingOffsets": "earliest"}, "Option 'endingOffsets': found 'earliest'"),
+        ({"subscribe": None}, "Option 'subscribe': no topic is named"),
+        ({"assign": '{"$T":[0]}'}, "Option 'assign': given together with 'subscribe'"),
+        ({"kafka.bootstrap.servers": None}, "Option 'kafka.bootstrap.servers': is missing"),
+        ({"kafka.sasl.mechanism": "PLAIN"}, "Option 'kafka.sasl.mechanism': "),
+        (
+            {"startingOffsets": '{"$T":{"0":1}}', "endingOffsets": '{"$T":{"0":0}}'},
+            "[UNRESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET] ",
+        ),
+        (
+            {"startingOffsets": '{"$T":{"0":0}}', "endingOffsets": '{"$T":{"1":0}}'},
+            "[MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET] ",
+        ),
+        (
+            {"startingOffsets": '{"$T":{"0":0,"1":0}}'},
+            "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] Option 'startingOffsets'",
+        ),
+        ({"startingOffsets": '{"$T":{"0":3}}'}, "offset 3 of $T-0 is not in its log"),
+        (
+            {"subscribe": None, "assign": '{"$T":[0,1]}'},
+            "Option 'assign': $T-1 does not exist. The topic has partitions 0 to 0",
+        ),
+        ({"subscribe": "$T-no"}, "Option 'subscribe': topic '$T-no' does not exist"),
+        ({"subscribe": "no topic"}, "'no topic'"),
+        (
+            {"subscribe": None, "assign": '{"$T-no":[0]}'},
+            "Option 'assign': topic '$T-no' does not exist",
+        ),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_what_cannot_be_read_is_refused_by_name(
+    spark: SparkSession,
+    kafka: LocalKafka,
+    topic: str,
+    rows: Callable[..., None],
+    given: dict[str, str | None],
+    text: str,
+) -> None:
+    rows(2)
+    named = {name: value and value.replace("$T", topic) for name, value in given.items()}
+    found = options(kafka, topic, startingOffsets=None) | QUICKLY_UNKNOWN | named
+    assert text.replace("$T", topic) in refusal(lambda: batch(spark, found))
+
+
+def test_another_schema_is_refused(spark: SparkSession, kafka: LocalKafka, topic: str) -> None:
+    reader = spark.read.format("pykafka").options(**options(kafka, topic)).schema("value string")
+    assert "The columns are fixed" in refusal(reader.load)
+
+
+def test_brokers_that_are_not_there_are_listed(spark: SparkSession, topic: str) -> None:
+    first, second = free_ports(2)
+    given = {
+        "kafka.bootstrap.servers": f"127.0.0.1:{first},127.0.0.1:{second}",
+        "kafka.request.timeout.ms": 1_000,
+        "subscribe": topic,
+    }
+    begun_seconds = time.monotonic()
+    text = refusal(lambda: batch(spark, given))
+    assert "No broker of 'kafka.bootstrap.servers' could be reached" in text
+    assert f"127.0.0.1:{first}" in text
+    assert f"127.0.0.1:{second}" in text
+    # Far from `default.api.timeout.ms`, a minute: the shorter of the two counts here.
+    assert time.monotonic() - begun_seconds < 30

@@ -1,0 +1,128 @@
+"""Transactions of librdkafka's producer: what is open or aborted is not seen by `read_committed`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_kafka_source.testing import LocalKafka
+from tests.spark.conftest import Start
+from tests.spark.traffic import Writer, batch, options, sizes, stream, values
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+COMMITTED = {"kafka.isolation.level": "read_committed"}
+
+
+class Transactions(Writer):
+    """Writes each call's values in a transaction of its own."""
+
+    def __init__(self, kafka: LocalKafka, topic: str, name: str) -> None:
+        super().__init__(kafka.bootstrap_servers, transactional_id=f"{topic}-{name}")
+        self.topic = topic
+        self.producer.init_transactions(60)
+
+    def commit(self, *values: str) -> None:
+        self.open(*values)
+        self.producer.commit_transaction(60)
+
+    def abort(self, *values: str) -> None:
+        self.open(*values)
+        self.producer.abort_transaction(60)
+
+    def open(self, *values: str) -> None:
+        self.producer.begin_transaction()
+        self.write(self.topic, values)
+
+
+@pytest.fixture
+def transactions(kafka: LocalKafka, topic: str) -> Callable[[str], Transactions]:
+    """Makes a transactional producer of a name, for a topic of one partition that is there."""
+    kafka.create_topic(topic)
+    return lambda name: Transactions(kafka, topic, name)
+
+
+def test_both_isolation_levels(
+    spark: SparkSession,
+    kafka: LocalKafka,
+    topic: str,
+    transactions: Callable[[str], Transactions],
+    writer: Writer,
+) -> None:
+    first, second = transactions("first"), transactions("second")
+    first.commit("a", "b")
+    second.abort("no", "no")
+    first.abort("no")
+    first.commit("c")
+    second.open("open")
+    writer.write(topic, ["after"])
+    found = options(kafka, topic)
+    assert values(batch(spark, found | COMMITTED)) == ["a", "b", "c"]
+    assert values(batch(spark, found)) == ["a", "b", "no", "no", "no", "c", "open", "after"]
+    second.producer.abort_transaction(60)
+    assert values(batch(spark, found | COMMITTED)) == ["a", "b", "c", "after"]
+
+
+def test_a_range_that_begins_and_ends_on_markers(
+    spark: SparkSession,
+    kafka: LocalKafka,
+    topic: str,
+    transactions: Callable[[str], Transactions],
+) -> None:
+    writer = transactions("only")
+    writer.commit("0")  # its marker is offset 1
+    writer.abort("2")  # 3
+    writer.commit("4")  # 5
+    for start, end, expected in ((1, 6, ["4"]), (1, 4, []), (3, 4, []), (0, 2, ["0"])):
+        found = options(
+            kafka,
+            topic,
+            startingOffsets=f'{{"{topic}":{{"0":{start}}}}}',
+            endingOffsets=f'{{"{topic}":{{"0":{end}}}}}',
+        )
+        assert values(batch(spark, found | COMMITTED)) == expected
+
+
+def test_a_stream_waits_for_open_transactions_and_passes_over_the_rest(
+    spark: SparkSession,
+    kafka: LocalKafka,
+    topic: str,
+    transactions: Callable[[str], Transactions],
+    start: Start,
+    tmp_path: Path,
+) -> None:
+    committing, aborting, waiting = (transactions(name) for name in ("c", "a", "o"))
+    frame = stream(spark, options(kafka, topic, maxOffsetsPerTrigger=2) | COMMITTED)
+    writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "rows"))
+
+    def run() -> list[str]:
+        start(writer.trigger(availableNow=True)).awaitTermination(60)
+        return values(spark.read.schema(frame.schema).parquet(str(tmp_path / "rows")))
+
+    committing.commit("0", "1", "2")
+    aborting.abort("no", "no", "no", "no")
+    assert run() == ["0", "1", "2"]
+    waiting.open("9", "10")
+    committing.commit("12")
+    assert run() == ["0", "1", "2"]
+    waiting.producer.commit_transaction(60)
+    assert run() == ["0", "1", "2", "9", "10", "12"]
+    aborting.abort("no")
+    assert run() == ["0", "1", "2", "9", "10", "12"]
+
+
+def test_a_batch_of_a_stream_may_be_markers_only(
+    spark: SparkSession,
+    kafka: LocalKafka,
+    topic: str,
+    transactions: Callable[[str], Transactions],
+    start: Start,
+) -> None:
+    writer = transactions("only")
+    writer.abort("no")
+    writer.commit("2")
+    frame = stream(spark, options(kafka, topic, maxOffsetsPerTrigger=1) | COMMITTED)
+    query = start(frame.writeStream.format("noop").trigger(availableNow=True))
+    query.awaitTermination(60)
+    assert sizes(query) == [0, 0, 1, 0]
