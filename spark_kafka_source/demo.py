@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_kafka_source
@@ -43,14 +44,17 @@ def main() -> None:
 def _run(seconds: int) -> None:
     _say("Starting a real Kafka broker (the first time, its jars are downloaded: a minute) ...")
     with LocalKafka() as kafka, _session() as spark, tempfile.TemporaryDirectory() as checkpoint:
+        interrupted = _interrupted()
         _say(f"Apache Kafka is up at {kafka.bootstrap_servers}, Spark {spark.version} with it.")
         kafka.create_topic(_TOPIC, partitions=_PARTITIONS)
         with _writing(kafka.bootstrap_servers, seconds) as writer:
+            _show_first_rows(spark, kafka.bootstrap_servers)
             query = _query(spark, kafka.bootstrap_servers, checkpoint)
-            _watch(query, writer)
+            _watch(query, writer, interrupted)
             query.stop()
-        _say(f"\nWhat kafka-consumer-groups says of group '{_GROUP}':")
-        _say(kafka.tool("consumer-groups", "--describe", "--group", _GROUP))
+        if not interrupted.is_set():
+            _say(f"\nWhat kafka-consumer-groups says of group '{_GROUP}':")
+            _say(kafka.tool("consumer-groups", "--describe", "--group", _GROUP))
 
 
 def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> StreamingQuery:
@@ -63,23 +67,34 @@ def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> Stre
         .option("maxOffsetsPerTrigger", _ROWS_PER_BATCH)
         .load()
     )
-    writer = events.writeStream.option("checkpointLocation", checkpoint)
-    return writer.foreachBatch(_show_first).start()
+    writer = events.writeStream.format("noop").option("checkpointLocation", checkpoint)
+    return writer.start()
 
 
-def _show_first(batch: DataFrame, batch_id: int) -> None:
-    if batch_id == 0:
-        text = "CAST(key AS STRING)", "CAST(value AS STRING)"
-        first = batch.where("offset < 2").selectExpr(*text, "partition", "offset", "timestamp")
-        first.show(truncate=False)
-    else:
-        batch.write.format("noop").mode("overwrite").save()
+def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
+    two_of_each = {_TOPIC: {str(partition): 2 for partition in range(_PARTITIONS)}}
+    first = (
+        spark.read.format("pykafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("subscribe", _TOPIC)
+        .option("endingOffsets", json.dumps(two_of_each))
+        .load()
+    )
+    text = "CAST(key AS STRING)", "CAST(value AS STRING)"
+    first.selectExpr(*text, "partition", "offset", "timestamp").show(truncate=False)
 
 
-def _watch(query: StreamingQuery, writer: threading.Thread) -> None:
+def _interrupted() -> threading.Event:
+    """Is set by Ctrl-C from now on, which Spark would take in the middle of a call to the JVM."""
+    interrupted = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    return interrupted
+
+
+def _watch(query: StreamingQuery, writer: threading.Thread, interrupted: threading.Event) -> None:
     """A line for each micro-batch, until the producer has ended and everything is read."""
     shown, most = -1, 1
-    while query.isActive:
+    while query.isActive and not interrupted.wait(0.2):
         for progress in query.recentProgress:
             if progress["batchId"] <= shown:
                 continue
@@ -89,9 +104,11 @@ def _watch(query: StreamingQuery, writer: threading.Thread) -> None:
             _show_progress(progress, lag, most)
         last = query.lastProgress
         if not writer.is_alive() and last and _lag(last["sources"][0]) == 0:
+            # One more trigger, with nothing new, commits the last micro-batch to the group.
+            query.processAllAvailable()
             return
-        time.sleep(0.2)
-    raise query.exception() or RuntimeError("the query ended")
+    if error := query.exception():
+        raise error
 
 
 def _show_progress(progress: Any, lag: int, most: int) -> None:

@@ -14,7 +14,7 @@ from spark_kafka_source.testing.properties import Node
 
 START_TIMEOUT_MS = 60_000
 STOP_TIMEOUT_MS = 30_000
-LAST_STOP_TIMEOUT_MS = 5_000
+LAST_STOP_TIMEOUT_MS = 10_000
 
 _PROBE_TIMEOUT_MS = 1_000
 _PAUSE_MS = 20
@@ -24,7 +24,7 @@ class Broker:
     """A broker with a directory of its own; its ports and its data outlive a restart.
 
     Every method that starts or ends it returns when that is done, and raises `BrokerFailedError`,
-    with the end of the broker's log, where it is not done in time.
+    which quotes the broker's log, where it is not done in time.
     """
 
     def __init__(
@@ -185,8 +185,8 @@ def _format_together(brokers: Sequence[Broker]) -> None:
 def stop_together(brokers: Sequence[Broker]) -> None:
     """Stop all brokers of a cluster at once, by SIGTERM.
 
-    Once the controllers have lost their majority, the last ones could wait for minutes for a leave
-    to go that no one gives: they are killed after five seconds.
+    Once the controllers have lost their majority, the last ones could wait for minutes for a
+    permission to go that no one gives any more: they are killed after ten seconds.
     """
     for broker in brokers:
         broker._terminate()

@@ -1,5 +1,6 @@
 """What can go wrong between a test and the Kafka that it starts."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,15 +9,25 @@ from spark_kafka_source.errors import LocalError, RemoteError
 MAX_LINES = 40
 """As much of a log as fits into an error's text."""
 
+MAX_LINES_SEARCHED = 1_000
+
+_COMPLAINT = re.compile(r" (?:ERROR|FATAL) |^(?:Caused by: )?[\w.$]+(?:Exception|Error)\b")
+
 
 def tail(text: str) -> str:
     """The last lines of a log."""
     return "\n".join(text.splitlines()[-MAX_LINES:])
 
 
-def tail_of(log: Path) -> str:
-    """The last lines of a log file; empty where there is none yet."""
-    return tail(log.read_text(errors="replace")) if log.exists() else ""
+def _excerpt(log: Path) -> str:
+    """A broker's complaints and the last lines of its log; empty where there is none yet.
+
+    A broker that fails goes on to shut down, which may take more lines than the tail has.
+    """
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    recent, last = lines[-MAX_LINES_SEARCHED:-MAX_LINES], lines[-MAX_LINES:]
+    complaints = [line for line in recent if _COMPLAINT.search(line)]
+    return "\n".join([*complaints[-MAX_LINES:], *last])
 
 
 class JavaError(LocalError):
@@ -38,15 +49,15 @@ class JarsError(RemoteError):
 
 
 class BrokerFailedError(RemoteError):
-    """A broker did not do what it was told in time, or ended; the text has the end of its `log`."""
+    """A broker ended, or did not do what it was told in time; the text quotes its `log`."""
 
     def __init__(self, what: str, log: Path) -> None:
         super().__init__(what, log)
         self.what, self.log = what, log
-        self._tail = tail_of(log)
+        self._excerpt = _excerpt(log)
 
     def __str__(self) -> str:
-        return f"{self.what}. The end of its log, {self.log}:\n{self._tail}"
+        return f"{self.what}. From the end of its log, {self.log}:\n{self._excerpt}"
 
 
 class ToolError(RemoteError):

@@ -219,8 +219,12 @@ def _nodes(count: int) -> list[Node]:
 
 
 def _random_id() -> str:
-    """A cluster's id, as Kafka writes one: 16 bytes in URL-safe base 64, without padding."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    """A cluster's id, as Kafka writes one: 16 bytes in URL-safe base 64, without padding.
+
+    Kafka's own do not begin with a dash either, which its tools would take for an option.
+    """
+    random_bytes = bytes([uuid.uuid4().bytes[0] & 0x7F]) + uuid.uuid4().bytes[1:]
+    return base64.urlsafe_b64encode(random_bytes).decode().rstrip("=")
 
 
 def _copy(name: str, directory: Path) -> Path:

@@ -215,14 +215,13 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
     nowhere = FindCoordinatorResponse(node_id=9, host="", port=-1)
     broker.control(FindCoordinatorRequest, nowhere, times=None)
 
-    def attempt(deadline: Deadline) -> object:
-        return client.send(OffsetFetchRequest("g"), client.coordinator("g", deadline), deadline)
+    with KafkaClient(broker.config(**ONE_TRY)) as client:
 
-    with (
-        KafkaClient(broker.config(**ONE_TRY)) as client,
-        pytest.raises(KafkaTimeoutError, match="cannot be resolved"),
-    ):
-        client.retrying("OffsetFetch", attempt)
+        def attempt(deadline: Deadline) -> object:
+            return client.send(OffsetFetchRequest("g"), client.coordinator("g", deadline), deadline)
+
+        with pytest.raises(KafkaTimeoutError, match="cannot be resolved"):
+            client.retrying("OffsetFetch", attempt)
 
 
 # -- several at once -------------------------------------------------------------------------------

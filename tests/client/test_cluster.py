@@ -78,6 +78,19 @@ def test_of_one_epoch_the_later_news_count() -> None:
             "INVALID_TOPIC_EXCEPTION",
         ),
         (
+            MetadataResponse(
+                brokers=BROKERS,
+                topics=[
+                    MetadataResponseTopic(
+                        code("TOPIC_AUTHORIZATION_FAILED"),
+                        "t",
+                        partitions=[MetadataResponsePartition(0, 0, 1, 0)],
+                    )
+                ],
+            ),
+            "TOPIC_AUTHORIZATION_FAILED",
+        ),
+        (
             led_by(0, 0, partitions=[MetadataResponsePartition(code("KAFKA_STORAGE_ERROR"), 0)]),
             "KAFKA_STORAGE_ERROR",
         ),

@@ -1,7 +1,6 @@
 """What a test may have a node answer in place of the truth."""
 
 import asyncio
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -53,21 +52,16 @@ class Raw:
 
 
 class Hold:
-    """Keeps the true answer back until `release`, which a test calls once `arrived` is set."""
+    """Keeps the true answer back until `release`, which any thread may call at any time."""
 
-    def __init__(self) -> None:
-        self.arrived = threading.Event()
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._released = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def passed(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.arrived.set()
         await self._released.wait()
 
     def release(self) -> None:
-        if self._loop is None:
-            raise AssertionError("no request has arrived that could be released")
         self._loop.call_soon_threadsafe(self._released.set)
 
 

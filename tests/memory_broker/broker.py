@@ -18,7 +18,7 @@ from tests.memory_broker.handlers import HANDLERS, HOST
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
 
-ONE_TRY = {"retry_backoff_ms": 3_600_000, "retry_backoff_max_ms": 3_600_000}
+ONE_TRY: dict[str, Any] = {"retry_backoff_ms": 3_600_000, "retry_backoff_max_ms": 3_600_000}
 """Values for `MemoryBroker.config`: pauses so long that nothing is tried twice."""
 
 T = TypeVar("T")
@@ -106,6 +106,12 @@ class MemoryBroker:
     ) -> None:
         """Answers the next `times` requests (None: every one) of a type; the first control wins."""
         self._controls.append(Control(request_type, answer, times, node_id))
+
+    def hold(self, request_type: type[Request[Any]], *, node_id: int | None = None) -> Hold:
+        """Delays the answer to the next request of a type until `release` is called."""
+        hold = Hold(self._loop)
+        self.control(request_type, hold, node_id=node_id)
+        return hold
 
     def forget(self) -> None:
         """Ends all controls, and forgets what was seen."""

@@ -1,5 +1,6 @@
 """A connection in use: answers in order, silence, half frames, hang-ups, floods, `close`."""
 
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -162,6 +163,8 @@ def test_close_wakes_a_thread_that_waits_for_an_answer(
     waiting = threading.Thread(target=wait)
     waiting.start()
     broker.wait_for(MetadataRequest)
+    while sys._current_frames()[waiting.ident or 0].f_code.co_name != "_read":
+        pass  # It has sent, and has yet to come to wait.
     connection.close()
     waiting.join(20)
     assert not waiting.is_alive()

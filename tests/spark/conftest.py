@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka, peer_jars
-from tests.spark.traffic import Writer
+from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events
 
 Start = Callable[..., StreamingQuery]
+Run = Callable[[DataFrame, Batches], StreamingQuery]
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +59,18 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def writer(kafka: LocalKafka) -> Iterator[Writer]:
-    """Writes to the shared broker by confluent-kafka, which shares no code with this package."""
-    with Writer(kafka.bootstrap_servers) as writer:
-        yield writer
+def run(start: Start) -> Run:
+    """Runs a stream on the test's checkpoint up to what is there now, and waits for its end."""
+
+    def run(frame: DataFrame, sink: Batches) -> StreamingQuery:
+        query = start(frame.writeStream.foreachBatch(sink).trigger(availableNow=True))
+        assert query.awaitTermination(TIMEOUT_SECONDS)
+        return query
+
+    return run
+
+
+@pytest.fixture
+def events(kafka: LocalKafka, topic: str) -> Events:
+    """A topic of the shared broker, for the test to make."""
+    return Events(kafka, topic)

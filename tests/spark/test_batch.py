@@ -6,16 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from chispa import assert_df_equality
-from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Assigned
+from confluent_kafka import Consumer, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.spark.schema import kafka_schema
-from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.ports import free_ports
-from spark_kafka_source.topic_partition import TopicPartition
-from tests.spark.traffic import Headers, Writer, batch, options, values
+from tests.spark.traffic import Events, Headers, Writer, batch, values
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -24,24 +21,8 @@ FIRST_TIME = datetime.fromtimestamp(FIRST_MS / 1000, UTC)
 QUICKLY_UNKNOWN = {"fetchOffset.numRetries": 1, "fetchOffset.retryIntervalMs": 100}
 
 
-@pytest.fixture
-def rows(kafka: LocalKafka, topic: str, writer: Writer) -> Callable[..., None]:
-    """Creates the topic with a partition for each count, and writes as many rows, p:offset."""
-
-    def write(*counts: int, **configs: str) -> None:
-        dotted = {name.replace("_", "."): value for name, value in configs.items()}
-        kafka.create_topic(topic, partitions=len(counts), configs=dotted)
-        for partition, count in enumerate(counts):
-            names = [f"{partition}:{offset}" for offset in range(count)]
-            writer.write(topic, names, partition=partition)
-
-    return write
-
-
-def test_every_column_and_its_nulls(
-    spark: SparkSession, kafka: LocalKafka, topic: str, writer: Writer
-) -> None:
-    kafka.create_topic(topic, partitions=2)
+def test_every_column_and_its_nulls(spark: SparkSession, events: Events) -> None:
+    events.create(2)
     cases: list[tuple[bytes | None, bytes | None, Headers]] = [
         (b"key", b"value", []),
         (None, b"", [("once", b"\x00\xff")]),
@@ -49,173 +30,147 @@ def test_every_column_and_its_nulls(
         (None, None, []),
     ]
     expected = []
+    writer = Writer(events.kafka.bootstrap_servers)
     for offset, (key, value, headers) in enumerate(cases):
         timestamp_ms = FIRST_MS - offset * 1_000
         writer.queue(
-            topic, value, key=key, headers=headers, partition=1, timestamp_ms=timestamp_ms
+            events.name, value, key=key, headers=headers, partition=1, timestamp_ms=timestamp_ms
         )
         timestamp = FIRST_TIME - timedelta(seconds=offset)
-        expected.append((key, value, topic, 1, offset, timestamp, 0, headers or None))
+        expected.append((key, value, events.name, 1, offset, timestamp, 0, headers or None))
     writer.flush()
     schema = kafka_schema(include_headers=True)
-    found = batch(spark, options(kafka, topic, includeHeaders=True))
+    found = batch(spark, events.options(includeHeaders=True))
     assert_df_equality(found, spark.createDataFrame(expected, schema), ignore_row_order=True)
     without = spark.createDataFrame(expected, schema).drop("headers")
-    assert_df_equality(batch(spark, options(kafka, topic)), without, ignore_row_order=True)
+    assert_df_equality(batch(spark, events.options()), without, ignore_row_order=True)
 
 
-def test_the_time_of_appending(
-    spark: SparkSession, kafka: LocalKafka, topic: str, writer: Writer
-) -> None:
-    kafka.create_topic(topic, configs={"message.timestamp.type": "LogAppendTime"})
+def test_the_time_of_appending(spark: SparkSession, events: Events) -> None:
+    events.create(message_timestamp_type="LogAppendTime")
     before_ms = int(time.time() * 1000)
-    writer.queue(topic, b"a", timestamp_ms=FIRST_MS)
-    writer.flush()
+    with Writer(events.kafka.bootstrap_servers) as writer:
+        writer.queue(events.name, b"a", timestamp_ms=FIRST_MS)
     after_ms = int(time.time() * 1000)
-    (row,) = batch(spark, options(kafka, topic)).collect()
+    (row,) = batch(spark, events.options()).collect()
     assert row.timestampType == 1
     assert before_ms <= row.timestamp.replace(tzinfo=UTC).timestamp() * 1000 <= after_ms
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_each_codec(spark: SparkSession, kafka: LocalKafka, topic: str, codec: str) -> None:
-    kafka.create_topic(topic)
+def test_each_codec(spark: SparkSession, events: Events, codec: str) -> None:
+    events.create()
     names = [f"{number:05}" * 20 for number in range(5_000)]
-    with Writer(kafka.bootstrap_servers, compression_type=codec, linger_ms=50) as writer:
-        writer.write(topic, names)
-    assert values(batch(spark, options(kafka, topic))) == names
+    servers = events.kafka.bootstrap_servers
+    with Writer(servers, compression_type=codec, linger_ms=50) as writer:
+        writer.write(events.name, names)
+    assert values(batch(spark, events.options())) == names
 
 
 @pytest.mark.parametrize("strategy", ["assign", "subscribe", "subscribePattern"])
-def test_a_range_by_offsets_and_ends(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None], strategy: str
-) -> None:
-    rows(5, 4, 3, 2)
-    kafka.delete_records({TopicPartition(topic, 1): 1})
-    named = {
-        "assign": f'{{"{topic}":[0,1,2,3]}}',
-        "subscribe": topic,
-        "subscribePattern": topic[:-4] + ".{4}",
-    }
-    given = options(
-        kafka,
-        topic,
-        startingOffsets=f'{{"{topic}":{{"0":2,"1":-2,"2":3,"3":0}}}}',
-        endingOffsets=f'{{"{topic}":{{"0":4,"1":-1,"2":-1,"3":0}}}}',
+def test_a_range_by_offsets_and_ends(spark: SparkSession, events: Events, strategy: str) -> None:
+    events.fill(5, 4, 3, 2)
+    events.trim({1: 1})
+    given = events.options(
+        startingOffsets=events.offsets(2, -2, 3, 0),
+        endingOffsets=events.offsets(4, -1, -1, 0),
     )
-    found = batch(spark, given | {"subscribe": None, strategy: named[strategy]})
+    found = batch(spark, given | events.named_by(strategy))
     assert values(found) == ["0:2", "0:3", "1:1", "1:2", "1:3"]
 
 
-def test_everything_by_default(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(2, 0, 1)
-    found = batch(spark, options(kafka, topic, startingOffsets=None))
+def test_everything_by_default(spark: SparkSession, events: Events) -> None:
+    events.fill(2, 0, 1)
+    found = batch(spark, events.options(startingOffsets=None))
     assert values(found) == ["0:0", "0:1", "2:0"]
     assert found.rdd.getNumPartitions() == 2
 
 
-def test_only_the_assigned_partitions(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(1, 1, 1)
-    found = options(kafka, topic, subscribe=None, assign=f'{{"{topic}":[2,0]}}')
+def test_only_the_assigned_partitions(spark: SparkSession, events: Events) -> None:
+    events.fill(1, 1, 1)
+    found = events.options(subscribe=None, assign=f'{{"{events.name}":[2,0]}}')
     assert values(batch(spark, found)) == ["0:0", "2:0"]
 
 
-def test_several_topics(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None], writer: Writer
-) -> None:
-    rows(1)
-    kafka.create_topic(f"{topic}-2")
-    writer.write(f"{topic}-2", ["other"])
-    found = batch(spark, options(kafka, f"{topic}-2, {topic}"))
+def test_several_topics(spark: SparkSession, events: Events) -> None:
+    events.fill(1)
+    other = events.another("2")
+    other.create()
+    other.write(["other"])
+    found = batch(spark, events.options(subscribe=f"{other.name}, {events.name}"))
     assert sorted(bytes(row.value) for row in found.collect()) == [b"0:0", b"other"]
 
 
-def test_a_pattern_leaves_internal_topics_out(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(1)
-    commit_one(kafka, topic)
-    pattern = f"{topic}|__consumer_offsets"
-    found = batch(spark, options(kafka, topic, subscribe=None, subscribePattern=pattern))
-    assert [row.topic for row in found.select("topic").distinct().collect()] == [topic]
+def test_a_pattern_leaves_internal_topics_out(spark: SparkSession, events: Events) -> None:
+    events.fill(1)
+    commit_one(events)
+    pattern = f"{events.name}|__consumer_offsets"
+    found = batch(spark, events.options(subscribe=None, subscribePattern=pattern))
+    assert [row.topic for row in found.select("topic").distinct().collect()] == [events.name]
 
 
-def commit_one(kafka: LocalKafka, topic: str) -> None:
-    settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic, "log_level": 0}
-    consumer = Consumer(settings)
-    consumer.commit(offsets=[Assigned(topic, 0, 1)], asynchronous=False)
+def commit_one(events: Events) -> None:
+    servers = events.kafka.bootstrap_servers
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": events.name, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(events.name, 0, 1)], asynchronous=False)
     consumer.close()
 
 
-def test_a_pattern_that_matches_nothing_reads_nothing(
-    spark: SparkSession, kafka: LocalKafka, topic: str
-) -> None:
-    found = batch(spark, options(kafka, topic, subscribe=None, subscribePattern=f"{topic}-no"))
+def test_a_pattern_that_matches_nothing_reads_nothing(spark: SparkSession, events: Events) -> None:
+    found = batch(spark, events.options(subscribe=None, subscribePattern=f"{events.name}-no"))
     assert found.collect() == []
 
 
-def test_an_empty_topic(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(0, 0)
-    found = batch(spark, options(kafka, topic))
+def test_an_empty_topic(spark: SparkSession, events: Events) -> None:
+    events.fill(0, 0)
+    found = batch(spark, events.options())
     assert found.collect() == []
     assert found.count() == 0
 
 
-def test_deleted_records_are_gaps(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(6, 3)
-    kafka.delete_records({TopicPartition(topic, 0): 4, TopicPartition(topic, 1): -1})
-    assert values(batch(spark, options(kafka, topic))) == ["0:4", "0:5"]
+def test_deleted_records_are_gaps(spark: SparkSession, events: Events) -> None:
+    events.fill(6, 3)
+    events.trim({0: 4, 1: -1})
+    assert values(batch(spark, events.options())) == ["0:4", "0:5"]
 
 
-def test_a_frame_can_be_used_twice_and_again(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(2, 1)
-    frame = batch(spark, options(kafka, topic))
+def test_a_frame_can_be_used_twice_and_again(spark: SparkSession, events: Events) -> None:
+    events.fill(2, 1)
+    frame = batch(spark, events.options())
     assert values(frame.union(frame)) == ["0:0", "0:0", "0:1", "0:1", "1:0", "1:0"]
     joined = frame.alias("a").join(frame.alias("b"), ["partition", "offset"])
     assert joined.count() == 3
 
 
 def test_offsets_are_looked_up_at_the_first_run_after_load(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None], writer: Writer
+    spark: SparkSession, events: Events
 ) -> None:
-    rows(2)
-    frame = batch(spark, options(kafka, topic))
-    kafka.delete_records({TopicPartition(topic, 0): 1})
-    writer.write(topic, ["0:2"])
+    events.fill(2)
+    frame = batch(spark, events.options())
+    events.trim({0: 1})
+    events.write(["0:2"])
     assert values(frame) == ["0:1", "0:2"]
-    writer.write(topic, ["0:3"])
+    events.write(["0:3"])
     # Spark plans a Python data source once for each `load`.
     assert values(frame) == ["0:1", "0:2"]
-    assert values(batch(spark, options(kafka, topic))) == ["0:1", "0:2", "0:3"]
+    assert values(batch(spark, events.options())) == ["0:1", "0:2", "0:3"]
 
 
 def test_records_deleted_since_they_were_planned_are_data_loss(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
+    spark: SparkSession, events: Events
 ) -> None:
-    rows(3)
-    frame = batch(spark, options(kafka, topic))
+    events.fill(3)
+    frame = batch(spark, events.options())
     assert frame.count() == 3
-    kafka.delete_records({TopicPartition(topic, 0): 2})
+    events.trim({0: 2})
     text = refusal(lambda: frame)
     assert "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE]" in text
-    assert f"{topic}-0 [0, 3): offset 0 is not in the log, which has offsets 2 to 3" in text
+    assert f"{events.name}-0 [0, 3): offset 0 is not in the log, which has offsets 2 to 3" in text
 
 
-def test_columns_filters_and_limits_of_the_query(
-    spark: SparkSession, kafka: LocalKafka, topic: str, rows: Callable[..., None]
-) -> None:
-    rows(3_000, 2_000)
-    frame = batch(spark, options(kafka, topic))
+def test_columns_filters_and_limits_of_the_query(spark: SparkSession, events: Events) -> None:
+    events.fill(3_000, 2_000)
+    frame = batch(spark, events.options())
     assert_df_equality(
         frame.groupBy("partition").count().orderBy("partition"),
         spark.createDataFrame([(0, 3_000), (1, 2_000)], "partition int, count long"),
@@ -223,7 +178,7 @@ def test_columns_filters_and_limits_of_the_query(
     )
     assert frame.where("offset = 1999").select("partition").count() == 2
     for _ in range(3):
-        assert frame.limit(3).collect()[0].topic == topic
+        assert frame.limit(3).collect()[0].topic == events.name
 
 
 # -- what is refused -----------------------------------------------------------------------------
@@ -275,20 +230,18 @@ def refusal(frame: Callable[[], DataFrame]) -> str:
 )
 def test_what_cannot_be_read_is_refused_by_name(
     spark: SparkSession,
-    kafka: LocalKafka,
-    topic: str,
-    rows: Callable[..., None],
+    events: Events,
     given: dict[str, str | None],
     text: str,
 ) -> None:
-    rows(2)
-    named = {name: value and value.replace("$T", topic) for name, value in given.items()}
-    found = options(kafka, topic, startingOffsets=None) | QUICKLY_UNKNOWN | named
-    assert text.replace("$T", topic) in refusal(lambda: batch(spark, found))
+    events.fill(2)
+    named = {name: value and value.replace("$T", events.name) for name, value in given.items()}
+    found = events.options(startingOffsets=None) | QUICKLY_UNKNOWN | named
+    assert text.replace("$T", events.name) in refusal(lambda: batch(spark, found))
 
 
-def test_another_schema_is_refused(spark: SparkSession, kafka: LocalKafka, topic: str) -> None:
-    reader = spark.read.format("pykafka").options(**options(kafka, topic)).schema("value string")
+def test_another_schema_is_refused(spark: SparkSession, events: Events) -> None:
+    reader = spark.read.format("pykafka").options(**events.options()).schema("value string")
     assert "The columns are fixed" in refusal(reader.load)
 
 

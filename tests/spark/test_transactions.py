@@ -1,4 +1,4 @@
-"""Transactions of librdkafka's producer: what is open or aborted is not seen by `read_committed`."""
+"""Transactions of librdkafka's producer: what is open or aborted is not read committed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_kafka_source.testing import LocalKafka
 from tests.spark.conftest import Start
-from tests.spark.traffic import Writer, batch, options, sizes, stream, values
+from tests.spark.traffic import Events, Writer, batch, sizes, stream, values
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -18,9 +17,10 @@ COMMITTED = {"kafka.isolation.level": "read_committed"}
 class Transactions(Writer):
     """Writes each call's values in a transaction of its own."""
 
-    def __init__(self, kafka: LocalKafka, topic: str, name: str) -> None:
-        super().__init__(kafka.bootstrap_servers, transactional_id=f"{topic}-{name}")
-        self.topic = topic
+    def __init__(self, events: Events, name: str) -> None:
+        servers = events.kafka.bootstrap_servers
+        super().__init__(servers, transactional_id=f"{events.name}-{name}")
+        self.topic = events.name
         self.producer.init_transactions(60)
 
     def commit(self, *values: str) -> None:
@@ -37,18 +37,16 @@ class Transactions(Writer):
 
 
 @pytest.fixture
-def transactions(kafka: LocalKafka, topic: str) -> Callable[[str], Transactions]:
+def transactions(events: Events) -> Callable[[str], Transactions]:
     """Makes a transactional producer of a name, for a topic of one partition that is there."""
-    kafka.create_topic(topic)
-    return lambda name: Transactions(kafka, topic, name)
+    events.create()
+    return lambda name: Transactions(events, name)
 
 
 def test_both_isolation_levels(
     spark: SparkSession,
-    kafka: LocalKafka,
-    topic: str,
+    events: Events,
     transactions: Callable[[str], Transactions],
-    writer: Writer,
 ) -> None:
     first, second = transactions("first"), transactions("second")
     first.commit("a", "b")
@@ -56,8 +54,8 @@ def test_both_isolation_levels(
     first.abort("no")
     first.commit("c")
     second.open("open")
-    writer.write(topic, ["after"])
-    found = options(kafka, topic)
+    events.write(["after"])
+    found = events.options()
     assert values(batch(spark, found | COMMITTED)) == ["a", "b", "c"]
     assert values(batch(spark, found)) == ["a", "b", "no", "no", "no", "c", "open", "after"]
     second.producer.abort_transaction(60)
@@ -66,8 +64,7 @@ def test_both_isolation_levels(
 
 def test_a_range_that_begins_and_ends_on_markers(
     spark: SparkSession,
-    kafka: LocalKafka,
-    topic: str,
+    events: Events,
     transactions: Callable[[str], Transactions],
 ) -> None:
     writer = transactions("only")
@@ -75,25 +72,21 @@ def test_a_range_that_begins_and_ends_on_markers(
     writer.abort("2")  # 3
     writer.commit("4")  # 5
     for start, end, expected in ((1, 6, ["4"]), (1, 4, []), (3, 4, []), (0, 2, ["0"])):
-        found = options(
-            kafka,
-            topic,
-            startingOffsets=f'{{"{topic}":{{"0":{start}}}}}',
-            endingOffsets=f'{{"{topic}":{{"0":{end}}}}}',
+        found = events.options(
+            startingOffsets=events.offsets(start), endingOffsets=events.offsets(end)
         )
         assert values(batch(spark, found | COMMITTED)) == expected
 
 
 def test_a_stream_waits_for_open_transactions_and_passes_over_the_rest(
     spark: SparkSession,
-    kafka: LocalKafka,
-    topic: str,
+    events: Events,
     transactions: Callable[[str], Transactions],
     start: Start,
     tmp_path: Path,
 ) -> None:
     committing, aborting, waiting = (transactions(name) for name in ("c", "a", "o"))
-    frame = stream(spark, options(kafka, topic, maxOffsetsPerTrigger=2) | COMMITTED)
+    frame = stream(spark, events.options(maxOffsetsPerTrigger=2) | COMMITTED)
     writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "rows"))
 
     def run() -> list[str]:
@@ -114,15 +107,14 @@ def test_a_stream_waits_for_open_transactions_and_passes_over_the_rest(
 
 def test_a_batch_of_a_stream_may_be_markers_only(
     spark: SparkSession,
-    kafka: LocalKafka,
-    topic: str,
+    events: Events,
     transactions: Callable[[str], Transactions],
     start: Start,
 ) -> None:
     writer = transactions("only")
     writer.abort("no")
     writer.commit("2")
-    frame = stream(spark, options(kafka, topic, maxOffsetsPerTrigger=1) | COMMITTED)
+    frame = stream(spark, events.options(maxOffsetsPerTrigger=1) | COMMITTED)
     query = start(frame.writeStream.format("noop").trigger(availableNow=True))
     query.awaitTermination(60)
     assert sizes(query) == [0, 0, 1, 0]

@@ -1,5 +1,6 @@
 """Records written by confluent-kafka, and rows read by the data source, as tests compare them."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.topic_partition import TopicPartition
 
 TIMEOUT_SECONDS = 60
 
@@ -68,13 +72,74 @@ class Writer:
         self._failures.extend([error] if error else [])
 
 
-def options(kafka: Any, topic: str, **more: object) -> dict[str, Any]:
-    """The options of a source that reads a topic of the broker from its start."""
-    return {
-        "kafka.bootstrap.servers": kafka.bootstrap_servers,
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-    } | more
+class Events:
+    """A topic that a test has for itself: made, written and read through this."""
+
+    def __init__(self, kafka: LocalKafka, name: str) -> None:
+        self.kafka, self.name = kafka, name
+        self._partitions = 0
+        self._writer: Writer | None = None
+
+    def another(self, suffix: str) -> "Events":
+        """A topic whose name goes on after this one's."""
+        return Events(self.kafka, f"{self.name}-{suffix}")
+
+    def create(self, partitions: int = 1, **configs: str) -> None:
+        """Makes the topic; `message_timestamp_type` stands for `message.timestamp.type`."""
+        dotted = {name.replace("_", "."): value for name, value in configs.items()}
+        self.kafka.create_topic(self.name, partitions, configs=dotted)
+        self._made(partitions)
+
+    def grow(self, total: int) -> None:
+        """Gives the topic more partitions."""
+        self.kafka.create_partitions(self.name, total)
+        self._made(total)
+
+    def delete(self) -> None:
+        """Deletes the topic; it may be made anew."""
+        self.kafka.delete_topic(self.name)
+
+    def write(self, values: Iterable[object], partition: int = 0) -> None:
+        """Writes each value's text to a partition, and waits."""
+        self._writer = self._writer or Writer(self.kafka.bootstrap_servers)
+        self._writer.write(self.name, values, partition=partition)
+
+    def fill(self, *counts: int) -> None:
+        """Makes the topic with a partition for each count, and that many rows: `0:0`, `0:1`."""
+        self.create(len(counts))
+        for partition, count in enumerate(counts):
+            self.write([f"{partition}:{offset}" for offset in range(count)], partition)
+
+    def trim(self, before: Mapping[int, int]) -> None:
+        """Deletes the records before an offset of each partition; -1 stands for all."""
+        self.kafka.delete_records(
+            {TopicPartition(self.name, partition): offset for partition, offset in before.items()}
+        )
+
+    def offsets(self, *offsets: int) -> str:
+        """The JSON of an option that gives an offset for each partition from 0 on."""
+        return json.dumps({self.name: dict(enumerate(offsets))})
+
+    def options(self, **more: object) -> dict[str, Any]:
+        """The options of a source that reads the topic from its start, and `more`."""
+        return {
+            "kafka.bootstrap.servers": self.kafka.bootstrap_servers,
+            "subscribe": self.name,
+            "startingOffsets": "earliest",
+        } | more
+
+    def named_by(self, strategy: str) -> dict[str, str | None]:
+        """The option that names all partitions by `assign`, `subscribe` or `subscribePattern`."""
+        named = {
+            "assign": json.dumps({self.name: list(range(self._partitions))}),
+            "subscribe": self.name,
+            "subscribePattern": self.name[:-4] + ".{4}",
+        }
+        return {"subscribe": None, strategy: named[strategy]}
+
+    def _made(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._writer = None  # It knows the partitions that there were before.
 
 
 def batch(spark: SparkSession, found: Mapping[str, Any]) -> DataFrame:
@@ -95,6 +160,26 @@ def values(frame: DataFrame) -> list[str]:
     """The values as text, by partition and offset."""
     rows = frame.select("partition", "offset", "value").collect()
     return [bytes(row.value).decode() for row in sorted(rows)]
+
+
+class Batches:
+    """A sink for `foreachBatch` that keeps the values of each micro-batch.
+
+    Spark runs one again that was not finished when its query was stopped: it must be the same.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, list[str]]] = []
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        rows = values(frame)
+        assert dict(self.seen).get(batch_id, rows) == rows
+        self.seen.append((batch_id, rows))
+
+    @property
+    def values(self) -> list[str]:
+        """All values so far, sorted: one that is in two micro-batches is in it twice."""
+        return sorted(value for batch in dict(self.seen).values() for value in batch)
 
 
 def wait_until(condition: Callable[[], object], query: StreamingQuery | None = None) -> None:

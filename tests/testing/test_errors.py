@@ -15,7 +15,24 @@ def test_a_failed_broker_shows_the_end_of_its_log(tmp_path: Path) -> None:
     # The log goes with the broker's directory; the text stays.
     log.unlink()
     assert str(error).splitlines() == [
-        f"Broker 1 ended. The end of its log, {log}:",
+        f"Broker 1 ended. From the end of its log, {log}:",
+        *LINES[-40:],
+    ]
+
+
+def test_a_failed_broker_shows_its_complaints_also_from_before_the_end_of_its_log(
+    tmp_path: Path,
+) -> None:
+    complaints = [
+        "2026-01-01T00:00:00,000 ERROR Exiting (kafka.Kafka)",
+        "java.lang.ClassNotFoundException: no.such.Class",
+        "Caused by: java.net.BindException: in use",
+    ]
+    stack = ["\tat java.base/java.lang.Class.forName0(Native Method)"]
+    log = tmp_path / "broker.log"
+    log.write_text("\n".join([*LINES, *complaints, *stack, *LINES]))
+    assert str(BrokerFailedError("Broker 1 ended", log)).splitlines()[1:] == [
+        *complaints,
         *LINES[-40:],
     ]
 

@@ -1,0 +1,53 @@
+"""Kafka's fetch configuration, as `kafka.*` options give it."""
+
+import pytest
+
+from spark_kafka_source.client import CLIENT_SETTINGS, Settings
+from spark_kafka_source.consumer import FETCH_SETTINGS, FetchConfig
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.records import IsolationLevel
+
+
+def config(**values: str) -> FetchConfig:
+    named = {name.replace("_", "."): value for name, value in values.items()}
+    return FetchConfig.from_settings(Settings(named))
+
+
+def test_defaults_are_those_of_kafka() -> None:
+    assert config() == FetchConfig(
+        fetch_min_bytes=1,
+        fetch_max_wait_ms=500,
+        fetch_max_bytes=52_428_800,
+        max_partition_fetch_bytes=1_048_576,
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        check_crcs=True,
+    )
+
+
+def test_every_setting_is_read() -> None:
+    found = config(
+        fetch_min_bytes="2",
+        fetch_max_wait_ms="3",
+        fetch_max_bytes="4",
+        max_partition_fetch_bytes="5",
+        isolation_level="read_committed",
+        check_crcs="FALSE",
+    )
+    assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False)
+    assert len(FETCH_SETTINGS) == 6
+    assert not FETCH_SETTINGS & CLIENT_SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fetch_max_bytes", "0"),
+        ("fetch_min_bytes", "-1"),
+        ("max_partition_fetch_bytes", "1MB"),
+        ("isolation_level", "serializable"),
+        ("check_crcs", "yes"),
+    ],
+)
+def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match="kafka." + name.replace("_", ".")):
+        config(**{name: value})

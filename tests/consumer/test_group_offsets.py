@@ -1,0 +1,136 @@
+"""A group's committed offsets, by one who is not a member."""
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import commit_offsets, committed_offsets
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaTimeoutError,
+    ProtocolError,
+    error_named,
+)
+from spark_kafka_source.net import ConnectionSettings
+from spark_kafka_source.protocol import (
+    FindCoordinatorRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+
+
+@pytest.fixture(autouse=True)
+def topics(broker: MemoryBroker) -> None:
+    broker.create_topic("t", 2)
+    broker.create_topic("u")
+    broker.cluster.coordinators["g"] = 2
+
+
+def test_what_is_committed_is_read_back(broker: MemoryBroker, client: KafkaClient) -> None:
+    commit_offsets(client, "g", {T0: 5, U0: 0})
+    assert committed_offsets(client, "g", [T0, T1, U0]) == {T0: 5, U0: 0}
+    assert committed_offsets(client, "other", [T0]) == {}
+    commit_offsets(client, "g", {T0: 6})
+    assert broker.cluster.committed["g"] == {T0: 6, U0: 0}
+
+
+def test_it_is_the_coordinator_that_is_asked(broker: MemoryBroker, client: KafkaClient) -> None:
+    commit_offsets(client, "g", {T0: 5})
+    committed_offsets(client, "g", [T0])
+    asked = [s.node_id for s in broker.seen if type(s.request) is not FindCoordinatorRequest]
+    assert asked[-2:] == [2, 2]
+    assert len(broker.requests(FindCoordinatorRequest)) == 1
+
+
+def test_one_who_is_no_member_commits_as_such(broker: MemoryBroker, client: KafkaClient) -> None:
+    commit_offsets(client, "g", {T0: 5})
+    (request,) = broker.requests(OffsetCommitRequest)
+    assert (request.generation_id_or_member_epoch, request.member_id) == (-1, "")
+
+
+def test_the_oldest_broker_does_the_same() -> None:
+    with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
+        broker.create_topic("t")
+        commit_offsets(client, "g", {T0: 5})
+        assert committed_offsets(client, "g", [T0]) == {T0: 5}
+
+
+@pytest.mark.parametrize("name", ["NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"])
+def test_trouble_with_the_coordinator_passes(
+    broker: MemoryBroker, client: KafkaClient, name: str
+) -> None:
+    broker.control(OffsetCommitRequest, error_named(name), times=2)
+    broker.control(OffsetFetchRequest, error_named(name), times=2)
+    commit_offsets(client, "g", {T0: 5})
+    assert committed_offsets(client, "g", [T0]) == {T0: 5}
+
+
+def test_a_coordinator_that_moved_is_found(broker: MemoryBroker, client: KafkaClient) -> None:
+    commit_offsets(client, "g", {T0: 5})
+    broker.cluster.coordinators["g"] = 1
+    commit_offsets(client, "g", {T0: 6})
+    broker.stop(1)
+    broker.cluster.coordinators["g"] = 0
+    assert committed_offsets(client, "g", [T0]) == {T0: 6}
+
+
+def test_the_error_of_one_partition_is_told_with_its_name(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    error = error_named("TOPIC_AUTHORIZATION_FAILED")
+    partitions = [OffsetCommitResponsePartition(0), OffsetCommitResponsePartition(1, error.code)]
+    answer = OffsetCommitResponse(topics=[OffsetCommitResponseTopic("t", partitions=partitions)])
+    broker.control(OffsetCommitRequest, answer)
+    with pytest.raises(BrokerError, match=r"OffsetCommit of t-1 to group 'g': TOPIC_AUTHOR"):
+        commit_offsets(client, "g", {T0: 1, T1: 2})
+    refused = OffsetFetchResponsePartition(1, -1, error_code=error.code)
+    topic = OffsetFetchResponseTopic("t", [OffsetFetchResponsePartition(0, 5), refused])
+    broker.control(OffsetFetchRequest, OffsetFetchResponse(topics=[topic]))
+    with pytest.raises(BrokerError, match=r"OffsetFetch of t-1 for group 'g': TOPIC_AUTHOR"):
+        committed_offsets(client, "g", [T0, T1])
+
+
+def test_a_group_with_members_refuses(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.control(OffsetCommitRequest, error_named("UNKNOWN_MEMBER_ID"))
+    with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
+        commit_offsets(client, "g", {T0: 1})
+    assert len(broker.requests(OffsetCommitRequest)) == 1
+
+
+def test_an_answer_that_leaves_out_what_was_asked_is_refused(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.control(OffsetCommitRequest, OffsetCommitResponse())
+    with pytest.raises(ProtocolError, match="OffsetCommit of t-0: the answer leaves it out"):
+        commit_offsets(client, "g", {T0: 1})
+    broker.control(OffsetFetchRequest, OffsetFetchResponse())
+    with pytest.raises(ProtocolError, match="OffsetFetch of t-0: the answer leaves it out"):
+        committed_offsets(client, "g", [T0])
+
+
+def test_a_coordinator_that_never_loads_is_told_of_when_time_is_up(broker: MemoryBroker) -> None:
+    broker.control(OffsetCommitRequest, error_named("COORDINATOR_LOAD_IN_PROGRESS"), times=None)
+    with (
+        KafkaClient(broker.config(**ONE_TRY)) as client,
+        pytest.raises(KafkaTimeoutError, match=r"group 'g': no success in 1 tries within 1234 ms"),
+    ):
+        commit_offsets(client, "g", {T0: 1}, timeout_ms=1_234)
+
+
+def test_a_coordinator_that_stays_silent_bounds_the_commit(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    committed_offsets(client, "g", [T0])
+    client.config = broker.config(settings=ConnectionSettings(request_timeout_ms=50))
+    broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
+    with pytest.raises(KafkaTimeoutError, match="OffsetCommit to group 'g'"):
+        commit_offsets(client, "g", {T0: 1}, timeout_ms=150)

@@ -1,0 +1,150 @@
+"""ListOffsets: one request a leader, and only what is missing is asked for again."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import earliest_offsets, latest_offsets, list_offsets
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaTimeoutError,
+    ProtocolError,
+    error_named,
+)
+from spark_kafka_source.protocol import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+    MetadataRequest,
+)
+from spark_kafka_source.records import IsolationLevel, Record
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def asked(broker: MemoryBroker) -> Counter[int]:
+    return Counter(
+        seen.node_id for seen in broker.seen if isinstance(seen.request, ListOffsetsRequest)
+    )
+
+
+def asked_partitions(request: ListOffsetsRequest) -> set[TopicPartition]:
+    return {
+        TopicPartition(topic.name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
+    }
+
+
+def refused(where: TopicPartition, name: str) -> ListOffsetsResponse:
+    refusal = ListOffsetsPartitionResponse(where.partition, error_named(name).code)
+    return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(where.topic, [refusal])])
+
+
+def test_each_leader_is_asked_once_whatever_the_number_of_partitions() -> None:
+    with MemoryBroker(10) as broker, KafkaClient(broker.config()) as client:
+        for topic in range(4):
+            for number, log in enumerate(broker.create_topic(f"t{topic}", 500)):
+                log.fixed_high_watermark = 1_000 * topic + number
+        wanted = [TopicPartition(f"t{topic}", each) for topic in range(4) for each in range(500)]
+        found = latest_offsets(client, wanted)
+        assert found == {each: 1_000 * int(each.topic[1:]) + each.partition for each in wanted}
+        assert asked(broker) == dict.fromkeys(range(10), 1)
+        assert len(broker.requests(MetadataRequest)) == 1
+
+
+def test_leaders_are_asked_all_at_once(broker: MemoryBroker, client: KafkaClient) -> None:
+    """Node 0 does not answer before node 1 was asked."""
+    broker.create_topic("t", 2)
+    earliest_offsets(client, [T0, T1])
+    broker.forget()
+    held = broker.hold(ListOffsetsRequest, node_id=0)
+
+    def second(_: Any) -> Action:
+        held.release()
+        return Action.HANDLE
+
+    broker.control(ListOffsetsRequest, second, node_id=1)
+    assert earliest_offsets(client, [T0, T1]) == {T0: 0, T1: 0}
+
+
+def test_the_ends_of_a_log(broker: MemoryBroker, client: KafkaClient) -> None:
+    (log,) = broker.create_topic("t")
+    log.append(b"a", b"b", b"c", b"d")
+    log.log_start_offset, log.fixed_high_watermark, log.fixed_last_stable_offset = 1, 3, 2
+    assert earliest_offsets(client, [T0]) == {T0: 1}
+    assert latest_offsets(client, [T0]) == {T0: 3}
+    assert latest_offsets(client, [T0], IsolationLevel.READ_COMMITTED) == {T0: 2}
+
+
+def test_times(broker: MemoryBroker, client: KafkaClient) -> None:
+    log, _ = broker.create_topic("t", 2)
+    log.append(Record(timestamp_ms=100), Record(timestamp_ms=200))
+    log.append(Record(timestamp_ms=300))
+    assert list_offsets(client, {T0: 150, T1: 150}) == {T0: 1, T1: -1}
+    assert list_offsets(client, {T0: 301}) == {T0: -1}
+
+
+def test_the_oldest_broker_answers_the_same() -> None:
+    with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
+        (log,) = broker.create_topic("t")
+        log.append(Record(timestamp_ms=100), Record(timestamp_ms=200))
+        assert list_offsets(client, {T0: 150}) == {T0: 1}
+        assert latest_offsets(client, [T0], IsolationLevel.READ_COMMITTED) == {T0: 2}
+
+
+def test_nothing_wanted_is_nothing_asked(broker: MemoryBroker, client: KafkaClient) -> None:
+    assert list_offsets(client, {}) == {}
+    assert broker.seen == []
+
+
+def test_only_the_partitions_that_failed_are_asked_for_again(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.create_topic("t", 30)
+    wanted = [TopicPartition("t", each) for each in range(30)]
+    earliest_offsets(client, wanted)
+    broker.forget()
+    broker.move_leader(TopicPartition("t", 4), 2)
+    broker.control(ListOffsetsRequest, Action.CLOSE, node_id=0)
+    assert earliest_offsets(client, wanted) == dict.fromkeys(wanted, 0)
+    first, again = broker.requests(ListOffsetsRequest)[:3], broker.requests(ListOffsetsRequest)[3:]
+    assert set.union(*map(asked_partitions, first)) == set(wanted)
+    led_by_0 = set(wanted[::3])
+    assert set.union(*map(asked_partitions, again)) == led_by_0 | {TopicPartition("t", 4)}
+    assert len(again) == 2
+
+
+def test_what_cannot_heal_is_raised_though_another_partition_might(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.create_topic("t", 2)
+    broker.control(ListOffsetsRequest, refused(T0, "NOT_LEADER_OR_FOLLOWER"), node_id=0)
+    broker.control(ListOffsetsRequest, refused(T1, "TOPIC_AUTHORIZATION_FAILED"), node_id=1)
+    with pytest.raises(BrokerError, match=r"ListOffsets of t-1: TOPIC_AUTHORIZATION_FAILED"):
+        latest_offsets(client, [T0, T1])
+
+
+def test_time_is_up_with_the_partition_named(broker: MemoryBroker) -> None:
+    broker.create_topic("t")
+    broker.control(ListOffsetsRequest, error_named("OFFSET_NOT_AVAILABLE"), times=None)
+    with (
+        KafkaClient(broker.config(**ONE_TRY)) as client,
+        pytest.raises(KafkaTimeoutError, match=r"ListOffsets of t-0: OFFSET_NOT_AVAILABLE"),
+    ):
+        latest_offsets(client, [T0])
+
+
+def test_an_answer_that_leaves_out_what_was_asked_is_refused(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.create_topic("t", 2)
+    other = ListOffsetsTopicResponse("t", [ListOffsetsPartitionResponse(7, 0, -1, 99)])
+    broker.control(ListOffsetsRequest, ListOffsetsResponse(topics=[other]))
+    with pytest.raises(ProtocolError, match="ListOffsets of t-0: the answer leaves it out"):
+        latest_offsets(client, [T0])

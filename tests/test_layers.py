@@ -1,0 +1,66 @@
+"""Who may import whom: the layers of the README, held by the syntax tree of every module."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import spark_kafka_source
+
+ROOT = Path(spark_kafka_source.__file__).parent
+PACKAGE = ROOT.name
+BASE = {"errors", "topic_partition"}
+LAYERS = ["protocol", "records", "net", "client", "consumer"]
+BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
+MAY_IMPORT = BELOW | {
+    "topic_partition": set[str](),
+    "errors": {"topic_partition"},
+    # Bytes off a socket and records in them have nothing to do with each other.
+    "records": BASE,
+    "net": BASE | {"protocol"},
+    "client": BASE | {"protocol", "net"},
+    "testing": BASE.union(LAYERS),
+    "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
+    "__init__": {"spark"},
+}
+"""The layers within the package; each may import itself, too."""
+MAY_TOUCH = {
+    "socket": {"net", "testing"},
+    "ssl": {"net", "testing"},
+    "pyspark": {"spark", "demo"},
+    "numpy": {"records"},
+    "pyarrow": {"records", "spark"},
+    "crc32c": {"records"},
+    "lz4": {"records"},
+    "zstandard": {"records"},
+    "pickle": set[str](),
+}
+"""Modules from outside that only some layers have to do with."""
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def imports(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports are absolute"
+            source = node.module or ""
+            yield from (
+                [f"{source}.{n.name}" for n in node.names] if source == PACKAGE else [source]
+            )
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
+def test_a_layer_imports_only_those_below_it(module: Path) -> None:
+    layer = module.relative_to(ROOT).parts[0].removesuffix(".py")
+    for top, *rest in (name.split(".") for name in imports(module)):
+        if top == PACKAGE:
+            assert (rest or ["__init__"])[0] in MAY_IMPORT[layer] | {layer}
+        assert layer in MAY_TOUCH.get(top, {layer})
+
+
+def test_every_layer_has_its_place() -> None:
+    found = {module.relative_to(ROOT).parts[0].removesuffix(".py") for module in MODULES}
+    assert found == set(MAY_IMPORT)
