@@ -124,6 +124,22 @@ def test_where_all_known_brokers_are_gone_the_bootstrap_addresses_have_their_tur
         all_topics(client)
 
 
+def test_of_many_brokers_that_are_gone_only_some_delay_the_bootstrap_addresses() -> None:
+    with MemoryBroker(6) as broker:
+        config = broker.config(bootstrap_servers=(broker.address(5),), **ONE_TRY)
+        with KafkaClient(config) as client:
+            broker.cluster.ports.pop(5)
+            all_topics(client)
+            for node_id in range(5):
+                broker.stop(node_id)
+            broker.control(ApiVersionsRequest, Action.CLOSE)
+            broker.hang_up(5)
+            with pytest.raises(BootstrapError) as caught:
+                all_topics(client)
+    assert len(caught.value.failures) == 4
+    assert str(config.bootstrap_servers[0]) in caught.value.failures[-1]
+
+
 def test_a_broker_that_asks_to_bootstrap_anew_is_obeyed(broker: MemoryBroker) -> None:
     """KIP-1102."""
     required = MetadataResponse(error_code=error_named("REBOOTSTRAP_REQUIRED").code)
