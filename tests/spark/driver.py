@@ -74,6 +74,7 @@ def main() -> None:
         .getOrCreate()
     )
     spark_kafka_source.register(spark)
+    sys.stdin.readline()  # Ready: it goes on when it is told to.
     query = (
         spark.readStream.format("pykafka")
         .options(**orders.options)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, closing
 from itertools import cycle
 from pathlib import Path
 
@@ -16,39 +17,67 @@ from tests.spark.traffic import TIMEOUT_SECONDS, Events
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 
 KILLS = 10
-ENDS = ("before_it_is_written", "after_it_is_written", "at_any_time")
+KILLED = -signal.SIGKILL
+STATUS = {
+    "before_it_is_written": (KILLED,),
+    "after_it_is_written": (KILLED,),
+    "at_any_time": (KILLED, 0),
+}
 
 
-def drive(orders: Orders) -> int:
-    """Runs a driver in a process group of its own; its exit status, or minus the signal."""
-    command = [sys.executable, "-m", "tests.spark.driver", orders.to_json()]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as driver:
-        try:
-            return driver.wait(TIMEOUT_SECONDS)
-        finally:
-            if driver.poll() is None:
-                os.killpg(driver.pid, signal.SIGKILL)
+class Driver:
+    """A driver in a process group of its own, that gets ready while another one runs."""
+
+    def __init__(self, orders: Orders) -> None:
+        self.ends = orders.ends
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.driver", orders.to_json()],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def run(self) -> int:
+        """Its exit status, or minus the signal that ended it."""
+        self._process.communicate(b"go\n", TIMEOUT_SECONDS)
+        return self._process.returncode
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.communicate()
+
+
+def write(events: Events, attempt: int) -> list[tuple[int, str]]:
+    """Thirty rows to each partition; halfway the topic grows."""
+    if attempt == KILLS // 2:
+        events.grow(3)
+    partitions = range(3 if attempt >= KILLS // 2 else 2)
+    names = [f"{attempt}:{number}" for number in range(30)]
+    for partition in partitions:
+        events.write(names, partition)
+    return [(partition, name) for partition in partitions for name in names]
 
 
 def test_a_driver_killed_ten_times(events: Events, tmp_path: Path) -> None:
     events.create(2)
-    options = {
-        name: str(value) for name, value in events.options(maxOffsetsPerTrigger=20).items()
-    } | {"kafka.group.id": events.name}
+    given = events.options(maxOffsetsPerTrigger=20) | {"kafka.group.id": events.name}
+    options = {name: str(value) for name, value in given.items()}
+    orders = [
+        Orders(options, str(tmp_path), attempt, ends)
+        for attempt, ends in zip(range(KILLS), cycle(STATUS), strict=False)
+    ]
+    orders.append(Orders(options, str(tmp_path), KILLS))
     expected = []
-    for attempt, ends in zip(range(KILLS), cycle(ENDS), strict=False):
-        if attempt == KILLS // 2:
-            events.grow(3)
-        for partition in range(3 if attempt >= KILLS // 2 else 2):
-            names = [f"{attempt}:{number}" for number in range(30)]
-            events.write(names, partition)
-            expected += [(partition, name) for name in names]
-        status = drive(Orders(options, str(tmp_path), attempt, ends))
-        assert status in ((-signal.SIGKILL,) if ends != "at_any_time" else (-signal.SIGKILL, 0))
-    assert drive(Orders(options, str(tmp_path), KILLS)) == 0
+    with ExitStack() as drivers:
+        driver = drivers.enter_context(closing(Driver(orders[0])))
+        for following in orders[1:]:
+            expected += write(events, following.attempt - 1)
+            ready = drivers.enter_context(closing(Driver(following)))
+            assert driver.run() in STATUS[driver.ends]
+            driver = ready
+        assert driver.run() == 0
     rows = finished(tmp_path / "rows")
     assert len({(partition, offset) for partition, offset, _ in rows}) == len(rows)
     assert sorted((partition, value) for partition, _, value in rows) == sorted(expected)

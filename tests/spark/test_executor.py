@@ -46,6 +46,7 @@ def test_a_client_is_used_again(kept: _Kept) -> None:
 
 
 def test_a_client_belongs_to_one_task_at_a_time(kept: _Kept) -> None:
+    kept.put_client(kept.take_client(config(1)))
     first, second = kept.take_client(config(1)), kept.take_client(config(1))
     assert first is not second
     kept.put_client(first)

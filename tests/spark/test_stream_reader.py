@@ -171,12 +171,12 @@ def test_available_now_ends_at_what_was_there_when_it_began(
 ) -> None:
     reader = reader_of(EARLIEST, log)
     reader.prepareForTriggerAvailableNow()
-    start = initial(reader)
-    ends: list[Json] = []
-    while not ends or ends[-1] != start:
-        start = ends[-1] if ends else start
+    end, ends = initial(reader), list[Json]()
+    for _ in range(5):
         log.end = {A0: log.end[A0] + 1, A1: log.end[A1] + 9}
-        ends.append(latest(reader, start, limit))
+        end = latest(reader, end, limit)
+        ends.append(end)
+    assert ends[-1] == ends[-2]
     assert ends[-1]["offsets"] == {"a": {"0": 5, "1": 3}}
     assert not pauses
 
@@ -212,6 +212,16 @@ def test_without_arguments_batches_follow_each_other(log: Log) -> None:
     assert json.dumps(latest(reader)) == json.dumps(end)
     log.end[A1] = 4
     assert ranges(reader, end, latest(reader)) == [OffsetRange(A1, 3, 4)]
+
+
+def test_without_arguments_the_start_is_looked_up_once(log: Log) -> None:
+    reader = reader_of(parsed(startingOffsets='{"a":{"0":1,"1":0}}'), log)
+    start = initial(reader)
+    end = latest(reader)
+    assert initial(reader) == start  # as Spark asks again to plan the first batch
+    assert ranges(reader, start, end) == [OffsetRange(A0, 1, 5), OffsetRange(A1, 0, 3)]
+    log.first[A0], log.end[A0] = 3, 6
+    assert ranges(reader, end, latest(reader)) == [OffsetRange(A0, 5, 6)]
 
 
 def test_without_arguments_a_restart_goes_on(log: Log) -> None:
