@@ -18,6 +18,9 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 
+# Any other number asks as a follower, which is shown what consumers are not to see yet.
+_CONSUMER = -1
+
 LATEST_TIMESTAMP = -1
 """Stands for the high watermark, or with `read_committed` for the last stable offset."""
 EARLIEST_TIMESTAMP = -2
@@ -87,6 +90,7 @@ def _requests(
         )
     return {
         leader: ListOffsetsRequest(
+            replica_id=_CONSUMER,
             isolation_level=isolation_level,
             topics=[
                 ListOffsetsTopic(name=name, partitions=partitions)

@@ -80,6 +80,8 @@ def test_the_ends_of_a_log(broker: MemoryBroker, client: KafkaClient) -> None:
     assert earliest_offsets(client, [T0]) == {T0: 1}
     assert latest_offsets(client, [T0]) == {T0: 3}
     assert latest_offsets(client, [T0], IsolationLevel.READ_COMMITTED) == {T0: 2}
+    # Whoever asks as a follower is shown the end of the log, open transactions and all.
+    assert {request.replica_id for request in broker.requests(ListOffsetsRequest)} == {-1}
 
 
 def test_times(broker: MemoryBroker, client: KafkaClient) -> None:
