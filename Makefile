@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test unit lint format types bench clean
+.PHONY: help demo test unit parity lint format types bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -15,10 +15,13 @@ demo: .venv/run  ## a real broker, a producer, a streaming query whose rows and 
 	$(BIN)/python -m spark_kafka_source.demo
 
 test: lint types .venv/test  ## everything that CI runs
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "not parity_full"
 
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest
+
+parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats, and a table
+	$(BIN)/python -m pytest -m "" tests/parity --parity-table build/parity.md
 
 lint: .venv/test  ## style
 	$(BIN)/ruff check

@@ -13,6 +13,8 @@ import pytest
 from spark_kafka_source import testing
 from spark_kafka_source.testing import LocalKafka
 
+pytest_plugins = ["tests.spark_session"]
+
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> list[Path]:

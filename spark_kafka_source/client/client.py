@@ -18,6 +18,7 @@ from spark_kafka_source.errors import (
     ClosedError,
     ConnectionFailedError,
     KafkaError,
+    KafkaTimeoutError,
     Remedy,
     RemoteError,
     error_code,
@@ -87,9 +88,15 @@ class KafkaClient:
         `request.timeout.ms` where that is shorter. Errors: see `Retry.run`.
         """
         timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        deadline = Deadline.after_ms(timeout_ms)
         if not self.cluster.brokers:
-            timeout_ms = min(timeout_ms, self.config.connection.request_timeout_ms)
-        return self._retry.run(what, attempt, self._recover, Deadline.after_ms(timeout_ms))
+            first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
+            try:
+                return self._retry.run(what, attempt, self._recover, first_contact)
+            except KafkaTimeoutError:
+                if not self.cluster.brokers:
+                    raise
+        return self._retry.run(what, attempt, self._recover, deadline)
 
     def _recover(self, error: KafkaError) -> None:
         if error.remedy is Remedy.REFRESH_METADATA:

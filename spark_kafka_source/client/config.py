@@ -111,7 +111,7 @@ def _connection_settings(settings: Settings) -> ConnectionSettings:
             "socket.connection.setup.timeout.ms", 10_000, minimum=1
         ),
         request_timeout_ms=settings.integer("request.timeout.ms", 30_000, minimum=1),
-        connections_max_idle_ms=settings.integer("connections.max.idle.ms", 540_000),
+        connections_max_idle_ms=settings.integer("connections.max.idle.ms", 540_000, minimum=-1),
         receive_buffer_bytes=settings.integer("receive.buffer.bytes", -1, minimum=-1),
         send_buffer_bytes=settings.integer("send.buffer.bytes", -1, minimum=-1),
     )

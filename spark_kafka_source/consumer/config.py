@@ -13,6 +13,7 @@ _ISOLATION_LEVELS = {
 FETCH_SETTINGS = frozenset(
     {
         "check.crcs",
+        "client.rack",
         "fetch.max.bytes",
         "fetch.max.wait.ms",
         "fetch.min.bytes",
@@ -33,6 +34,7 @@ class FetchConfig:
     max_partition_fetch_bytes: int = 1024 * 1024
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     check_crcs: bool = True
+    client_rack: str = ""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "FetchConfig":
@@ -48,4 +50,5 @@ class FetchConfig:
             ),
             isolation_level=_ISOLATION_LEVELS[level],
             check_crcs=settings.boolean("check.crcs", default.check_crcs),
+            client_rack=settings.values.get("client.rack", default.client_rack),
         )

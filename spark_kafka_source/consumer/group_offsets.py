@@ -5,6 +5,7 @@ https://kafka.apache.org/protocol#The_Messages_OffsetCommit
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_code
@@ -29,15 +30,19 @@ def commit_offsets(
     group_id: str,
     offsets: Mapping[TopicPartition, int],
     *,
+    leader_epochs: Mapping[TopicPartition, int] = MappingProxyType({}),
+    metadata: str = "",
     timeout_ms: int | None = None,
 ) -> None:
     """Commits the next offset to read of each partition to the group.
 
-    The group must have no members, or Kafka answers UNKNOWN_MEMBER_ID. Coordinator errors are
-    tried again until `timeout_ms` (`default.api.timeout.ms` unless given); raises `BrokerError`
-    naming the group and partition, or `KafkaTimeoutError`.
+    `leader_epochs`, where they are known, let who goes on from there see a truncated log
+    (KIP-320); `metadata` is a short text for people, which tools show. The group must have no
+    members, or Kafka answers UNKNOWN_MEMBER_ID. Coordinator errors are tried again until
+    `timeout_ms` (`default.api.timeout.ms` unless given); raises `BrokerError` naming the group
+    and partition, or `KafkaTimeoutError`.
     """
-    request = _commit_request(group_id, offsets)
+    request = _commit_request(group_id, offsets, leader_epochs, metadata)
 
     def attempt(deadline: Deadline) -> None:
         coordinator = client.coordinator(group_id, deadline)
@@ -80,7 +85,12 @@ def committed_offsets(
     return client.retrying(f"OffsetFetch of group {group_id!r}", attempt)
 
 
-def _commit_request(group_id: str, offsets: Mapping[TopicPartition, int]) -> OffsetCommitRequest:
+def _commit_request(
+    group_id: str,
+    offsets: Mapping[TopicPartition, int],
+    leader_epochs: Mapping[TopicPartition, int],
+    metadata: str,
+) -> OffsetCommitRequest:
     return OffsetCommitRequest(
         group_id=group_id,
         generation_id_or_member_epoch=-1,
@@ -92,6 +102,10 @@ def _commit_request(group_id: str, offsets: Mapping[TopicPartition, int]) -> Off
                     OffsetCommitRequestPartition(
                         partition_index=partition,
                         committed_offset=offsets[TopicPartition(name, partition)],
+                        committed_leader_epoch=leader_epochs.get(
+                            TopicPartition(name, partition), -1
+                        ),
+                        committed_metadata=metadata,
                     )
                     for partition in partitions
                 ],

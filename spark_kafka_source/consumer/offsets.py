@@ -1,19 +1,23 @@
-"""Which offsets a partition has: one ListOffsets request to each leader.
+"""Which offsets a partition has, and where its leader epochs end.
 
-https://kafka.apache.org/protocol#The_Messages_ListOffsets
+https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for leader epochs.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
 
-from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.leaders import ByTopic, ask_leaders
 from spark_kafka_source.protocol import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
 )
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
@@ -25,20 +29,30 @@ LATEST_TIMESTAMP = -1
 """Stands for the high watermark, or with `read_committed` for the last stable offset."""
 EARLIEST_TIMESTAMP = -2
 """Stands for the start of the log."""
+NO_OFFSET = -1
+"""No record is so late."""
+
+
+class OffsetAndEpoch(NamedTuple):
+    """An offset and the leader epoch that the log had there; -1 where it is not known."""
+
+    offset: int
+    leader_epoch: int = -1
 
 
 def earliest_offsets(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """The first offset that each partition still has."""
-    return list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
+    found = list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
+    return {each: start.offset for each, start in found.items()}
 
 
 def latest_offsets(
     client: KafkaClient,
     topic_partitions: Iterable[TopicPartition],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-) -> dict[TopicPartition, int]:
+) -> dict[TopicPartition, OffsetAndEpoch]:
     """The offset after the last record that each partition shows at this isolation level."""
     return list_offsets(client, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level)
 
@@ -47,79 +61,64 @@ def list_offsets(
     client: KafkaClient,
     timestamps: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-) -> dict[TopicPartition, int]:
+) -> dict[TopicPartition, OffsetAndEpoch]:
     """The offset of the first record at or after each partition's timestamp, in epoch ms.
 
-    `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` ask for the ends; -1 answers where no record is
-    that late. Partitions whose leader has moved are asked for again until
-    `default.api.timeout.ms`; raises `BrokerError` or `KafkaTimeoutError` naming the partition.
+    `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` ask for the ends; `NO_OFFSET` answers where no
+    record is that late. Errors: see `ask_leaders`.
     """
-    found: dict[TopicPartition, int] = {}
-
-    def attempt(deadline: Deadline) -> dict[TopicPartition, int]:
-        missing = {each: time for each, time in timestamps.items() if each not in found}
-        leaders = client.leaders(missing, deadline)
-        requests = _requests(missing, leaders, isolation_level)
-        failures = []
-        for answer in client.send_to_each(requests, deadline).values():
-            if isinstance(answer, KafkaError):
-                failures.append(answer)
-            else:
-                failures.extend(_take(answer, found))
-        if failures:
-            raise min(failures, key=_retriable)
-        return {each: _found(each, found) for each in timestamps}
-
-    return client.retrying("ListOffsets", attempt) if timestamps else found
+    request = partial(_list_offsets_request, isolation_level)
+    return ask_leaders(client, "ListOffsets", timestamps, request, _listed)
 
 
-def _requests(
-    timestamps: Mapping[TopicPartition, int],
-    leaders: Mapping[TopicPartition, tuple[Broker, int]],
-    isolation_level: IsolationLevel,
-) -> dict[Broker, ListOffsetsRequest]:
-    by_leader: dict[Broker, dict[str, list[ListOffsetsPartition]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for (name, partition), timestamp in timestamps.items():
-        leader, leader_epoch = leaders[TopicPartition(name, partition)]
-        by_leader[leader][name].append(
-            ListOffsetsPartition(
-                partition_index=partition, current_leader_epoch=leader_epoch, timestamp=timestamp
+def epoch_end_offsets(
+    client: KafkaClient, leader_epochs: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Where each partition's log ends for a leader epoch: after it come only later epochs.
+
+    -1 where the leader knows nothing of so early an epoch. Errors: see `ask_leaders`.
+    """
+    what = "OffsetForLeaderEpoch"
+    return ask_leaders(client, what, leader_epochs, _epoch_request, _epoch_ends)
+
+
+def _list_offsets_request(
+    isolation_level: IsolationLevel, by_topic: ByTopic[int]
+) -> ListOffsetsRequest:
+    return ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=isolation_level,
+        topics=[
+            ListOffsetsTopic(
+                name=name,
+                partitions=[ListOffsetsPartition(*question) for question in questions],
             )
-        )
-    return {
-        leader: ListOffsetsRequest(
-            replica_id=_CONSUMER,
-            isolation_level=isolation_level,
-            topics=[
-                ListOffsetsTopic(name=name, partitions=partitions)
-                for name, partitions in topics.items()
-            ],
-        )
-        for leader, topics in by_leader.items()
-    }
+            for name, questions in by_topic.items()
+        ],
+    )
 
 
-def _take(answer: ListOffsetsResponse, found: dict[TopicPartition, int]) -> list[BrokerError]:
-    failures = []
+def _listed(answer: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, int, OffsetAndEpoch]]:
     for topic in answer.topics:
-        for partition in topic.partitions:
-            where = TopicPartition(topic.name, partition.partition_index)
-            if partition.error_code:
-                error = error_code(partition.error_code)
-                failures.append(BrokerError(error, f"ListOffsets of {where}"))
-            else:
-                found[where] = partition.offset
-    return failures
+        for each in topic.partitions:
+            where = TopicPartition(topic.name, each.partition_index)
+            yield where, each.error_code, OffsetAndEpoch(each.offset, each.leader_epoch)
 
 
-def _found(where: TopicPartition, found: Mapping[TopicPartition, int]) -> int:
-    if where not in found:
-        raise ProtocolError(f"ListOffsets of {where}: the answer leaves it out")
-    return found[where]
+def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:
+    return OffsetForLeaderEpochRequest(
+        replica_id=_CONSUMER,
+        topics=[
+            OffsetForLeaderTopic(
+                topic=name,
+                partitions=[OffsetForLeaderPartition(*question) for question in questions],
+            )
+            for name, questions in by_topic.items()
+        ],
+    )
 
 
-def _retriable(error: KafkaError) -> bool:
-    """What cannot heal comes first: it is not worth waiting for the rest."""
-    return error.retriable
+def _epoch_ends(answer: OffsetForLeaderEpochResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            yield TopicPartition(topic.topic, each.partition), each.error_code, each.end_offset

@@ -133,7 +133,8 @@ class Connection:
         if self.closed or self._in_flight:
             return False
         idle_ms = (time.monotonic() - self._last_used_seconds) * 1000
-        return idle_ms < self._settings.connections_max_idle_ms and not self._hung_up()
+        most_ms = self._settings.connections_max_idle_ms
+        return (most_ms < 0 or idle_ms < most_ms) and not self._hung_up()
 
     def close(self) -> None:
         """Closes the socket, waking a thread that waits on it. Never raises."""

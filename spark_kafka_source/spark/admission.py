@@ -5,6 +5,7 @@ try:
         ReadAllAvailable,
         ReadLimit,
         ReadMaxRows,
+        ReadMinRows,
         SupportsTriggerAvailableNow,
     )
 
@@ -23,6 +24,11 @@ except ImportError:  # Spark 4.0 and 4.1
 
         max_rows: int
 
+    class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
+        """Never given by these versions."""
+
+        min_rows: int
+
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """Not asked for by these versions: `AvailableNow` is one micro-batch with all there is."""
 
@@ -32,5 +38,6 @@ __all__ = [
     "ReadAllAvailable",
     "ReadLimit",
     "ReadMaxRows",
+    "ReadMinRows",
     "SupportsTriggerAvailableNow",
 ]

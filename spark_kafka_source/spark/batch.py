@@ -6,12 +6,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.bounds import Bound, Extreme, Given, NamedBound
 from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
-from spark_kafka_source.spark.executor import KafkaInputPartition, read_range
+from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_range
 from spark_kafka_source.spark.offsets import Offsets
-from spark_kafka_source.spark.options import Bound, Extreme, SourceOptions
+from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.planner import OffsetPlanner
-from spark_kafka_source.spark.planning import offset_ranges
+
+_FROM_EARLIEST = NamedBound("startingOffsets", Extreme.EARLIEST)
+_TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)
 
 
 class KafkaBatchReader(DataSourceReader):
@@ -19,18 +22,20 @@ class KafkaBatchReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._starting: Bound = _start_of_batch(options)
-        self._ending: Bound = options.ending_offsets or Extreme.LATEST
-        _check_bounds(self._starting, self._ending)
+        self._starting = options.starting or _FROM_EARLIEST
+        self._ending = options.ending or _TO_LATEST
+        _refuse_latest(self._starting)
+        _check_bounds(self._starting.bound, self._ending.bound)
 
     def partitions(self) -> list[InputPartition]:
-        """One for each topic-partition that has anything in its range."""
+        """One for each topic-partition that has anything in its range, or more by option."""
         planner = OffsetPlanner(self._options)
         try:
-            ranges = offset_ranges(*self._bind(planner))
+            ends = planner.log_ends()
+            starts, limits = self._bind(planner, ends.offsets)
         finally:
             planner.close()
-        return [KafkaInputPartition(wanted) for wanted in ranges]
+        return plan_tasks(starts, limits, ends.topic_ids, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition; none for Spark's stand-in where nothing was planned."""
@@ -38,38 +43,34 @@ class KafkaBatchReader(DataSourceReader):
             return iter(())
         return read_range(partition.wanted, self._options)
 
-    def _bind(self, planner: OffsetPlanner) -> tuple[Offsets, Offsets]:
-        latest = planner.latest(planner.topic_partitions())
-        starts = planner.resolve("startingOffsets", self._starting, latest)
-        ends = planner.resolve("endingOffsets", self._ending, latest)
+    def _bind(self, planner: OffsetPlanner, latest: Offsets) -> tuple[Offsets, Offsets]:
+        if isinstance(self._starting.bound, Given):
+            for each, start in self._starting.bound.offsets.items():
+                if start > latest.get(each, start):
+                    raise start_after_end(each, start, latest[each], resolved=True)
+        starts = planner.resolve(self._starting, latest)
+        ends = planner.resolve(self._ending, latest)
         for each in sorted(ends):
             if starts[each] > ends[each]:
                 raise start_after_end(each, starts[each], ends[each], resolved=True)
         return starts, ends
 
 
-def _start_of_batch(options: SourceOptions) -> Bound:
-    starting = Extreme.EARLIEST if options.starting_offsets is None else options.starting_offsets
-    if starting is Extreme.LATEST:
-        raise _latest_refused("found 'latest'")
-    if not isinstance(starting, Extreme) and Extreme.LATEST.value in starting.values():
-        raise _latest_refused("found -1, which stands for latest")
-    return starting
-
-
-def _latest_refused(found: str) -> ConfigurationError:
-    return ConfigurationError(
-        "startingOffsets",
-        found,
-        "A batch cannot start there: give 'earliest', -2, or offsets from 0",
-    )
+def _refuse_latest(starting: NamedBound) -> None:
+    bound = starting.bound
+    latest_of_some = isinstance(bound, Given) and Extreme.LATEST.value in bound.offsets.values()
+    if bound is Extreme.LATEST or latest_of_some:
+        found = "found -1, which stands for latest" if latest_of_some else "found 'latest'"
+        expected = "A batch cannot start there: give 'earliest', -2, or offsets from 0"
+        raise ConfigurationError(starting.option, found, expected)
 
 
 def _check_bounds(starting: Bound, ending: Bound) -> None:
-    if isinstance(starting, Extreme) or isinstance(ending, Extreme):
+    """What can be seen to be wrong without asking a broker."""
+    if not isinstance(starting, Given) or not isinstance(ending, Given):
         return
-    if starting.keys() != ending.keys():
-        raise partitions_differ(starting, ending)
-    for each, start in starting.items():
-        if 0 <= ending[each] < start:
-            raise start_after_end(each, start, ending[each], resolved=False)
+    if starting.offsets.keys() != ending.offsets.keys():
+        raise partitions_differ(starting.offsets, ending.offsets)
+    for each, start in starting.offsets.items():
+        if 0 <= ending.offsets[each] < start:
+            raise start_after_end(each, start, ending.offsets[each], resolved=False)

@@ -35,15 +35,20 @@ def listed(items: Iterable[object], limit: int = 20) -> str:
     return ", ".join(texts[:limit]) + more
 
 
-def start_does_not_match(
-    option: str, given: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+def does_not_match_assigned(
+    option: str,
+    given: Iterable[TopicPartition],
+    assigned: Iterable[TopicPartition],
+    *,
+    timestamps: bool = False,
 ) -> OffsetMismatchError:
-    """The offsets of `option` name other partitions than those subscribed to."""
+    """The offsets or timestamps of `option` name other partitions than those subscribed to."""
     given, assigned = set(given), set(assigned)
+    kind = "TIMESTAMP" if timestamps else "START"
     return OffsetMismatchError(
-        "KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED",
-        f"Option '{option}' must give an offset for each partition subscribed to and for no other "
-        f"(-1 for latest, -2 for earliest); missing: {listed(sorted(assigned - given)) or 'none'}; "
+        f"KAFKA_{kind}_OFFSET_DOES_NOT_MATCH_ASSIGNED",
+        f"Option '{option}' must name each partition subscribed to and no other; missing: "
+        f"{listed(sorted(assigned - given)) or 'none'}; "
         f"unknown: {listed(sorted(given - assigned)) or 'none'}",
     )
 
@@ -87,6 +92,64 @@ def partition_offset_changed(
         "PARTITION_OFFSET_CHANGED",
         f"{topic_partition} was read up to offset {before} and now ends at {now}: its log was "
         "truncated, or the topic was deleted and made anew",
+    )
+
+
+def topics_recreated(names: Iterable[str]) -> DataLossError:
+    """Topics were deleted, and others of the same names created, since they were last read."""
+    return DataLossError(
+        "PARTITIONS_DELETED",
+        f"Topics {listed(sorted(names))} were deleted and made anew since the last micro-batch: "
+        "their topic ids changed, and what was not read before is gone",
+    )
+
+
+def log_truncated(topic_partition: TopicPartition, read: int, diverged: int) -> DataLossError:
+    """What was read is no longer what the log holds, as after an unclean leader election."""
+    return DataLossError(
+        "PARTITION_OFFSET_CHANGED",
+        f"{topic_partition} was read up to offset {read}, but its log was truncated at offset "
+        f"{diverged} and holds other records from there on (an unclean leader election)",
+    )
+
+
+def start_offset_reset(
+    option: str, topic_partition: TopicPartition, offset: int, earliest: int, latest: int
+) -> DataLossError:
+    """An offset given by option is not in its partition's log."""
+    return DataLossError(
+        "START_OFFSET_RESET",
+        f"Option '{option}': offset {offset} of {topic_partition} is not in its log, which has "
+        f"offsets {earliest} to {latest}",
+    )
+
+
+def initial_offset_not_found(topic_partitions: Iterable[TopicPartition]) -> DataLossError:
+    """Partitions went away before their first offset was known."""
+    return DataLossError(
+        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
+        f"{listed(sorted(topic_partitions))} went away before their first offset was known",
+    )
+
+
+def available_now_end_lost(gone: Iterable[TopicPartition]) -> OffsetMismatchError:
+    """Partitions of a run's pinned end are gone."""
+    return OffsetMismatchError(
+        "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW",
+        f"{listed(sorted(gone))} were there when this run with Trigger.AvailableNow began, and are "
+        "gone: a topic was deleted meanwhile. Run it again",
+    )
+
+
+def available_now_end_shrunk(
+    topic_partition: TopicPartition, pinned: int, latest: int
+) -> OffsetMismatchError:
+    """A partition no longer reaches a run's pinned end."""
+    return OffsetMismatchError(
+        "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW",
+        f"{topic_partition} was to be read up to offset {pinned} in this run with "
+        f"Trigger.AvailableNow, and now ends at {latest}: its topic was made anew or its log "
+        "truncated meanwhile. Run it again",
     )
 
 

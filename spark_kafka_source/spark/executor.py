@@ -1,21 +1,36 @@
 """What a task does in an executor's Python worker: a range of offsets in, Arrow batches out.
 
 Spark reuses its Python workers, so connections are kept between tasks; `_kept` is this package's
-only mutable module state. See "Processes" in the README.
+only mutable module state. See "How it works" in the README.
 """
 
 import gc
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from uuid import UUID
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.consumer import Ahead, OffsetOutOfRangeError, OffsetRange, RangeReader
-from spark_kafka_source.records import Chunk, to_arrow
+from spark_kafka_source.consumer import (
+    Ahead,
+    FetchConfig,
+    OffsetRange,
+    RangeReader,
+    RecordsLostError,
+)
+from spark_kafka_source.records import Chunk, record_batch
 from spark_kafka_source.spark.conditions import cannot_read_range
+from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.planning import offset_ranges
+from spark_kafka_source.spark.splitting import split_ranges
+
+RACK = "SPARK_KAFKA_SOURCE_RACK"
+"""The environment variable by which an executor says in which rack (or zone) it is."""
 
 # Enough to keep the fetching thread busy while a batch is handed over; a task holds this and
 # little more.
@@ -30,6 +45,23 @@ class KafkaInputPartition(InputPartition):
     def __init__(self, wanted: OffsetRange) -> None:
         super().__init__(str(wanted))
         self.wanted = wanted
+
+
+def plan_tasks(
+    starts: Offsets, ends: Offsets, topic_ids: Mapping[str, UUID], options: SourceOptions
+) -> list[InputPartition]:
+    """One task for each partition with anything to read, or more where options say so."""
+    ranges = split_ranges(
+        offset_ranges(starts, ends, topic_ids),
+        max_records_per_partition=options.max_records_per_partition,
+        min_partitions=options.min_partitions,
+    )
+    return [KafkaInputPartition(wanted) for wanted in ranges]
+
+
+def _in_this_rack(config: FetchConfig) -> FetchConfig:
+    """With the executor's own rack, where `kafka.client.rack` does not say one for all."""
+    return config if config.client_rack else replace(config, client_rack=os.environ.get(RACK, ""))
 
 
 class _Kept:
@@ -65,11 +97,18 @@ _kept = _Kept()
 def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     """The rows of a range, as record batches of a few MiB, fetched ahead by a thread of its own.
 
-    Raises `DataLossError` where the log no longer has them, and what `RangeReader.chunks` raises.
+    Raises `DataLossError` where the log no longer has them, unless `failOnDataLoss` is false, and
+    what `RangeReader.chunks` raises.
     """
     _kept.freeze_imports()
     client = _kept.take_client(options.client)
-    reader = RangeReader(client, wanted, options.fetch, poll_timeout_ms=options.poll_timeout_ms)
+    reader = RangeReader(
+        client,
+        wanted,
+        _in_this_rack(options.fetch),
+        poll_timeout_ms=options.poll_timeout_ms,
+        skip_lost=not options.data_loss.fails,
+    )
     ahead: Ahead[Chunk] = Ahead(
         reader.chunks(),
         size=lambda chunk: chunk.size_bytes,
@@ -78,10 +117,10 @@ def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[pa.Recor
     )
     try:
         for chunk in ahead:
-            batch = to_arrow(chunk, include_headers=options.include_headers)
+            batch = record_batch(chunk, options.columns)
             if batch.num_rows:
                 yield batch
-    except OffsetOutOfRangeError as error:
+    except RecordsLostError as error:
         raise cannot_read_range(str(error)) from error
     finally:
         ahead.close()

@@ -9,8 +9,12 @@ from spark_kafka_source.errors import BrokerError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.planning import moved
+from spark_kafka_source.spark.source_offset import SourceOffset
 
 logger = logging.getLogger(__name__)
+
+METADATA = "spark_kafka_source"
+"""Who committed, as far as a data source knows; a `LagListener` knows the query and batch too."""
 
 # What a micro-batch may wait for its commit, and how long a coordinator that failed is left alone.
 _COMMIT_TIMEOUT_MS = 5_000
@@ -48,13 +52,21 @@ class GroupCommits:
         self._quiet_until = Deadline.after_ms(0)
         self._given_up = False
 
-    def finished(self, offsets: Offsets) -> None:
-        """Says that everything before `offsets` was processed."""
+    def finished(self, position: SourceOffset, metadata: str = METADATA) -> None:
+        """Says that everything before `position` was processed."""
+        offsets = position.offsets
         news = moved(self._committed, offsets)
         if not news or self._given_up or not self._quiet_until.expired:
             return
         try:
-            self._commit(self._client, self._group_id, news, timeout_ms=_COMMIT_TIMEOUT_MS)
+            self._commit(
+                self._client,
+                self._group_id,
+                news,
+                leader_epochs=position.leader_epochs,
+                metadata=metadata,
+                timeout_ms=_COMMIT_TIMEOUT_MS,
+            )
         except KafkaError as error:
             self._failed(error)
         else:

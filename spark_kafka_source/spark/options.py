@@ -2,28 +2,21 @@
 
 import difflib
 import logging
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 
 from spark_kafka_source.client import CLIENT_SETTINGS, ClientConfig, Settings
 from spark_kafka_source.consumer import FETCH_SETTINGS, FetchConfig
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, parse_offsets_option, shown
+from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS
+from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
+from spark_kafka_source.spark.data_loss import DataLoss
+from spark_kafka_source.spark.offsets import shown
 from spark_kafka_source.spark.subscription import Subscription, parse_subscription
 
 logger = logging.getLogger(__name__)
 
-
-class Extreme(Enum):
-    """An end of the log, as a word and as the number that stands for it in JSON."""
-
-    EARLIEST = -2
-    LATEST = -1
-
-
-Bound = Extreme | Offsets
-"""Where to start or end: one end of all partitions, or an offset (or -1, -2) for each."""
 
 _GROUP_ID = "group.id"
 
@@ -35,18 +28,21 @@ _REFUSED = {
     "interceptor.classes": "Java classes cannot be run here",
 }
 
-_NOT_YET = (
-    "endingOffsetsByTimestamp", "endingTimestamp", "maxRecordsPerPartition", "maxTriggerDelay",
-    "minOffsetsPerTrigger", "minPartitions", "startingOffsetsByTimestamp", "startingTimestamp",
-)  # fmt: skip
-
 # `path` is set by Spark itself; `groupIdPrefix` is of no consequence here.
 _READ = (
-    "assign", "endingOffsets", "failOnDataLoss", "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
-    "kafkaConsumer.pollTimeoutMs", "maxOffsetsPerTrigger", "path", "startingOffsets", "subscribe",
-    "subscribePattern",
+    "assign", "columns", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
+    "failOnDataLoss",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
+    "kafkaConsumer.pollTimeoutMs", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
+    "maxTriggerDelay", "minOffsetsPerTrigger", "minPartitions", "path", "startingOffsets",
+    "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
+    "startingOffsetsCommittedStrategy", "startingTimestamp", "subscribe", "subscribePattern",
 )  # fmt: skip
+
+_DURATION = re.compile(r"([0-9]{1,18})\s*([a-z]*)")
+_UNIT_MS = {
+    "": 1, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +52,16 @@ class SourceOptions:
     client: ClientConfig
     fetch: FetchConfig
     subscription: Subscription
-    starting_offsets: Bound | None = None
-    ending_offsets: Bound | None = None
-    include_headers: bool = False
+    starting: NamedBound | None = None
+    ending: NamedBound | None = None
+    data_loss: DataLoss = field(default_factory=DataLoss)
+    columns: tuple[str, ...] = COLUMNS
     group_id: str | None = None
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
     max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_ms: int = 15 * 60_000
     poll_timeout_ms: int = 120_000
     topic_lookup_timeout_ms: int = 3_000
 
@@ -68,20 +69,41 @@ class SourceOptions:
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
     """Raises `ConfigurationError` for an option that cannot be used; warns of unknown ones."""
     options = {name.lower(): value for name, value in options.items()}
-    _refuse_unsupported(options)
+    _warn_of_unknown(options)
     settings = _kafka_settings(options)
-    return SourceOptions(
+    found = SourceOptions(
         client=ClientConfig.from_settings(settings),
         fetch=FetchConfig.from_settings(settings),
         subscription=parse_subscription(options),
-        starting_offsets=_bound(options, "startingOffsets", least=Extreme.EARLIEST),
-        ending_offsets=_bound(options, "endingOffsets", least=Extreme.LATEST),
-        include_headers=_boolean(options, "includeHeaders", default=False),
+        starting=starting_bound(options),
+        ending=ending_bound(options),
+        data_loss=DataLoss(fails=_boolean(options, "failOnDataLoss", default=True)),
+        columns=_columns(options),
         group_id=_group_id(settings),
-        max_offsets_per_trigger=_max_offsets_per_trigger(options),
+        min_partitions=_positive(options, "minPartitions", example=8),
+        max_records_per_partition=_positive(options, "maxRecordsPerPartition", example=1_000_000),
+        max_offsets_per_trigger=_positive(options, "maxOffsetsPerTrigger", example=10_000),
+        min_offsets_per_trigger=_positive(options, "minOffsetsPerTrigger", example=10_000),
+        max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
         poll_timeout_ms=_whole_number(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         topic_lookup_timeout_ms=_topic_lookup_timeout_ms(options),
     )
+    _check_together(found)
+    return found
+
+
+def _check_together(found: SourceOptions) -> None:
+    least, most = found.min_offsets_per_trigger, found.max_offsets_per_trigger
+    if least is not None and most is not None and least > most:
+        raise ConfigurationError(
+            "minOffsetsPerTrigger",
+            f"{least} is more than maxOffsetsPerTrigger, {most}",
+            "Give at most as much",
+        )
+    if found.starting and isinstance(found.starting.bound, Committed) and not found.group_id:
+        raise ConfigurationError(
+            found.starting.option, "'committed' needs a group", "Give 'kafka.group.id' as well"
+        )
 
 
 def _kafka_settings(options: Mapping[str, str]) -> Settings:
@@ -107,28 +129,10 @@ def _warn_unknown(name: str, known: Iterable[str], *, prefix: str = "") -> None:
     logger.warning("Option '%s%s' has no effect here%s", prefix, name, hint)
 
 
-def _refuse_unsupported(options: Mapping[str, str]) -> None:
-    for name in _NOT_YET:
-        if name.lower() in options:
-            raise ConfigurationError(name, "is not supported yet", "Leave it out")
-    if not _boolean(options, "failOnDataLoss", default=True):
-        raise ConfigurationError("failOnDataLoss", "'false' is not supported yet", "Leave it out")
+def _warn_of_unknown(options: Mapping[str, str]) -> None:
     for name in sorted(options.keys() - {each.lower() for each in _READ}):
         if not name.startswith("kafka."):
             _warn_unknown(name, _READ)
-
-
-def _bound(options: Mapping[str, str], name: str, *, least: Extreme) -> Bound | None:
-    text = options.get(name.lower())
-    if text is None:
-        return None
-    words = {bound.name.lower(): bound for bound in Extreme if bound.value >= least.value}
-    if text.strip().lower() in words:
-        return words[text.strip().lower()]
-    if not text.strip().startswith("{"):
-        expected = f"Give {' or '.join(words)}, or JSON as in {OFFSETS_EXAMPLE}"
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
-    return parse_offsets_option(name, text, least=least.value)
 
 
 def _boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -147,10 +151,38 @@ def _whole_number(options: Mapping[str, str], name: str, default: int, *, least:
     return number
 
 
-def _max_offsets_per_trigger(options: Mapping[str, str]) -> int | None:
-    name = "maxOffsetsPerTrigger"
+def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Those that `columns` names, in the order of Kafka's rows; all, where it is not given."""
+    include_headers = _boolean(options, "includeHeaders", default=False)
+    text = options.get("columns")
+    if text is None:
+        return COLUMNS_WITH_HEADERS if include_headers else COLUMNS
+    known = {name.lower(): name for name in COLUMNS_WITH_HEADERS}
+    wanted = [name.strip().lower() for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name not in known:
+            expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
+            raise ConfigurationError("columns", f"there is no column {shown(name)}", expected)
+    if not wanted:
+        raise ConfigurationError("columns", "names none", "Give some by comma, as in 'key,value'")
+    return tuple(name for lower, name in known.items() if lower in wanted)
+
+
+def _positive(options: Mapping[str, str], name: str, *, example: int) -> int | None:
+    """A number from 1 on, or None where the option is not given."""
     given = name.lower() in options
-    return _whole_number(options, name, 10_000, least=1) if given else None
+    return _whole_number(options, name, example, least=1) if given else None
+
+
+def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
+    text = options.get(name.lower(), default).strip().lower()
+    match = _DURATION.fullmatch(text)
+    if not match or match[2] not in _UNIT_MS:
+        expected = (
+            f"Give a number and a unit ({', '.join(filter(None, _UNIT_MS))}), as in {default!r}"
+        )
+        raise ConfigurationError(name, f"found {shown(text)}", expected)
+    return int(match[1]) * _UNIT_MS[match[2]]
 
 
 def _topic_lookup_timeout_ms(options: Mapping[str, str]) -> int:

@@ -1,19 +1,23 @@
 """Pure functions on offsets: which ranges to read, and how much of them at a time."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from uuid import UUID
 
 from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.topic_partition import TopicPartition
 
 
-def offset_ranges(starts: Offsets, ends: Offsets) -> list[OffsetRange]:
+def offset_ranges(
+    starts: Offsets, ends: Offsets, topic_ids: Mapping[str, UUID] = MappingProxyType({})
+) -> list[OffsetRange]:
     """One range for each partition that has something to read, in order of topic and partition.
 
     `starts` has every partition that `ends` has.
     """
     return [
-        OffsetRange(each, starts[each], end)
+        OffsetRange(each, starts[each], end, topic_ids.get(each.topic))
         for each, end in sorted(ends.items())
         if starts[each] < end
     ]

@@ -1,5 +1,7 @@
 """The columns of a Kafka row, as Spark's own connector has them: all nullable, in this order."""
 
+from collections.abc import Sequence
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -11,19 +13,19 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-_COLUMNS = [
-    StructField("key", BinaryType()),
-    StructField("value", BinaryType()),
-    StructField("topic", StringType()),
-    StructField("partition", IntegerType()),
-    StructField("offset", LongType()),
-    StructField("timestamp", TimestampType()),
-    StructField("timestampType", IntegerType()),
-]
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+_TYPES = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": ArrayType(_HEADER),
+}
 
 
-def kafka_schema(*, include_headers: bool) -> StructType:
-    """The seven columns, and `headers` where asked for."""
-    headers = [StructField("headers", ArrayType(_HEADER))] if include_headers else []
-    return StructType([*_COLUMNS, *headers])
+def kafka_schema(columns: Sequence[str]) -> StructType:
+    """The schema of these columns, as they are named here."""
+    return StructType([StructField(name, _TYPES[name]) for name in columns])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
@@ -30,8 +31,8 @@ class KafkaDataSource(DataSource):
         return "pykafka"
 
     def schema(self) -> StructType:
-        """The columns of Spark's own Kafka connector."""
-        return kafka_schema(include_headers=self._parsed.include_headers)
+        """The columns of Spark's own Kafka connector, or those of them that the options name."""
+        return kafka_schema(self._parsed.columns)
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """For `spark.read`."""
@@ -55,4 +56,9 @@ def register(spark: SparkSession) -> None:
 
     Not needed where the wheel is installed: Spark then finds it by itself.
     """
-    spark.dataSource.register(KafkaDataSource)
+    try:
+        spark.dataSource.register(KafkaDataSource)
+    except AnalysisException as error:
+        # Spark 4.0 refuses to register once more what it has found by itself.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise

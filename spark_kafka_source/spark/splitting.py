@@ -1,6 +1,7 @@
 """Cuts ranges of offsets into smaller ones, so that a skewed topic keeps more tasks busy."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from spark_kafka_source.consumer import OffsetRange
 
@@ -50,10 +51,9 @@ def _share(wanted: OffsetRange, total: int, partitions: int) -> int:
 def _cut(wanted: OffsetRange, parts: int) -> Iterator[OffsetRange]:
     """Even parts; what division leaves over goes to the last ones."""
     start = wanted.start
-    for left in range(parts, 0, -1):
+    for left in range(min(parts, _size(wanted)), 0, -1):
         end = start + (wanted.end - start) // left
-        if start < end:
-            yield OffsetRange(wanted.topic_partition, start, end)
+        yield replace(wanted, start=start, end=end)
         start = end
 
 

@@ -5,7 +5,7 @@ second one is only pickled, for `read`. So nothing is looked up before the first
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,23 +19,22 @@ from spark_kafka_source.spark.admission import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxRows,
+    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-from spark_kafka_source.spark.conditions import (
-    added_partition_not_from_zero,
-    partition_offset_changed,
-    partitions_deleted,
-)
-from spark_kafka_source.spark.executor import KafkaInputPartition, read_range
+from spark_kafka_source.spark.bounds import Extreme, NamedBound
+from spark_kafka_source.spark.continuity import check_pinned_end, new_starts
+from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_range
 from spark_kafka_source.spark.group_commits import GroupCommits
-from spark_kafka_source.spark.offsets import INITIAL, Offsets, SourceOffset
-from spark_kafka_source.spark.options import Extreme, SourceOptions
-from spark_kafka_source.spark.planner import OffsetPlanner
-from spark_kafka_source.spark.planning import limit_offsets, offset_ranges
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.spark.offsets import Offsets
+from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.planner import LogEnds, OffsetPlanner
+from spark_kafka_source.spark.planning import limit_offsets
+from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
 
 # Spark asks an idle source some 87 times a second; a look at the brokers now and then is enough.
 _IDLE_PAUSE_SECONDS = 0.2
+_FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -46,8 +45,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         # None as long as Spark has not said where the query stands.
         self._position: SourceOffset | None = None
-        self._latest: Offsets = {}
-        self._pinned: Offsets | None = None
+        self._position_unknown = False
+        self._ends = LogEnds({})
+        self._available_now = False
+        self._pinned: LogEnds | None = None
+        self._last_batch_seconds: float | None = None
 
     # -- on the driver ---------------------------------------------------------------------------
 
@@ -58,13 +60,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return INITIAL.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What `maxOffsetsPerTrigger` says."""
-        limit = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+        """What `maxOffsetsPerTrigger` says, else `minOffsetsPerTrigger`: Spark takes but one."""
+        options = self._options
+        if options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(options.max_offsets_per_trigger)
+        if options.min_offsets_per_trigger is not None:
+            return ReadMinRows(options.min_offsets_per_trigger)
+        return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Pins the latest offsets: rows that come later wait for the next run."""
-        self._pinned = self._look_up_latest()
+        """Pins the latest offsets, with the next question: later rows wait for the next run."""
+        self._available_now = True
 
     def latestOffset(
         self, start: Mapping[str, Any] | None = None, limit: ReadLimit | None = None
@@ -72,29 +78,38 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Up to where the next micro-batch reads; `start` again where nothing is new.
 
         `start` is the end of the last finished micro-batch, so it is committed to the group here.
-        Spark before 4.2 gives neither argument.
+        Spark before 4.2 gives neither argument. Raises `DataLossError` where records that were to
+        be read are gone, unless `failOnDataLoss` is false.
         """
         if start is not None:
             self._position = SourceOffset.from_json(start)
             self._finished(self._position)
-        self._latest = self._look_up_latest() if self._pinned is None else self._pinned
+        self._ends = self._look_up_ends(self._position)
         end = self._next(self._position, limit)
-        if end == self._position and self._pinned is None:
-            time.sleep(_IDLE_PAUSE_SECONDS)
-        self._position = end
+        if end is self._position:
+            if not self._available_now:
+                time.sleep(_IDLE_PAUSE_SECONDS)
+            # As Spark gave it, be it in an older format: it compares texts.
+            return dict(start if start is not None else end.to_json())
+        self._position, self._last_batch_seconds = end, time.monotonic()
         return end.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The ends of the log as last seen, for the query's progress: lag is the distance."""
-        return SourceOffset(self._latest).to_json() if self._latest else None
+        return SourceOffset(self._ends.offsets).to_json() if self._ends.offsets else None
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
-        """One for each topic-partition with anything new; the same again after a restart."""
+        """One task for each topic-partition with anything new, or more where options say so.
+
+        The same again after a restart.
+        """
         before, after = SourceOffset.from_json(start), SourceOffset.from_json(end)
-        starts = {**after.starts, **before.offsets}
-        # Some are left only where Spark before 4.2 restarted and did not say from which offset.
-        starts |= self._added(after.offsets.keys() - starts.keys())
-        return [KafkaInputPartition(wanted) for wanted in offset_ranges(starts, after.offsets)]
+        starts = {**before.offsets, **after.starts}
+        if self._position_unknown or not after.follows(before):
+            # Spark before 4.2 says only now where the query stands.
+            starts |= self._starts(before, _ends_at(after))
+            self._position_unknown = False
+        return plan_tasks(starts, after.offsets, after.topic_ids, self._options)
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Commits a finished micro-batch to the group."""
@@ -126,56 +141,72 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _finished(self, position: SourceOffset) -> None:
         if self._group_commits is not None and not position.initial:
-            self._group_commits.finished(position.offsets)
+            self._group_commits.finished(position)
 
-    def _look_up_latest(self) -> Offsets:
-        return self._planner.latest(self._planner.topic_partitions())
+    def _look_up_ends(self, position: SourceOffset | None) -> LogEnds:
+        # A pinned end lies ahead of the position; it, too, may fall back for a moment.
+        known = self._pinned or position
+        latest = self._planner.log_ends(known.offsets if known else {})
+        if not self._available_now:
+            return latest
+        self._pinned = self._pinned or latest
+        check_pinned_end(self._pinned.offsets, latest.offsets)
+        return self._pinned
 
     def _next(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """The end of the next micro-batch; `position` itself where nothing is new."""
+        ends = self._ends
         if position is None:
-            # Spark before 4.2 restarts without saying from where: `partitions` will be told.
-            return SourceOffset(self._latest)
-        starts = self._starts(position)
+            # Spark before 4.2 starts, and restarts, without saying from where.
+            self._position_unknown = True
+            return self._offset(ends.offsets, {})
+        starts = self._starts(position, ends)
         begin = {**position.offsets, **starts}
-        _check_ends(begin, self._latest)
-        end = self._latest
+        if not starts and self._is_to_wait(begin, limit):
+            return position
+        end = ends.offsets
         if isinstance(limit, ReadMaxRows):
             end = limit_offsets(begin, end, limit.max_rows)
-        unchanged = end == position.offsets and not position.initial
-        return position if unchanged else SourceOffset(end, starts)
+        nothing_new = not starts and (end == position.offsets or not end)
+        return position if nothing_new and not position.initial else self._offset(end, starts)
 
-    def _starts(self, position: SourceOffset) -> Offsets:
-        """Where the partitions begin that are new to the query."""
-        if not position.initial:
-            return self._added(self._latest.keys() - position.offsets.keys())
-        starting = self._options.starting_offsets
-        bound = Extreme.LATEST if starting is None else starting
-        return self._planner.resolve("startingOffsets", bound, self._latest)
+    def _offset(self, end: Offsets, starts: Offsets) -> SourceOffset:
+        return SourceOffset(end, starts, self._ends.leader_epochs, self._ends.topic_ids)
 
-    def _added(self, topic_partitions: Collection[TopicPartition]) -> Offsets:
-        """Added partitions are read from their start, which must be 0 or records were lost."""
-        added = self._planner.earliest(topic_partitions) if topic_partitions else {}
-        late = {each: offset for each, offset in added.items() if offset}
-        if late:
-            raise added_partition_not_from_zero(late)
-        return added
+    def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
+        """Where the partitions begin that do not go on from `position`."""
+        if position.initial:
+            return self._planner.resolve(self._options.starting or _FROM_LATEST, ends.offsets)
+        return new_starts(position, ends, self._planner, self._options.data_loss)
+
+    def _is_to_wait(self, begin: Offsets, limit: ReadLimit | None) -> bool:
+        """Whether `minOffsetsPerTrigger` are not there yet, and `maxTriggerDelay` is not over."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._available_now or isinstance(limit, ReadAllAvailable):
+            return False
+        waiting = sum(end - begin[each] for each, end in self._ends.offsets.items())
+        if waiting >= least or self._last_batch_seconds is None:
+            return False
+        waited_ms = (time.monotonic() - self._last_batch_seconds) * 1000
+        return waited_ms < self._options.max_trigger_delay_ms
 
 
-def _check_ends(begin: Offsets, latest: Offsets) -> None:
-    gone = begin.keys() - latest.keys()
-    if gone:
-        raise partitions_deleted(gone)
-    for each in sorted(latest):
-        if latest[each] < begin[each]:
-            raise partition_offset_changed(each, begin[each], latest[each])
+def _ends_at(position: SourceOffset) -> LogEnds:
+    return LogEnds(position.offsets, position.leader_epochs, position.topic_ids)
 
 
 def _refuse_unsupported(options: SourceOptions) -> None:
-    if options.ending_offsets is not None:
-        raise ConfigurationError("endingOffsets", "is given", "A stream has no end: leave it out")
-    if options.max_offsets_per_trigger is not None and not HAS_ADMISSION_CONTROL:
-        raise UnsupportedVersionError(
-            "Option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer, which has admission control "
-            f"for Python data sources; this is Spark {pyspark.__version__}"
+    if options.ending is not None:
+        raise ConfigurationError(
+            options.ending.option, "is given", "A stream has no end: leave it out"
         )
+    limits = {
+        "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
+        "minOffsetsPerTrigger": options.min_offsets_per_trigger,
+    }
+    for name, limit in limits.items():
+        if limit is not None and not HAS_ADMISSION_CONTROL:
+            raise UnsupportedVersionError(
+                f"Option '{name}' needs Spark 4.2 or newer, which has admission control for "
+                f"Python data sources; this is Spark {pyspark.__version__}"
+            )

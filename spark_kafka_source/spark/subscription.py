@@ -1,7 +1,7 @@
 """Which topic-partitions a source reads: `assign`, `subscribe` or `subscribePattern`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.client import Topic
@@ -22,18 +22,27 @@ class Assign:
         """The topics to ask the brokers for."""
         return sorted({each.topic for each in self.topic_partitions})
 
-    def select(self, topics: Iterable[Topic]) -> list[TopicPartition]:
-        """Raises `ConfigurationError` for a partition that its topic does not have."""
+    def wants(self, _: Topic) -> bool:
+        """Only its topics are asked for."""
+        return True
+
+    def select(
+        self, topics: Iterable[Topic], known: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """Those of them that exist.
+
+        Raises `ConfigurationError` for one that does not, and is not `known` to have been there.
+        """
         existing = {each for topic in topics for each in topic.topic_partitions}
         for each in self.topic_partitions:
-            if each not in existing:
+            if each not in existing and each not in known:
                 count = sum(other.topic == each.topic for other in existing)
                 raise ConfigurationError(
                     self.option,
                     f"{each} does not exist",
                     f"The topic has partitions 0 to {count - 1}",
                 )
-        return list(self.topic_partitions)
+        return [each for each in self.topic_partitions if each in existing]
 
     @classmethod
     def parse(cls, text: str) -> "Assign":
@@ -68,7 +77,13 @@ class Subscribe:
         """The topics to ask the brokers for."""
         return list(self.topics)
 
-    def select(self, topics: Iterable[Topic]) -> list[TopicPartition]:
+    def wants(self, _: Topic) -> bool:
+        """Only its topics are asked for."""
+        return True
+
+    def select(
+        self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
         """Their partitions."""
         return [each for topic in topics for each in topic.topic_partitions]
 
@@ -93,15 +108,15 @@ class SubscribePattern:
         """All topics are asked for."""
         return
 
-    def select(self, topics: Iterable[Topic]) -> list[TopicPartition]:
-        """The partitions of the topics that match now."""
-        wanted = re.compile(self.pattern)
-        return [
-            each
-            for topic in topics
-            if wanted.fullmatch(topic.name) and not topic.is_internal
-            for each in topic.topic_partitions
-        ]
+    def wants(self, topic: Topic) -> bool:
+        """Whether it matches, and is none of Kafka's own."""
+        return bool(re.fullmatch(self.pattern, topic.name)) and not topic.is_internal
+
+    def select(
+        self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """The partitions of those of the topics that match now."""
+        return [each for topic in topics if self.wants(topic) for each in topic.topic_partitions]
 
     @classmethod
     def parse(cls, text: str) -> "SubscribePattern":

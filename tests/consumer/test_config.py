@@ -21,6 +21,7 @@ def test_defaults_are_those_of_kafka() -> None:
         max_partition_fetch_bytes=1_048_576,
         isolation_level=IsolationLevel.READ_UNCOMMITTED,
         check_crcs=True,
+        client_rack="",
     )
 
 
@@ -32,9 +33,10 @@ def test_every_setting_is_read() -> None:
         max_partition_fetch_bytes="5",
         isolation_level="read_committed",
         check_crcs="FALSE",
+        client_rack="zone-a",
     )
-    assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False)
-    assert len(FETCH_SETTINGS) == 6
+    assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False, "zone-a")
+    assert len(FETCH_SETTINGS) == 7
     assert not FETCH_SETTINGS & CLIENT_SETTINGS
 
 

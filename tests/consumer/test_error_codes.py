@@ -12,11 +12,13 @@ import pytest
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer import (
     FetchConfig,
+    OffsetAndEpoch,
     OffsetOutOfRangeError,
     OffsetRange,
     RangeReader,
     commit_offsets,
     committed_offsets,
+    epoch_end_offsets,
     latest_offsets,
 )
 from spark_kafka_source.errors import (
@@ -36,6 +38,7 @@ from spark_kafka_source.protocol import (
     MetadataResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    OffsetForLeaderEpochRequest,
     Request,
 )
 from spark_kafka_source.records import to_arrow
@@ -43,6 +46,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
 
 T0 = TopicPartition("t", 0)
+END = OffsetAndEpoch(3, leader_epoch=0)
 UNLISTED = error_code(999)
 CODES = [error for error in ERRORS.values() if error.code] + [UNLISTED]
 Call = Callable[[KafkaClient], object]
@@ -55,8 +59,9 @@ def read(client: KafkaClient) -> int:
 
 CALLS: dict[type[Request[Any]], tuple[Call, object]] = {
     FetchRequest: (read, 3),
-    ListOffsetsRequest: (lambda client: latest_offsets(client, [T0]), {T0: 3}),
-    MetadataRequest: (lambda client: latest_offsets(client, [T0]), {T0: 3}),
+    ListOffsetsRequest: (lambda client: latest_offsets(client, [T0]), {T0: END}),
+    OffsetForLeaderEpochRequest: (lambda client: epoch_end_offsets(client, {T0: 0}), {T0: 3}),
+    MetadataRequest: (lambda client: latest_offsets(client, [T0]), {T0: END}),
     FindCoordinatorRequest: (lambda client: committed_offsets(client, "g", [T0]), {T0: 2}),
     OffsetFetchRequest: (lambda client: committed_offsets(client, "g", [T0]), {T0: 2}),
     OffsetCommitRequest: (lambda client: commit_offsets(client, "g", {T0: 2}), None),
@@ -111,7 +116,7 @@ def assert_looked_up(
     by_group = request_type in (OffsetCommitRequest, OffsetFetchRequest)
     if by_group and error.remedy is not Remedy.RETRY:
         assert between == {FindCoordinatorRequest}
-    elif request_type in (FetchRequest, ListOffsetsRequest):
+    elif request_type in (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest):
         assert between == LOOKED_UP[error.remedy] - {FindCoordinatorRequest}
     else:
         assert between == set()

@@ -57,6 +57,18 @@ def test_one_who_is_no_member_commits_as_such(broker: MemoryBroker, client: Kafk
     assert (request.generation_id_or_member_epoch, request.member_id) == (-1, "")
 
 
+def test_a_commit_says_by_whom_and_under_which_leader_epochs(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    commit_offsets(client, "g", {T0: 5, T1: 6}, leader_epochs={T0: 3, U0: 9}, metadata="batch 7")
+    (request,) = broker.requests(OffsetCommitRequest)
+    (topic,) = request.topics
+    assert [
+        (each.partition_index, each.committed_leader_epoch, each.committed_metadata)
+        for each in topic.partitions
+    ] == [(0, 3, "batch 7"), (1, -1, "batch 7")]
+
+
 def test_the_oldest_broker_does_the_same() -> None:
     with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
         broker.create_topic("t")

@@ -29,10 +29,14 @@ from spark_kafka_source.protocol import (
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
     PartitionData,
     Request,
     Response,
 )
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 
 
 class Action(Enum):
@@ -142,6 +146,19 @@ def _offset_fetch(request: OffsetFetchRequest, code: int, version: int) -> Offse
     return OffsetFetchResponse(error_code=code)
 
 
+def _offset_for_leader_epoch(
+    request: OffsetForLeaderEpochRequest, code: int, version: int
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic.topic, [EpochEndOffset(code, each.partition) for each in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 _FAILURES: dict[type[Request[Any]], Callable[[Any, int, int], Response]] = {
     ApiVersionsRequest: _api_versions,
     MetadataRequest: _metadata,
@@ -150,4 +167,5 @@ _FAILURES: dict[type[Request[Any]], Callable[[Any, int, int], Response]] = {
     FindCoordinatorRequest: _find_coordinator,
     OffsetCommitRequest: _offset_commit,
     OffsetFetchRequest: _offset_fetch,
+    OffsetForLeaderEpochRequest: _offset_for_leader_epoch,
 }

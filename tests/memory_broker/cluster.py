@@ -12,6 +12,7 @@ from spark_kafka_source.protocol import (
     MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    OffsetForLeaderEpochRequest,
     Request,
     Versions,
     versions,
@@ -29,6 +30,7 @@ REQUESTS: dict[int, type[Request[Any]]] = {
         MetadataRequest,
         OffsetCommitRequest,
         OffsetFetchRequest,
+        OffsetForLeaderEpochRequest,
     )
 }
 
@@ -41,6 +43,7 @@ KAFKA_2_1 = {
     MetadataRequest.KEY: Versions(0, 7),
     OffsetCommitRequest.KEY: Versions(0, 6),
     OffsetFetchRequest.KEY: Versions(0, 5),
+    OffsetForLeaderEpochRequest.KEY: Versions(0, 2),
     FindCoordinatorRequest.KEY: Versions(0, 2),
     ApiVersionsRequest.KEY: Versions(0, 2),
 }

@@ -35,10 +35,15 @@ from spark_kafka_source.protocol import (
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
     PartitionData,
     Request,
     Response,
 )
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
 from tests.memory_broker.log import PartitionLog
@@ -107,7 +112,10 @@ def _refusal(log: PartitionLog | None, node_id: int, current_leader_epoch: int) 
 def list_offsets(
     cluster: MemoryCluster, node_id: int, request: ListOffsetsRequest, version: int
 ) -> ListOffsetsResponse:
-    """v1-11: -1 the latest (stable, for READ_COMMITTED), -2 the earliest, or a time in ms."""
+    """v1-11: -1 the latest (stable, for READ_COMMITTED), -2 the earliest, or a time in ms.
+
+    The leader epoch is in the answer from v4 on; here that of the latest alone.
+    """
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
@@ -135,7 +143,34 @@ def _list_offset(
         return ListOffsetsPartitionResponse(asked.partition_index, refusal)
     ends = {-1: (-1, log.visible_end(isolation_level)), -2: (-1, log.log_start_offset)}
     timestamp, offset = ends.get(asked.timestamp) or log.offset_at(asked.timestamp)
-    return ListOffsetsPartitionResponse(asked.partition_index, 0, timestamp, offset)
+    leader_epoch = log.leader_epoch if asked.timestamp == -1 else -1
+    return ListOffsetsPartitionResponse(asked.partition_index, 0, timestamp, offset, leader_epoch)
+
+
+def offset_for_leader_epoch(
+    cluster: MemoryCluster, node_id: int, request: OffsetForLeaderEpochRequest, version: int
+) -> OffsetForLeaderEpochResponse:
+    """v2-4, to a consumer (KIP-320): -1 for an epoch yet to come."""
+    assert version < 3 or request.replica_id == -1, "-2 is a debugger's, and needs other rights"
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic.topic,
+                [_epoch_end(cluster, node_id, topic.topic, each) for each in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _epoch_end(
+    cluster: MemoryCluster, node_id: int, topic: str, asked: OffsetForLeaderPartition
+) -> EpochEndOffset:
+    log = cluster.log(topic, asked.partition)
+    refusal = _refusal(log, node_id, asked.current_leader_epoch)
+    if refusal or log is None:
+        return EpochEndOffset(refusal, asked.partition)
+    return EpochEndOffset(0, asked.partition, *log.epoch_end(asked.leader_epoch))
 
 
 def fetch(
@@ -267,4 +302,5 @@ HANDLERS: dict[type[Request[Any]], Callable[[MemoryCluster, int, Any, int], Resp
     MetadataRequest: metadata,
     OffsetCommitRequest: offset_commit,
     OffsetFetchRequest: offset_fetch,
+    OffsetForLeaderEpochRequest: offset_for_leader_epoch,
 }

@@ -51,6 +51,30 @@ class PartitionLog:
         fixed = self.fixed_last_stable_offset
         return self.high_watermark if fixed is None else min(fixed, self.high_watermark)
 
+    @property
+    def epoch_starts(self) -> dict[int, int]:
+        """The first offset under each leader epoch, the present one included."""
+        starts: dict[int, int] = {}
+        for batch in self.batches:
+            header = BatchHeader._make(HEADER.unpack_from(batch.data))
+            starts.setdefault(header.partition_leader_epoch, batch.base_offset)
+        starts.setdefault(self.leader_epoch, self.end_offset)
+        return starts
+
+    def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
+        """The last epoch up to the one given and where it ends; -1 for one yet to come."""
+        starts = self.epoch_starts
+        if leader_epoch == self.leader_epoch:
+            return leader_epoch, self.end_offset
+        later = [start for epoch, start in starts.items() if epoch > leader_epoch]
+        known = [epoch for epoch in starts if epoch <= leader_epoch]
+        return (max(known, default=leader_epoch), min(later)) if later else (-1, -1)
+
+    def truncate(self, offset: int) -> None:
+        """Loses all from `offset` on, as where a replica that lacks it is elected."""
+        self.batches = [batch for batch in self.batches if batch.last_offset < offset]
+        self.times = [each for each in self.times if each[1] < offset]
+
     def append(self, *records: Record | bytes, **how: Any) -> int:
         """Appends one batch of records (bytes are a value alone); `how` is `encode_batch`'s."""
         base_offset: int = how.pop("base_offset", self.end_offset)

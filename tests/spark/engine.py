@@ -1,15 +1,18 @@
 """Stand-ins for what surrounds a stream reader: the brokers' offsets, and Spark that asks it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.spark.admission import ReadAllAvailable, ReadLimit
 from spark_kafka_source.spark.executor import KafkaInputPartition
 from spark_kafka_source.spark.group_commits import GroupCommits
+from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
-from spark_kafka_source.spark.planner import OffsetPlanner
+from spark_kafka_source.spark.planner import LogEnds, OffsetPlanner
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -23,6 +26,9 @@ class Log:
     def __init__(self, end: dict[TopicPartition, int]) -> None:
         self.end = dict(end)
         self.first = dict.fromkeys(end, 0)
+        self.epochs: dict[TopicPartition, int] = {}
+        self.epoch_ends: dict[TopicPartition, int] = {}
+        self.topic_ids: dict[str, UUID] = {}
         self.committed: dict[TopicPartition, int] = {}
 
     def commit(self, _: object, __: str, offsets: dict[TopicPartition, int], **___: object) -> None:
@@ -37,14 +43,14 @@ class FakePlanner(OffsetPlanner):
         self._log = log
         self.closed = False
 
-    def topic_partitions(self) -> list[TopicPartition]:
-        return list(self._log.end)
+    def log_ends(self, _: Offsets = MappingProxyType({})) -> LogEnds:
+        return LogEnds(dict(self._log.end), dict(self._log.epochs), dict(self._log.topic_ids))
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {each: self._log.first[each] for each in topic_partitions}
 
-    def latest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return {each: self._log.end[each] for each in topic_partitions}
+    def epoch_ends(self, leader_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {each: self._log.epoch_ends.get(each, -1) for each in leader_epochs}
 
     def close(self) -> None:
         super().close()

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.spark.schema import kafka_schema
 from spark_kafka_source.testing.ports import free_ports
 from tests.spark.traffic import Events, Headers, Writer, batch, values
@@ -39,7 +40,7 @@ def test_every_column_and_its_nulls(spark: SparkSession, events: Events) -> None
         timestamp = FIRST_TIME - timedelta(seconds=offset)
         expected.append((key, value, events.name, 1, offset, timestamp, 0, headers or None))
     writer.flush()
-    schema = kafka_schema(include_headers=True)
+    schema = kafka_schema(COLUMNS_WITH_HEADERS)
     found = batch(spark, events.options(includeHeaders=True))
     assert_df_equality(found, spark.createDataFrame(expected, schema), ignore_row_order=True)
     without = spark.createDataFrame(expected, schema).drop("headers")

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
-from tests.spark.conftest import Start
 from tests.spark.traffic import Batches, Events, stream, wait_until
+from tests.spark_session import Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 

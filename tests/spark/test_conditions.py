@@ -9,21 +9,32 @@ from spark_kafka_source.spark.conditions import (
     ConditionError,
     DataLossError,
     added_partition_not_from_zero,
+    available_now_end_lost,
+    available_now_end_shrunk,
     cannot_read_range,
+    does_not_match_assigned,
+    initial_offset_not_found,
     listed,
+    log_truncated,
     partition_offset_changed,
     partitions_deleted,
     partitions_differ,
     start_after_end,
-    start_does_not_match,
+    start_offset_reset,
+    topics_recreated,
 )
 from tests.spark.settings import A0, A1, A2, A10
 
 CASES = [
     (
-        start_does_not_match("startingOffsets", [A1, A0], [A0, A2, A10]),
+        does_not_match_assigned("startingOffsets", [A1, A0], [A0, A2, A10]),
         "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] Option 'startingOffsets'",
         ["missing: a-2, a-10; unknown: a-1"],
+    ),
+    (
+        does_not_match_assigned("endingOffsetsByTimestamp", [A0], [A0, A1], timestamps=True),
+        "[KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED] Option 'endingOffsetsByTimestamp'",
+        ["missing: a-1; unknown: none"],
     ),
     (
         partitions_differ([A0, A1], [A0]),
@@ -49,6 +60,36 @@ CASES = [
         partition_offset_changed(A0, 9, 3),
         "[KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] a-0 ",
         ["up to offset 9", "now ends at 3", "made anew"],
+    ),
+    (
+        topics_recreated({"b", "a"}),
+        "[KAFKA_DATA_LOSS.PARTITIONS_DELETED] Topics a, b ",
+        ["made anew", "topic ids changed"],
+    ),
+    (
+        log_truncated(A0, 9, 3),
+        "[KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] a-0 ",
+        ["up to offset 9", "truncated at offset 3", "unclean leader election"],
+    ),
+    (
+        start_offset_reset("startingOffsets", A0, 1, 2, 5),
+        "[KAFKA_DATA_LOSS.START_OFFSET_RESET] Option 'startingOffsets': ",
+        ["offset 1 of a-0", "offsets 2 to 5"],
+    ),
+    (
+        initial_offset_not_found([A1, A0]),
+        "[KAFKA_DATA_LOSS.INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS] a-0, a-1 ",
+        ["before their first offset was known"],
+    ),
+    (
+        available_now_end_lost([A1, A0]),
+        "[LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW] a-0, a-1 ",
+        ["are gone", "Run it again"],
+    ),
+    (
+        available_now_end_shrunk(A0, 9, 3),
+        "[END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW]",
+        ["a-0 was to be read up to offset 9", "now ends at 3", "Run it again"],
     ),
     (
         added_partition_not_from_zero({A1: 7, A0: 2}),

@@ -5,21 +5,35 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import ModuleType
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.consumer import OffsetOutOfRangeError, OffsetRange
+from spark_kafka_source.consumer import (
+    FetchConfig,
+    OffsetOutOfRangeError,
+    OffsetRange,
+    TopicGoneError,
+)
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import parse_addresses
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
 from spark_kafka_source.spark import executor
 from spark_kafka_source.spark.conditions import DataLossError
-from spark_kafka_source.spark.executor import KafkaInputPartition, _Kept, read_range
-from tests.spark.settings import A0, parsed, shipped
+from spark_kafka_source.spark.executor import (
+    RACK,
+    KafkaInputPartition,
+    _in_this_rack,
+    _Kept,
+    plan_tasks,
+    read_range,
+)
+from tests.spark.settings import A0, A1, parsed, shipped
 
-WANTED = OffsetRange(A0, 1, 3)
+TOPIC_ID = UUID(int=7)
+WANTED = OffsetRange(A0, 1, 3, TOPIC_ID)
 OPTIONS = parsed()
 
 
@@ -98,10 +112,12 @@ class FakeRangeReader:
 
     error: KafkaError | None = None
     waits_for: threading.Event | None = None
+    skips_lost = False
 
-    def __init__(self, *given: object, poll_timeout_ms: int) -> None:
+    def __init__(self, *given: object, poll_timeout_ms: int, skip_lost: bool) -> None:
         assert given[1] == WANTED
         assert poll_timeout_ms == 120_000
+        assert skip_lost is self.skips_lost
 
     def chunks(self) -> Iterator[Chunk]:
         records = [Record(value=b"%d" % number) for number in range(4)]
@@ -141,6 +157,28 @@ def test_records_that_are_gone_are_data_loss(fake: type[FakeRangeReader]) -> Non
 
 
 @pytest.mark.usefixtures("kept")
+def test_records_that_are_gone_are_skipped_without_fail_on_data_loss(
+    fake: type[FakeRangeReader],
+) -> None:
+    fake.skips_lost = True
+    (batch,) = read_range(WANTED, parsed(failOnDataLoss="false"))
+    assert batch.num_rows == 2
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_topic_that_is_gone_is_data_loss(fake: type[FakeRangeReader]) -> None:
+    fake.error = TopicGoneError(WANTED, 2)
+    with pytest.raises(DataLossError, match=r"COULD_NOT_READ_OFFSET_RANGE.*from offset 2 .*delete"):
+        list(read_range(WANTED, OPTIONS))
+
+
+@pytest.mark.usefixtures("kept", "fake")
+def test_only_the_columns_that_were_asked_for() -> None:
+    (batch,) = read_range(WANTED, parsed(columns="offset,value"))
+    assert batch.column_names == ["value", "offset"]
+
+
+@pytest.mark.usefixtures("kept")
 def test_rows_before_a_failure_are_given_then_it_is_raised(fake: type[FakeRangeReader]) -> None:
     fake.error = KafkaTimeoutError("too late")
     rows = read_range(WANTED, OPTIONS)
@@ -164,8 +202,35 @@ def test_a_task_that_is_dropped_closes_its_client(
     next(rows)
     del rows
     assert closed.is_set()
-    assert threading.active_count() == 1
+    # Of its own threads: what Spark started in this process, for another test, lives on.
+    assert "fetch-ahead" not in {thread.name for thread in threading.enumerate()}
     assert kept.take_client(OPTIONS.client).closed is False
+
+
+# -- tasks ---------------------------------------------------------------------------------------
+
+
+def test_a_partition_is_a_task_unless_options_split_it() -> None:
+    def planned(**options: str) -> list[str]:
+        tasks = plan_tasks({A0: 0, A1: 5}, {A0: 6, A1: 5}, {"a": TOPIC_ID}, parsed(**options))
+        assert all(isinstance(task, KafkaInputPartition) for task in tasks)
+        assert {task.wanted.topic_id for task in tasks} == {TOPIC_ID}  # type: ignore[attr-defined]  # checked above
+        return [str(task.value) for task in tasks]
+
+    assert planned() == ["a-0 [0, 6)"]
+    assert planned(maxRecordsPerPartition="4") == ["a-0 [0, 3)", "a-0 [3, 6)"]
+    assert planned(minPartitions="3") == ["a-0 [0, 2)", "a-0 [2, 4)", "a-0 [4, 6)"]
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "expected"),
+    [("", "", ""), ("", "here", "here"), ("one", "here", "one"), ("one", "", "one")],
+)
+def test_the_rack_is_the_options_or_the_executors(
+    monkeypatch: pytest.MonkeyPatch, option: str, variable: str, expected: str
+) -> None:
+    monkeypatch.setenv(RACK, variable)
+    assert _in_this_rack(FetchConfig(client_rack=option)).client_rack == expected
 
 
 def test_a_partition_crosses_processes() -> None:

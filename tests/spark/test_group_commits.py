@@ -18,6 +18,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.net import parse_addresses
 from spark_kafka_source.spark import group_commits
 from spark_kafka_source.spark.group_commits import GroupCommits
+from spark_kafka_source.spark.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1, A2
 
@@ -42,6 +43,7 @@ class Coordinator:
     def __init__(self) -> None:
         self.error: KafkaError | None = None
         self.tries: list[Mapping[TopicPartition, int]] = []
+        self.said: list[tuple[str, Mapping[TopicPartition, int]]] = []
         self.committed: dict[TopicPartition, int] = {}
 
     def commit(
@@ -50,11 +52,14 @@ class Coordinator:
         group_id: str,
         offsets: Mapping[TopicPartition, int],
         *,
+        leader_epochs: Mapping[TopicPartition, int],
+        metadata: str,
         timeout_ms: int,
     ) -> None:
         assert group_id == "g"
         assert 0 < timeout_ms <= 5_000
         self.tries.append(offsets)
+        self.said.append((metadata, leader_epochs))
         if self.error:
             raise self.error
         self.committed.update(offsets)
@@ -77,10 +82,18 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_what_moved_is_committed(commits: GroupCommits, coordinator: Coordinator) -> None:
-    commits.finished({A0: 1, A1: 1})
-    commits.finished({A0: 1, A1: 1})
-    commits.finished({A0: 1, A1: 2, A2: 0})
+    commits.finished(SourceOffset({A0: 1, A1: 1}))
+    commits.finished(SourceOffset({A0: 1, A1: 1}))
+    commits.finished(SourceOffset({A0: 1, A1: 2, A2: 0}))
     assert coordinator.tries == [{A0: 1, A1: 1}, {A1: 2, A2: 0}]
+
+
+def test_a_commit_says_who_made_it_and_under_which_leader_epochs(
+    commits: GroupCommits, coordinator: Coordinator
+) -> None:
+    commits.finished(SourceOffset({A0: 1, A1: 1}, leader_epochs={A0: 4}))
+    commits.finished(SourceOffset({A0: 2, A1: 1}, leader_epochs={A0: 5}), "query q batch 7")
+    assert coordinator.said == [("spark_kafka_source", {A0: 4}), ("query q batch 7", {A0: 5})]
 
 
 @pytest.mark.usefixtures("no_pause")
@@ -92,11 +105,11 @@ def test_a_failure_is_logged_and_tried_again_with_the_newest(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     coordinator.error = error
-    commits.finished({A0: 1})
+    commits.finished(SourceOffset({A0: 1}))
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert str(error) in caplog.text
     coordinator.error = None
-    commits.finished({A0: 2, A1: 5})
+    commits.finished(SourceOffset({A0: 2, A1: 5}))
     assert coordinator.committed == {A0: 2, A1: 5}
 
 
@@ -105,9 +118,9 @@ def test_a_failed_commit_is_tried_again_though_nothing_moved(
     commits: GroupCommits, coordinator: Coordinator
 ) -> None:
     coordinator.error = KafkaTimeoutError("too late")
-    commits.finished({A0: 1})
+    commits.finished(SourceOffset({A0: 1}))
     coordinator.error = None
-    commits.finished({A0: 1})
+    commits.finished(SourceOffset({A0: 1}))
     assert coordinator.committed == {A0: 1}
 
 
@@ -116,7 +129,7 @@ def test_a_coordinator_that_failed_is_left_alone_for_a_while(
 ) -> None:
     coordinator.error = KafkaTimeoutError("too late")
     for offset in range(5):
-        commits.finished({A0: offset})
+        commits.finished(SourceOffset({A0: offset}))
     assert len(coordinator.tries) == len(caplog.records) == 1
 
 
@@ -130,7 +143,7 @@ def test_what_cannot_heal_is_logged_once_and_ends_the_commits(
 ) -> None:
     coordinator.error = error
     for offset in range(5):
-        commits.finished({A0: offset})
+        commits.finished(SourceOffset({A0: offset}))
     assert len(coordinator.tries) == 1
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
     assert error.error.name in caplog.text

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.conftest import Run, Start
 from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events, stream, wait_until
+from tests.spark_session import Run, Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -1,74 +1,49 @@
-"""Offsets as JSON: one text for the same offsets, and back again without loss."""
+"""Offsets as users give them by option: what a checkpoint shows can be given, and nothing odd."""
 
 import json
-from random import Random
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from spark_kafka_source.errors import UnsupportedVersionError
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.offsets import (
-    INITIAL,
     Offsets,
-    SourceOffset,
-    offsets_from_json,
-    offsets_to_json,
+    is_partition_number,
     parse_offsets_option,
+    shown,
 )
-from spark_kafka_source.topic_partition import TopicPartition
-from tests.spark.settings import A0, A2, A10, B0
-
-TOPIC_PARTITIONS = st.builds(TopicPartition, st.text(max_size=5), st.integers(0, 2**31 - 1))
-OFFSETS = st.dictionaries(TOPIC_PARTITIONS, st.integers(0, 2**63 - 1), max_size=8)
-
-
-def test_sorted_by_topic_then_by_number() -> None:
-    text = json.dumps(offsets_to_json({B0: 4, A10: 3, A2: 2, A0: 1}))
-    assert text == '{"a": {"0": 1, "2": 2, "10": 3}, "b": {"0": 4}}'
-
-
-@given(OFFSETS, st.randoms(use_true_random=False))
-def test_the_text_does_not_depend_on_the_order(offsets: Offsets, random: Random) -> None:
-    shuffled = list(offsets.items())
-    random.shuffle(shuffled)
-    assert json.dumps(offsets_to_json(dict(shuffled))) == json.dumps(offsets_to_json(offsets))
-
-
-@given(OFFSETS)
-def test_offsets_come_back(offsets: Offsets) -> None:
-    assert offsets_from_json(json.loads(json.dumps(offsets_to_json(offsets)))) == offsets
+from spark_kafka_source.spark.source_offset import by_topic
+from tests.spark.settings import A0, A1
+from tests.spark.strategies import OFFSETS
 
 
 @given(OFFSETS.filter(bool))
 def test_an_option_takes_what_the_checkpoint_shows(offsets: Offsets) -> None:
-    text = json.dumps(offsets_to_json(offsets))
-    assert parse_offsets_option("startingOffsets", text, least=-2) == offsets
+    text = json.dumps(by_topic(offsets))
+    assert parse_offsets_option("startingOffsets", text, least=-2, allowed="any") == offsets
 
 
-@given(OFFSETS, OFFSETS, st.booleans())
-def test_a_source_offset_comes_back(offsets: Offsets, starts: Offsets, initial: bool) -> None:
-    offset = SourceOffset(offsets, starts, initial)
-    text = json.dumps(offset.to_json())
-    found = SourceOffset.from_json(json.loads(text))
-    assert found == offset
-    assert json.dumps(found.to_json()) == text
+@pytest.mark.parametrize("least", [-2, -1, 0])
+def test_no_number_is_less_than_the_least(least: int) -> None:
+    text = '{"a":{"0":%d,"1":%d}}'
+    found = parse_offsets_option("option", text % (least, 5), least=least, allowed="such")
+    assert found == {A0: least, A1: 5}
+    with pytest.raises(ConfigurationError, match=r"'option': .*partition 1 .*Give such, as in"):
+        parse_offsets_option("option", text % (least, least - 1), least=least, allowed="such")
 
 
-def test_the_form_in_the_checkpoint() -> None:
-    assert SourceOffset({A0: 5}).to_json() == {"version": 1, "offsets": {"a": {"0": 5}}}
-    assert SourceOffset({A0: 5}, {A0: 2}).to_json() == {
-        "version": 1,
-        "offsets": {"a": {"0": 5}},
-        "starts": {"a": {"0": 2}},
-    }
-    assert INITIAL.to_json() == {"version": 1, "offsets": {}, "initial": True}
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, True) for text in ("0", "7", "10", "2147483647")),
+        *((text, False) for text in ("", "-1", "+1", "01", " 1", "1_0", "٣", "2147483648")),
+        ("9" * 5_000, False),
+    ],
+)
+def test_a_partition_has_a_number_written_in_one_way(text: str, expected: bool) -> None:
+    assert is_partition_number(text) is expected
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", None])
-def test_another_format_version_is_refused_by_name(version: object) -> None:
-    found = {"version": version, "offsets": {"a": {"0": 5}}}
-    with pytest.raises(UnsupportedVersionError) as refused:
-        SourceOffset.from_json(found)
-    assert f"format version {version!r}" in str(refused.value)
-    assert "reads 1" in str(refused.value)
+def test_a_text_is_shown_in_quotes_and_cut() -> None:
+    assert shown("a'b") == '"a\'b"'
+    assert shown("x" * 5_000) == "'" + "x" * 100 + "'..."

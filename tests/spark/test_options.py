@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import Address
-from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS, IsolationLevel
 from spark_kafka_source.spark.batch import KafkaBatchReader
+from spark_kafka_source.spark.bounds import Extreme, Given, NamedBound
 from spark_kafka_source.spark.conditions import OffsetMismatchError
-from spark_kafka_source.spark.options import Extreme, parse_options
+from spark_kafka_source.spark.data_loss import DataLoss
+from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.spark.subscription import Assign, Subscribe, SubscribePattern
 from tests.spark.settings import A0, A1, BOOTSTRAP_SERVERS, parsed
@@ -28,11 +30,16 @@ def test_the_defaults() -> None:
     assert options.client.bootstrap_servers == (Address("broker", 9092),)
     assert options.fetch == FetchConfig()
     assert options.subscription == Subscribe(("a",))
-    assert options.starting_offsets is None
-    assert options.ending_offsets is None
-    assert not options.include_headers
+    assert options.starting is None
+    assert options.ending is None
+    assert options.data_loss == DataLoss(fails=True)
+    assert options.columns == COLUMNS
     assert options.group_id is None
+    assert options.min_partitions is None
+    assert options.max_records_per_partition is None
     assert options.max_offsets_per_trigger is None
+    assert options.min_offsets_per_trigger is None
+    assert options.max_trigger_delay_ms == 15 * 60 * 1_000
     assert options.poll_timeout_ms == 120_000
     assert options.topic_lookup_timeout_ms == 3 * 1_000
 
@@ -45,11 +52,19 @@ def test_what_is_given_is_understood() -> None:
         kafka_group_id="g",
         kafka_isolation_level="read_committed",
         maxOffsetsPerTrigger=str(2**63 - 1),
-        failOnDataLoss="True",
+        minOffsetsPerTrigger=" 5 ",
+        maxTriggerDelay="2h",
+        minPartitions="6",
+        maxRecordsPerPartition="1",
+        failOnDataLoss="False",
     )
-    assert options.starting_offsets == {A0: -2, A1: 7}
-    assert options.ending_offsets is Extreme.LATEST
-    assert options.include_headers
+    assert options.starting == NamedBound("startingOffsets", Given({A0: -2, A1: 7}))
+    assert options.ending == NamedBound("endingOffsets", Extreme.LATEST)
+    assert options.data_loss == DataLoss(fails=False)
+    assert options.columns == COLUMNS_WITH_HEADERS
+    assert options.min_offsets_per_trigger == 5
+    assert options.max_trigger_delay_ms == 2 * 3_600_000
+    assert (options.min_partitions, options.max_records_per_partition) == (6, 1)
     assert options.group_id == "g"
     assert options.fetch.isolation_level is IsolationLevel.READ_COMMITTED
     assert options.max_offsets_per_trigger == 2**63 - 1
@@ -77,7 +92,47 @@ def test_names_do_not_depend_on_case(change: Callable[[str], str]) -> None:
     assert options.max_offsets_per_trigger == 5
 
 
+@pytest.mark.parametrize(
+    ("text", "expected_ms"),
+    [
+        ("250", 250), ("250ms", 250), ("30s", 30_000), ("15m", 900_000), ("15 min", 900_000),
+        ("2H", 7_200_000), (" 1d ", 86_400_000), ("0", 0),
+    ],
+)  # fmt: skip
+def test_a_delay_has_a_unit_or_is_in_milliseconds(text: str, expected_ms: int) -> None:
+    assert parsed(maxTriggerDelay=text).max_trigger_delay_ms == expected_ms
+
+
+def test_more_may_not_be_waited_for_than_is_read_at_a_time() -> None:
+    parsed(minOffsetsPerTrigger="5", maxOffsetsPerTrigger="5")
+    with pytest.raises(ConfigurationError, match=r"'minOffsetsPerTrigger': 6 is more than .* 5"):
+        parsed(minOffsetsPerTrigger="6", maxOffsetsPerTrigger="5")
+
+
+def test_a_start_at_what_is_committed_needs_a_group() -> None:
+    parsed(startingOffsets="committed", kafka_group_id="g")
+    with pytest.raises(ConfigurationError, match=r"'startingOffsets': .* Give 'kafka.group.id'"):
+        parsed(startingOffsets="committed")
+    parsed(startingOffsets="committed", startingTimestamp="1")  # which counts
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("value", ("value",)),
+        (" Offset ,KEY,, offset", ("key", "offset")),
+        ("headers", ("headers",)),
+        (",".join(COLUMNS), COLUMNS),
+    ],
+)
+def test_columns_are_those_named_in_the_order_of_the_rows(
+    columns: str, expected: tuple[str, ...]
+) -> None:
+    assert parsed(columns=columns).columns == expected
+
+
 NOT_POSITIVE = ["a", "1.0", "0", "-1", "", "+1", "1_0", "٣", "1e3", str(2**63), "9" * 5000]
+NO_DELAY = ["", "soon", "-1s", "1.5h", "15 minutes", "1w", "٣s", "s", "9" * 19, "9" * 5_000]
 NO_OFFSETS = [
     "", "nearest", "[]", "{", "{}", '{"a":{}}', '{"a":[0]}', '{"a":1}', '{"a":{"x":0}}',
     '{"a":{"-1":0}}', '{"a":{"٣":0}}', '{"a":{"0":"1"}}', '{"a":{"0":1.0}}', '{"a":{"0":true}}',
@@ -97,6 +152,10 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
     ("option", "value", "right"),
     [
         *(("maxOffsetsPerTrigger", value, "'10000'") for value in NOT_POSITIVE),
+        *(("minOffsetsPerTrigger", value, "'10000'") for value in NOT_POSITIVE),
+        *(("minPartitions", value, "'8'") for value in NOT_POSITIVE),
+        *(("maxRecordsPerPartition", value, "'1000000'") for value in NOT_POSITIVE),
+        *(("maxTriggerDelay", value, "'15m'") for value in NO_DELAY),
         *(("kafkaConsumer.pollTimeoutMs", value, "'120000'") for value in NOT_POSITIVE),
         *(("fetchOffset.numRetries", value, "'3'") for value in ("a", "-1", "1.5")),
         *(("fetchOffset.retryIntervalMs", value, "'1000'") for value in ("a", "-1", "1.5")),
@@ -106,7 +165,9 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
         ("endingOffsets", '{"a":{"0":-2}}', "-1 for latest"),
         *(("includeHeaders", value, "'true' or 'false'") for value in ("", "1", "yes")),
         *(("failOnDataLoss", value, "'true' or 'false'") for value in ("", "0", "no")),
-        ("failOnDataLoss", "false", "Leave it out"),
+        ("columns", "", "as in 'key,value'"),
+        ("columns", ", ,", "as in 'key,value'"),
+        ("columns", "value,ofset", "key, value, topic"),
         ("kafka.group.id", " ", "Give a name"),
         ("kafka.bootstrap.servers", "", "'host:port'"),
         ("kafka.bootstrap.servers", "broker", "'broker1:9092'"),
@@ -124,9 +185,6 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
         ("kafka.value.deserializer", "x", "binary"),
         ("kafka.enable.auto.commit", "true", "'kafka.group.id'"),
         ("kafka.interceptor.classes", "x", "Java classes"),
-        ("minPartitions", "2", "not supported yet"),
-        ("startingTimestamp", "1", "not supported yet"),
-        ("minOffsetsPerTrigger", "1", "not supported yet"),
     ],
     ids=lambda value: value[:40],
 )
@@ -196,10 +254,18 @@ def test_a_batch_does_not_end_before_it_starts() -> None:
     assert "a-0: the start offset 5 is greater than the end offset 4" in str(refused.value)
 
 
-@pytest.mark.parametrize("value", ["latest", '{"a":{"0":4}}'])
-def test_a_stream_has_no_end(value: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"'endingOffsets'.*leave it out"):
-        KafkaStreamReader(parsed(endingOffsets=value))
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("endingOffsets", "latest"),
+        ("endingOffsets", '{"a":{"0":4}}'),
+        ("endingOffsetsByTimestamp", '{"a":{"0":4}}'),
+        ("endingTimestamp", "4"),
+    ],
+)
+def test_a_stream_has_no_end(option: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"'{option}'.*leave it out"):
+        KafkaStreamReader(parsed(**{option: value}))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +305,10 @@ def test_known_options_do_not_warn(caplog: pytest.LogCaptureFixture) -> None:
 
 NAMES = [
     "assign", "subscribe", "subscribePattern", "startingOffsets", "endingOffsets", "failOnDataLoss",
-    "includeHeaders", "maxOffsetsPerTrigger", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
+    "includeHeaders", "columns", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
+    "minPartitions", "maxRecordsPerPartition", "startingTimestamp", "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy", "startingOffsetsCommittedStrategy", "endingTimestamp",
+    "endingOffsetsByTimestamp", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "kafka.bootstrap.servers",
     "kafka.group.id", "kafka.isolation.level", "kafka.fetch.min.bytes", "kafka.check.crcs",
     "kafka.security.protocol", "kafka.request.timeout.ms", "kafka.", "kafka.sasl.jaas.config",

@@ -1,5 +1,7 @@
 """What to read, and how much at a time: nothing is dropped, nobody starves."""
 
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +31,11 @@ def test_ranges_in_order_without_the_empty() -> None:
         OffsetRange(A10, 0, 4),
         OffsetRange(B0, 1, 2),
     ]
+
+
+def test_ranges_are_of_the_topics_that_were_planned() -> None:
+    found = offset_ranges({A0: 0, B0: 0}, {A0: 1, B0: 1}, {"a": UUID(int=7)})
+    assert found == [OffsetRange(A0, 0, 1, UUID(int=7)), OffsetRange(B0, 0, 1, None)]
 
 
 @given(starts_and_ends())

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.conftest import Run, Start
 from tests.spark.traffic import Batches, Events, sizes, stream, values, wait_until
+from tests.spark_session import Run, Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -21,7 +21,7 @@ import spark_kafka_source
 from spark_kafka_source import KafkaDataSource, records
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.conditions import OffsetMismatchError
+from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.schema import kafka_schema
 from tests.spark.engine import FakePlanner, Log
@@ -56,8 +56,8 @@ def test_the_columns_are_the_peers() -> None:
 
 @pytest.mark.parametrize("include_headers", [False, True])
 def test_batches_have_the_types_that_spark_wants(include_headers: bool) -> None:
-    wanted = to_arrow_schema(kafka_schema(include_headers=include_headers), timezone="UTC")
     columns = records.COLUMNS_WITH_HEADERS if include_headers else records.COLUMNS
+    wanted = to_arrow_schema(kafka_schema(columns), timezone="UTC")
     assert records.schema(columns).equals(wanted)
 
 
@@ -120,13 +120,18 @@ def test_a_batch_may_have_nothing_to_read() -> None:
     ("option", "offsets", "text"),
     [
         ("startingOffsets", '{"a":{"0":1,"1":0,"2":0}}', "offset 1 of a-0 .* offsets 2 to 5"),
-        ("startingOffsets", '{"a":{"0":2,"1":4,"2":0}}', "offset 4 of a-1 .* offsets 0 to 3"),
         ("endingOffsets", '{"a":{"0":2,"1":4,"2":0}}', "offset 4 of a-1 .* offsets 0 to 3"),
     ],
 )
 def test_offsets_outside_the_log_are_refused(option: str, offsets: str, text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'{option}': {text}"):
+    with pytest.raises(DataLossError, match=f"START_OFFSET_RESET.*'{option}': {text}"):
         planned(parsed(**{option: offsets}))
+
+
+def test_a_batch_cannot_start_after_the_latest() -> None:
+    condition = "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET.*a-1: the start offset 4 .* offset 3"
+    with pytest.raises(OffsetMismatchError, match=condition):
+        planned(parsed(startingOffsets='{"a":{"0":2,"1":4,"2":0}}'))
 
 
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])

@@ -1,5 +1,7 @@
 """Splitting never drops or doubles an offset, and gives about as many ranges as were asked for."""
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +55,21 @@ def test_min_partitions(
     sizes: tuple[int, ...], min_partitions: int | None, expected: list[tuple[int, int, int]]
 ) -> None:
     assert bounds(split_ranges(ranges(*sizes), min_partitions=min_partitions)) == expected
+
+
+def test_a_range_is_never_cut_finer_than_its_offsets() -> None:
+    found = split_ranges(ranges(2, 1), min_partitions=2**62)
+
+    assert bounds(found) == [(0, 10, 11), (0, 11, 12), (1, 10, 11)]
+
+
+def test_each_part_is_of_the_topic_that_was_planned() -> None:
+    topic_id = UUID(int=7)
+    whole = OffsetRange(TopicPartition("t", 0), 0, 100, topic_id)
+    parts = split_ranges([whole], max_records_per_partition=30, min_partitions=9)
+
+    assert len(parts) > 4
+    assert {part.topic_id for part in parts} == {topic_id}
 
 
 def test_records_are_limited_first_and_then_shared_out() -> None:

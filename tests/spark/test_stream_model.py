@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.spark.admission import ReadLimit, ReadMaxRows
+from spark_kafka_source.spark.bounds import Given
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.topic_partition import TopicPartition
@@ -94,7 +95,7 @@ def happen(event: tuple[str | int | None, ...], log: Log, spark: Spark) -> None:
 def starts_of(options: SourceOptions, log: Log, first_end: Offsets) -> Offsets:
     if options.group_id:
         return first_end
-    explicit = not options.starting_offsets or isinstance(options.starting_offsets, dict)
+    explicit = options.starting is not None and isinstance(options.starting.bound, Given)
     return {A0: 2, A1: first_end[A1]} if explicit else dict.fromkeys(log.end, 0)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.consumer import OffsetRange
-from spark_kafka_source.errors import ConfigurationError, UnsupportedVersionError
-from spark_kafka_source.spark import stream
 from spark_kafka_source.spark.admission import ReadAllAvailable, ReadMaxRows
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.stream import KafkaStreamReader
@@ -101,10 +99,6 @@ def test_the_limit_is_kept(log: Log) -> None:
     assert everything["offsets"] == {"a": {"0": 101, "1": 11, "2": 1}}
 
 
-def test_there_is_no_limit_by_default(log: Log) -> None:
-    assert reader_of(EARLIEST, log).getDefaultReadLimit() == ReadAllAvailable()
-
-
 def test_added_partitions_are_read_from_zero(log: Log) -> None:
     reader = reader_of(parsed(), log)
     end = latest(reader, initial(reader))
@@ -158,7 +152,9 @@ def test_a_starting_offset_outside_the_log_is_refused(log: Log, offset: int) -> 
     log.first[A0] = 2
     options = parsed(startingOffsets=f'{{"a":{{"0":{offset},"1":0}}}}')
     reader = reader_of(options, log)
-    with pytest.raises(ConfigurationError, match=rf"offset {offset} of a-0 .*offsets 2 to 5"):
+    with pytest.raises(
+        DataLossError, match=rf"START_OFFSET_RESET.*offset {offset} of a-0 .*offsets 2 to 5"
+    ):
         latest(reader, initial(reader))
 
 
@@ -173,9 +169,9 @@ def test_available_now_ends_at_what_was_there_when_it_began(
     reader.prepareForTriggerAvailableNow()
     end, ends = initial(reader), list[Json]()
     for _ in range(5):
-        log.end = {A0: log.end[A0] + 1, A1: log.end[A1] + 9}
         end = latest(reader, end, limit)
         ends.append(end)
+        log.end = {A0: log.end[A0] + 1, A1: log.end[A1] + 9}
     assert ends[-1] == ends[-2]
     assert ends[-1]["offsets"] == {"a": {"0": 5, "1": 3}}
     assert not pauses
@@ -236,12 +232,6 @@ def test_without_arguments_a_restart_goes_on(log: Log) -> None:
     end = latest(reader)
     assert ranges(reader, planned, end) == [OffsetRange(A0, 6, 9), OffsetRange(A2, 0, 2)]
     assert json.dumps(latest(reader)) == json.dumps(end)
-
-
-def test_without_admission_control_a_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
-    with pytest.raises(UnsupportedVersionError, match=r"'maxOffsetsPerTrigger' needs Spark 4\.2"):
-        KafkaStreamReader(parsed(maxOffsetsPerTrigger="1"))
 
 
 # -- progress ------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from chispa import assert_df_equality
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.conftest import Run, Start
 from tests.spark.traffic import Batches, Events, failure, sizes, stream, wait_until
+from tests.spark_session import Run, Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -28,6 +28,11 @@ def test_an_assigned_partition_must_exist() -> None:
         Assign((A0, A2)).select([topic("a", 2), topic("b", 5)])
 
 
+def test_an_assigned_partition_that_was_there_may_be_gone() -> None:
+    assert Assign((A0, A2)).select([topic("a", 2)], {A2: 5}) == [A0]
+    assert Assign((A0, A2)).select([], {A0: 1, A2: 5}) == []
+
+
 def test_all_partitions_of_the_topics() -> None:
     subscription = Subscribe(("a", "b"))
     assert subscription.topic_names == ["a", "b"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.conftest import Start
 from tests.spark.traffic import Events, Writer, batch, sizes, stream, values
+from tests.spark_session import Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

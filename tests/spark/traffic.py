@@ -56,10 +56,12 @@ class Writer:
             headers=list(headers),
         )
 
-    def write(self, topic: str, values: Iterable[object], *, partition: int = 0) -> None:
-        """Writes each value's text to one partition, and waits."""
+    def write(
+        self, topic: str, values: Iterable[object], *, partition: int = 0, timestamp_ms: int = 0
+    ) -> None:
+        """Writes each value's text to one partition, and waits; a timestamp of 0 stands for now."""
         for value in values:
-            self.queue(topic, str(value).encode(), partition=partition)
+            self.queue(topic, str(value).encode(), partition=partition, timestamp_ms=timestamp_ms)
         self.flush()
 
     def flush(self) -> None:
@@ -77,7 +79,7 @@ class Events:
 
     def __init__(self, kafka: LocalKafka, name: str) -> None:
         self.kafka, self.name = kafka, name
-        self._partitions = 0
+        self.partitions = 0
         self._writer: Writer | None = None
 
     def another(self, suffix: str) -> "Events":
@@ -99,10 +101,10 @@ class Events:
         """Deletes the topic; it may be made anew."""
         self.kafka.delete_topic(self.name)
 
-    def write(self, values: Iterable[object], partition: int = 0) -> None:
-        """Writes each value's text to a partition, and waits."""
+    def write(self, values: Iterable[object], partition: int = 0, *, timestamp_ms: int = 0) -> None:
+        """Writes each value's text to a partition, and waits; a timestamp of 0 stands for now."""
         self._writer = self._writer or Writer(self.kafka.bootstrap_servers)
-        self._writer.write(self.name, values, partition=partition)
+        self._writer.write(self.name, values, partition=partition, timestamp_ms=timestamp_ms)
 
     def fill(self, *counts: int) -> None:
         """Makes the topic with a partition for each count, and that many rows: `0:0`, `0:1`."""
@@ -131,25 +133,25 @@ class Events:
     def named_by(self, strategy: str) -> dict[str, str | None]:
         """The option that names all partitions by `assign`, `subscribe` or `subscribePattern`."""
         named = {
-            "assign": json.dumps({self.name: list(range(self._partitions))}),
+            "assign": json.dumps({self.name: list(range(self.partitions))}),
             "subscribe": self.name,
             "subscribePattern": self.name[:-4] + ".{4}",
         }
         return {"subscribe": None, strategy: named[strategy]}
 
     def _made(self, partitions: int) -> None:
-        self._partitions = partitions
+        self.partitions = partitions
         self._writer = None  # It knows the partitions that there were before.
 
 
-def batch(spark: SparkSession, found: Mapping[str, Any]) -> DataFrame:
+def batch(spark: SparkSession, found: Mapping[str, Any], name: str = "pykafka") -> DataFrame:
     """A batch read with these options, those that are None left out."""
-    return spark.read.format("pykafka").options(**_given(found)).load()
+    return spark.read.format(name).options(**_given(found)).load()
 
 
-def stream(spark: SparkSession, found: Mapping[str, Any]) -> DataFrame:
+def stream(spark: SparkSession, found: Mapping[str, Any], name: str = "pykafka") -> DataFrame:
     """A stream with these options, those that are None left out."""
-    return spark.readStream.format("pykafka").options(**_given(found)).load()
+    return spark.readStream.format(name).options(**_given(found)).load()
 
 
 def _given(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One SparkSession for all tests of this folder, and queries that end with their test."""
+"""One SparkSession for all tests of `spark` and `parity`, and queries that end with their test."""
 
 import os
 import sys

@@ -1,0 +1,85 @@
+"""One question about many partitions, put to all their leaders at once until each has answered."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.topic_partition import TopicPartition
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+R = TypeVar("R", bound=Response)
+
+ByTopic = Mapping[str, Iterable[tuple[int, int, Q]]]
+"""What to ask, by topic: partition, the leader epoch it is known under, and the question."""
+
+
+def ask_leaders(
+    client: KafkaClient,
+    what: str,
+    questions: Mapping[TopicPartition, Q],
+    request: Callable[[ByTopic[Q]], Request[R]],
+    answers: Callable[[R], Iterable[tuple[TopicPartition, int, A]]],
+) -> dict[TopicPartition, A]:
+    """The answer for each partition, by one request to each leader.
+
+    `request` makes the request to one leader, `answers` takes its response apart: partition, error
+    code, answer. Partitions whose leader has moved are asked for again, alone, until
+    `default.api.timeout.ms`; raises `BrokerError` or `KafkaTimeoutError` naming the partition.
+    """
+    found: dict[TopicPartition, A] = {}
+
+    def attempt(deadline: Deadline) -> dict[TopicPartition, A]:
+        missing = {each: question for each, question in questions.items() if each not in found}
+        leaders = client.leaders(missing, deadline)
+        requests = {
+            leader: request(by_topic) for leader, by_topic in _by_leader(missing, leaders).items()
+        }
+        failures: list[KafkaError] = []
+        for answer in client.send_to_each(requests, deadline).values():
+            if isinstance(answer, KafkaError):
+                failures.append(answer)
+            else:
+                failures.extend(_take(what, answers(answer), found))
+        if failures:
+            # What cannot heal comes first: it is not worth waiting for the rest.
+            raise min(failures, key=lambda failure: failure.retriable)
+        return {each: _found(what, each, found) for each in questions}
+
+    return client.retrying(what, attempt) if questions else found
+
+
+def _by_leader(
+    questions: Mapping[TopicPartition, Q], leaders: Mapping[TopicPartition, tuple[Broker, int]]
+) -> dict[Broker, ByTopic[Q]]:
+    by_leader: dict[Broker, dict[str, list[tuple[int, int, Q]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for where, question in questions.items():
+        leader, leader_epoch = leaders[where]
+        by_leader[leader][where.topic].append((where.partition, leader_epoch, question))
+    return dict(by_leader)
+
+
+def _take(
+    what: str,
+    answers: Iterable[tuple[TopicPartition, int, A]],
+    found: dict[TopicPartition, A],
+) -> list[KafkaError]:
+    failures: list[KafkaError] = []
+    for where, code, answer in answers:
+        if code:
+            failures.append(BrokerError(error_code(code), f"{what} of {where}"))
+        else:
+            found[where] = answer
+    return failures
+
+
+def _found(what: str, where: TopicPartition, found: Mapping[TopicPartition, A]) -> A:
+    if where not in found:
+        raise ProtocolError(f"{what} of {where}: the answer leaves it out")
+    return found[where]

@@ -1,0 +1,80 @@
+"""`python -m spark_kafka_source.spark.checkpoint DIR`: a checkpoint for `format("kafka")` again.
+
+The offset log of a query is a file for each micro-batch, `offsets/N`: a version, a line about the
+query, then a line of JSON for each source. Lines that this package wrote are put into the form that
+Spark's own connector reads; what only this package knows, topic ids and leader epochs, is dropped.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.source_offset import SourceOffset, by_topic
+
+_LINES_BEFORE_OFFSETS = 2
+
+
+def hand_back(checkpoint: Path) -> list[int]:
+    """Rewrites the offset log of a stopped query in place; returns the micro-batches rewritten.
+
+    `checkpoint` is a local directory: copy one that lies elsewhere here, and back. Run the query
+    once more with `Trigger.AvailableNow` before, so that its last micro-batch is a finished one.
+    Raises `ConfigurationError` where that is not so, or there is no offset log; then nothing has
+    been changed.
+    """
+    logs = _batches(checkpoint / "offsets")
+    if not logs:
+        expected = "Give the checkpointLocation of a stopped query"
+        raise ConfigurationError("checkpoint", f"{checkpoint} has no offset log", expected)
+    if max(logs) not in _batches(checkpoint / "commits"):
+        raise ConfigurationError(
+            "checkpoint",
+            f"micro-batch {max(logs)} was planned and not finished",
+            "Let the query finish it with format('pykafka') first",
+        )
+    texts = {path: _for_kafka(path.read_text()) for path in logs.values()}
+    for path, text in texts.items():
+        _replace(path, text)
+    return sorted(logs)
+
+
+def _batches(directory: Path) -> dict[int, Path]:
+    """The files of a log by micro-batch; others lie beside them, checksums among them."""
+    if not directory.is_dir():
+        return {}
+    return {int(path.name): path for path in directory.iterdir() if path.name.isdigit()}
+
+
+def _for_kafka(text: str) -> str:
+    lines = text.split("\n")
+    head, offsets = lines[:_LINES_BEFORE_OFFSETS], lines[_LINES_BEFORE_OFFSETS:]
+    return "\n".join([*head, *map(_line_for_kafka, offsets)])
+
+
+def _line_for_kafka(line: str) -> str:
+    found = json.loads(line) if line.startswith("{") else None
+    if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+        return line  # Another source's, or none: it stays as it is.
+    return json.dumps(by_topic(SourceOffset.from_json(found).offsets), separators=(",", ":"))
+
+
+def _replace(path: Path, text: str) -> None:
+    # Hadoop's local file system would hold the new text against the old one's checksum.
+    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+    beside = path.parent / f".{path.name}.new"
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def main() -> None:
+    """Takes the checkpoint's directory from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoint", type=Path, help="the query's checkpointLocation, local")
+    found = hand_back(parser.parse_args().checkpoint)
+    sys.stdout.write(f"{len(found)} micro-batches are as format('kafka') reads them\n")
+
+
+if __name__ == "__main__":
+    main()

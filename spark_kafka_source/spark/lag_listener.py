@@ -1,0 +1,107 @@
+"""Lag of each partition at the end of each micro-batch, and the group's commit at that moment.
+
+Spark's progress has how far a query read and how far its topics reach: lag is the distance.
+https://spark.apache.org/docs/latest/api/python/reference/pyspark.ss/api/pyspark.sql.streaming.StreamingQueryListener.html
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+    StreamingQueryProgress,
+)
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.spark.group_commits import GroupCommits
+from spark_kafka_source.spark.options import SourceOptions, parse_options
+from spark_kafka_source.spark.source_offset import SourceOffset
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+Lag = Mapping[TopicPartition, int]
+"""How many offsets of each partition are still to be read."""
+
+
+class LagListener(StreamingQueryListener):
+    """Logs the lag of `format("pykafka")` queries, and hands it to a callback.
+
+    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's.
+    With the `options` of a query, which must have `kafka.group.id`, its offsets are committed to
+    that group when a micro-batch ends rather than when the next one begins, so at `Trigger.Once`
+    and at a stop too; a commit says which query and batch it is of. Then give a listener to one
+    query only: it commits for every `pykafka` query of its session. Nothing that fails here
+    fails a query.
+
+        spark.streams.addListener(LagListener(options={"kafka.group.id": "billing", ...}))
+    """
+
+    def __init__(
+        self,
+        callback: Callable[[StreamingQueryProgress, Lag], None] | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._callback = callback
+        self._commits = _group_commits(parse_options(options)) if options else None
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing is known yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """A micro-batch has ended."""
+        progress = event.progress
+        for end, latest in _positions(progress):
+            lag = _lag(end, latest)
+            logger.info(
+                "query %s batch %d: lag %d", progress.id, progress.batchId, sum(lag.values())
+            )
+            if self._commits:
+                metadata = f"query {progress.id} batch {progress.batchId}"
+                self._commits.finished(end, metadata)
+            if self._callback:
+                self._callback(progress, lag)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing changed."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """The last micro-batch has been told of."""
+
+
+def _group_commits(options: SourceOptions) -> GroupCommits:
+    if options.group_id is None:
+        raise ConfigurationError("kafka.group.id", "is missing", "Give the group to commit to")
+    return GroupCommits(KafkaClient(options.client), options.group_id)
+
+
+def _positions(progress: StreamingQueryProgress) -> Iterator[tuple[SourceOffset, SourceOffset]]:
+    """How far each of our sources has read, and how far its topics reach."""
+    for source in progress.sources:
+        end, latest = _ours(source.endOffset), _ours(source.latestOffset)
+        if end is not None and not end.initial:
+            yield end, latest or end
+
+
+def _ours(text: str | None) -> SourceOffset | None:
+    """An offset of this package's; others, Spark's own connector among them, have no version."""
+    try:
+        found = json.loads(text or "null")
+        is_ours = isinstance(found, dict) and isinstance(found.get("version"), int)
+        return SourceOffset.from_json(found) if is_ours else None
+    except (ValueError, LocalError):
+        return None
+
+
+def _lag(end: SourceOffset, latest: SourceOffset) -> Lag:
+    return {
+        each: max(latest.offsets.get(each, offset) - offset, 0)
+        for each, offset in sorted(end.offsets.items())
+    }

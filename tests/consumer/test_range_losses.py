@@ -1,0 +1,175 @@
+"""Records of a range that are gone: an error that says so, or passed over where that is asked for.
+
+And the name of a topic is not the topic: one that took its name is never read in its place.
+"""
+
+import logging
+import pickle
+import uuid
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import (
+    FetchConfig,
+    OffsetOutOfRangeError,
+    OffsetRange,
+    RangeReader,
+    RecordsLostError,
+    TopicGoneError,
+)
+from spark_kafka_source.errors import BrokerError, RemoteError, error_named
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import ZERO_UUID, FetchRequest
+from spark_kafka_source.records import to_arrow
+from tests.consumer.reading import T0, fetched, offsets, reader, values
+from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
+
+PLANNED, MADE_ANEW = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+def reader_of(
+    client: KafkaClient, topic_id: uuid.UUID | None, *, skip_lost: bool = False
+) -> RangeReader:
+    return RangeReader(client, OffsetRange(T0, 0, 2, topic_id), FetchConfig(), skip_lost=skip_lost)
+
+
+# -- aged out --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [(0, 5, [3, 4]), (2, 4, [3]), (0, 3, []), (1, 2, []), (7, 9, []), (3, 5, [3, 4])],
+)
+def test_what_aged_out_or_was_cut_off_is_passed_over_where_that_is_asked_for(
+    client: KafkaClient, log: PartitionLog, start: int, end: int, expected: list[int]
+) -> None:
+    log.append(b"a", b"b", b"c", b"d", b"e")
+    log.log_start_offset = 3
+    assert offsets(reader(client, start, end, skip_lost=True)) == expected
+
+
+def test_what_is_passed_over_is_logged_with_its_offsets(
+    client: KafkaClient, log: PartitionLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.append(b"a", b"b", b"c", b"d", b"e")
+    log.log_start_offset = 3
+    offsets(reader(client, 1, 5, skip_lost=True))
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "t-0 [1, 5)" in record.getMessage()
+    assert record.getMessage().endswith("offsets 1 to 3 are skipped")
+
+
+def test_retention_that_overtakes_a_read_neither_ends_it_nor_doubles_a_record(
+    client: KafkaClient, log: PartitionLog
+) -> None:
+    for _ in range(8):
+        log.append(b"a")
+    found = []
+    config = FetchConfig(max_partition_fetch_bytes=150)
+    for chunk in reader(client, 0, 8, config, skip_lost=True).chunks():
+        found += to_arrow(chunk)["offset"].to_pylist()
+        log.log_start_offset = 5
+    assert found == [0, 1, 5, 6, 7]
+
+
+# -- deleted, made anew ----------------------------------------------------------------------------
+
+
+def test_a_topic_of_the_same_name_is_not_read_in_its_place(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    (log,) = broker.create_topic("t", topic_id=MADE_ANEW)
+    log.append(b"of", b"another", b"topic")
+    with pytest.raises(TopicGoneError, match=r"t-0 \[0, 2\) from offset 0 .* topic was deleted"):
+        offsets(reader_of(client, PLANNED))
+    assert fetched(broker) == []
+    assert offsets(reader_of(client, PLANNED, skip_lost=True)) == []
+    assert offsets(reader_of(client, MADE_ANEW)) == [0, 1]
+
+
+def test_a_topic_that_is_made_anew_in_mid_read_ends_it(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    (log,) = broker.create_topic("t", topic_id=PLANNED)
+    log.append(b"a")
+    log.append(b"b")
+    found = []
+    wanted = OffsetRange(T0, 0, 2, PLANNED)
+    with pytest.raises(TopicGoneError) as gone:
+        for chunk in RangeReader(client, wanted, FetchConfig(max_partition_fetch_bytes=1)).chunks():
+            found += to_arrow(chunk)["value"].to_pylist()
+            (log,) = broker.create_topic("t", topic_id=MADE_ANEW)
+            log.append(b"not", b"this")
+    assert found == [b"a"]
+    assert (gone.value.wanted, gone.value.offset) == (wanted, 1)
+
+
+def test_without_a_planned_id_the_name_is_enough(broker: MemoryBroker, client: KafkaClient) -> None:
+    (log,) = broker.create_topic("t", topic_id=MADE_ANEW)
+    log.append(b"a", b"b")
+    assert values(reader_of(client, None)) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("skip_lost", [False, True])
+def test_a_deleted_topic_is_told_of_or_passed_over(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog, skip_lost: bool
+) -> None:
+    log.append(b"a", b"b")
+    offsets(reader(client, 0, 2))
+    del broker.cluster.topics["t"]
+    if skip_lost:
+        assert offsets(reader(client, 0, 2, skip_lost=True)) == []
+        return
+    with pytest.raises(TopicGoneError) as gone:
+        offsets(reader(client, 0, 2))
+    assert isinstance(gone.value.__cause__, BrokerError)
+
+
+@pytest.mark.parametrize("name", ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"])
+def test_a_broker_that_has_not_heard_of_a_topic_yet_is_asked_again(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog, name: str
+) -> None:
+    log.append(b"a", b"b")
+    broker.control(FetchRequest, error_named(name), times=5)
+    assert offsets(reader(client, 0, 2)) == [0, 1]
+    broker.control(FetchRequest, error_named(name), times=6)
+    with pytest.raises(TopicGoneError):
+        offsets(reader(client, 0, 2))
+
+
+def test_an_id_that_metadata_has_late_is_waited_for(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    """The driver has heard of the topic made anew, the executor's broker a moment later."""
+    broker.create_topic("t", topic_id=PLANNED)
+    client.leaders([T0], Deadline.after_ms(10_000))
+    (log,) = broker.create_topic("t", topic_id=MADE_ANEW)
+    log.append(b"a", b"b")
+    assert offsets(reader_of(client, MADE_ANEW)) == [0, 1]
+
+
+def test_a_broker_without_topic_ids_reads_by_name() -> None:
+    with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
+        (log,) = broker.create_topic("t", topic_id=ZERO_UUID)
+        log.append(b"a", b"b")
+        assert offsets(reader_of(client, None)) == [0, 1]
+
+
+# -- the errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OffsetOutOfRangeError(OffsetRange(T0, 1, 3, PLANNED), 1, 7, 9),
+        TopicGoneError(OffsetRange(T0, 1, 3), 2),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_losses_cross_processes_and_are_not_tried_again(error: RecordsLostError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.wanted, copy.offset) == (str(error), error.wanted, error.offset)
+    assert isinstance(error, RemoteError)
+    assert not error.retriable

@@ -1,0 +1,35 @@
+"""What an error says, whoever raised it: Spark, its Kafka connector, or this package."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from py4j.java_gateway import JavaObject, is_instance_of  # type: ignore[import-untyped]  # py4j has no types
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+
+
+def refused(action: Callable[[], object]) -> str:
+    """The text of the error that an action ends with and, line by line, of those that caused it.
+
+    The names of their conditions go first, in brackets. The peer's are on the causes only, which
+    do not come through `foreachBatch`. PySpark knows Spark's own exceptions; some of the peer's
+    come as Java's.
+    """
+    with pytest.raises((PySparkException, Py4JJavaError)) as failed:
+        action()
+    error = failed.value
+    thrown = error.java_exception if isinstance(error, Py4JJavaError) else error._origin
+    return "\n".join([str(error), *map(_text, _causes(thrown))])
+
+
+def _causes(thrown: JavaObject | None) -> Iterator[JavaObject]:
+    while thrown is not None:
+        yield thrown
+        thrown = thrown.getCause()
+
+
+def _text(thrown: JavaObject) -> str:
+    has_condition = is_instance_of(SparkContext._gateway, thrown, "org.apache.spark.SparkThrowable")
+    condition = f"[{thrown.getCondition()}] " if has_condition else ""
+    return f"{condition}{thrown.getMessage()}"

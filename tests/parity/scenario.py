@@ -1,0 +1,96 @@
+"""What scenarios are written in: a source of either format, and a stream that can be restarted."""
+
+from collections.abc import Callable, Mapping
+from threading import Thread
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tests.spark import traffic
+from tests.spark.traffic import TIMEOUT_SECONDS, Batches
+from tests.spark_session import Start
+
+PEER = "kafka"
+OURS = "pykafka"
+
+
+class Source:
+    """One of the two formats. Options that are None are left out."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self.spark, self.name = spark, name
+
+    @property
+    def is_ours(self) -> bool:
+        """For the few scenarios in which the formats differ on purpose."""
+        return self.name == OURS
+
+    def batch(self, options: Mapping[str, Any]) -> DataFrame:
+        """A batch read; `Events.options` has the options of a topic."""
+        return traffic.batch(self.spark, options, self.name)
+
+    def stream(self, options: Mapping[str, Any]) -> DataFrame:
+        """A stream that is to be started."""
+        return traffic.stream(self.spark, options, self.name)
+
+
+class Stream:
+    """A stream that keeps the values it reads: stopped and started again, it goes on.
+
+    `trigger` is Spark's; without one, a micro-batch follows the other at once.
+    """
+
+    def __init__(self, frame: DataFrame, start: Start, trigger: Mapping[str, Any]) -> None:
+        self._frame, self._start, self._trigger = frame, start, trigger
+        self.sink = Batches()
+        self.query = self.start()
+
+    @property
+    def batches(self) -> list[list[str]]:
+        """The values of each micro-batch so far."""
+        return [values for _, values in sorted(dict(self.sink.seen).items())]
+
+    def start(self) -> StreamingQuery:
+        """Starts it on its checkpoint."""
+        writer = self._frame.writeStream.foreachBatch(self.sink)
+        self.query = self._start(writer.trigger(**self._trigger) if self._trigger else writer)
+        return self.query
+
+    def stop(self) -> None:
+        """Stops it."""
+        self.query.stop()
+
+    def read(self) -> list[str]:
+        """All values, sorted, of its whole life, once it has read all that there is."""
+        process_all_available(self.query)
+        return self.sink.values
+
+    def numbers(self) -> list[int]:
+        """The same, as numbers."""
+        return sorted(map(int, self.read()))
+
+
+Follow = Callable[..., Stream]
+"""`follow(frame, **trigger)` starts a stream that keeps what it reads."""
+
+
+def process_all_available(query: StreamingQuery) -> None:
+    """Returns when the query has read all that there is; raises what ended it, or after a minute.
+
+    Spark's own waits for ever.
+    """
+    raised: list[Exception] = []
+
+    def process() -> None:
+        try:
+            query.processAllAvailable()
+        except Exception as error:
+            raised.append(error)
+
+    thread = Thread(target=process, daemon=True)
+    thread.start()
+    thread.join(TIMEOUT_SECONDS)
+    assert not thread.is_alive(), f"not all was read within {TIMEOUT_SECONDS} s"
+    for error in raised:
+        raise error

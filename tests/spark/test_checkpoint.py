@@ -1,0 +1,80 @@
+"""A checkpoint goes from `format("kafka")` to `format("pykafka")` and back, and loses no row."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.records import Record
+from spark_kafka_source.spark.checkpoint import hand_back
+from spark_kafka_source.testing import LocalKafka, Producer
+
+LOG = 'v1\n{"batchWatermarkMs":0}\n'
+
+
+def checkpoint(directory: Path, offsets: str, *, finished: bool = True) -> Path:
+    for name in ("offsets", "commits"):
+        (directory / name).mkdir(parents=True)
+    (directory / "offsets" / "0").write_text(LOG + offsets)
+    (directory / "offsets" / ".0.crc").write_bytes(b"crc")
+    if finished:
+        (directory / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    return directory
+
+
+def test_our_offsets_become_those_of_sparks_connector_and_others_stay(tmp_path: Path) -> None:
+    ours = '{"version": 2, "offsets": {"t": {"0": 5, "10": 7}}, "leaderEpochs": {"t": {"0": 1}}}'
+    theirs = '{"other":{"0":3}}\n-'
+    hand_back(checkpoint(tmp_path, f"{ours}\n{theirs}"))
+    assert (tmp_path / "offsets" / "0").read_text() == f'{LOG}{{"t":{{"0":5,"10":7}}}}\n{theirs}'
+    assert [path.name for path in (tmp_path / "offsets").iterdir()] == ["0"]
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_nothing_is_changed_where_it_cannot_be_handed_back(tmp_path: Path, made: bool) -> None:
+    if made:
+        checkpoint(tmp_path, '{"version": 2, "offsets": {}}', finished=False)
+    with pytest.raises(ConfigurationError, match="not finished" if made else "no offset log"):
+        hand_back(tmp_path)
+    assert not made or '"version": 2' in (tmp_path / "offsets" / "0").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.peer
+def test_there_and_back(spark: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path) -> None:
+    kafka.create_topic(topic, partitions=2)
+    read: list[tuple[str, int, int]] = []
+
+    def run(name: str) -> None:
+        def keep(batch: DataFrame, _: int) -> None:
+            read.extend(
+                (name, row.partition, row.offset)
+                for row in batch.select("partition", "offset").collect()
+            )
+
+        query = (
+            spark.readStream.format(name)
+            .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .load()
+            .writeStream.foreachBatch(keep)
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(60)
+
+    expected = []
+    with Producer(kafka.bootstrap_servers) as producer:
+        for number, step in enumerate(["kafka", "pykafka", "back", "kafka", "pykafka", "pykafka"]):
+            if step == "back":
+                hand_back(tmp_path)
+                continue
+            for partition in range(2):
+                first = producer.send(topic, partition, [Record(value=b"a"), Record(value=b"b")])
+                expected += [(step, partition, first), (step, partition, first + 1)]
+            run(step)
+            assert sorted(read) == sorted(expected), f"after step {number}, {step}"
