@@ -49,16 +49,21 @@ def test_what_aged_out_or_was_cut_off_is_passed_over_where_that_is_asked_for(
     assert offsets(reader(client, start, end, skip_lost=True)) == expected
 
 
+@pytest.mark.parametrize(("end", "passed_over"), [(5, "1 to 3"), (2, "1 to 2")])
 def test_what_is_passed_over_is_logged_with_its_offsets(
-    client: KafkaClient, log: PartitionLog, caplog: pytest.LogCaptureFixture
+    client: KafkaClient,
+    log: PartitionLog,
+    caplog: pytest.LogCaptureFixture,
+    end: int,
+    passed_over: str,
 ) -> None:
     log.append(b"a", b"b", b"c", b"d", b"e")
     log.log_start_offset = 3
-    offsets(reader(client, 1, 5, skip_lost=True))
+    offsets(reader(client, 1, end, skip_lost=True))
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "t-0 [1, 5)" in record.getMessage()
-    assert record.getMessage().endswith("offsets 1 to 3 are skipped")
+    assert f"t-0 [1, {end})" in record.getMessage()
+    assert record.getMessage().endswith(f"offsets {passed_over} are skipped")
 
 
 def test_retention_that_overtakes_a_read_neither_ends_it_nor_doubles_a_record(

@@ -215,7 +215,10 @@ def refusal(frame: Callable[[], DataFrame]) -> str:
             {"startingOffsets": '{"$T":{"0":0,"1":0}}'},
             "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] Option 'startingOffsets'",
         ),
-        ({"startingOffsets": '{"$T":{"0":3}}'}, "offset 3 of $T-0 is not in its log"),
+        (
+            {"startingOffsets": '{"$T":{"0":3}}'},
+            "[RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET] $T-0: the start offset 3",
+        ),
         (
             {"subscribe": None, "assign": '{"$T":[0,1]}'},
             "Option 'assign': $T-1 does not exist. The topic has partitions 0 to 0",

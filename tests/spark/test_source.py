@@ -120,6 +120,7 @@ def test_a_batch_may_have_nothing_to_read() -> None:
     ("option", "offsets", "text"),
     [
         ("startingOffsets", '{"a":{"0":1,"1":0,"2":0}}', "offset 1 of a-0 .* offsets 2 to 5"),
+        ("endingOffsets", '{"a":{"0":1,"1":3,"2":0}}', "offset 1 of a-0 .* offsets 2 to 5"),
         ("endingOffsets", '{"a":{"0":2,"1":4,"2":0}}', "offset 4 of a-1 .* offsets 0 to 3"),
     ],
 )
@@ -128,10 +129,29 @@ def test_offsets_outside_the_log_are_refused(option: str, offsets: str, text: st
         planned(parsed(**{option: offsets}))
 
 
-def test_a_batch_cannot_start_after_the_latest() -> None:
+@pytest.mark.parametrize(
+    ("option", "offsets", "expected"),
+    [
+        ("startingOffsets", '{"a":{"0":1,"1":0,"2":0}}', ["a-0 [2, 5)", "a-1 [0, 3)"]),
+        ("endingOffsets", '{"a":{"0":1,"1":4,"2":0}}', ["a-1 [0, 3)"]),
+    ],
+)
+def test_without_fail_on_data_loss_what_is_left_of_a_range_is_read(
+    option: str, offsets: str, expected: list[str]
+) -> None:
+    assert planned(parsed(failOnDataLoss="false", **{option: offsets})) == expected
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_a_batch_cannot_start_after_the_latest(fails: str) -> None:
     condition = "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET.*a-1: the start offset 4 .* offset 3"
     with pytest.raises(OffsetMismatchError, match=condition):
-        planned(parsed(startingOffsets='{"a":{"0":2,"1":4,"2":0}}'))
+        planned(parsed(startingOffsets='{"a":{"0":2,"1":4,"2":0}}', failOnDataLoss=fails))
+
+
+def test_tasks_are_split_by_option() -> None:
+    expected = ["a-0 [2, 3)", "a-0 [3, 5)", "a-1 [0, 1)", "a-1 [1, 3)"]
+    assert planned(parsed(maxRecordsPerPartition="2")) == expected
 
 
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])

@@ -167,6 +167,14 @@ def test_a_run_that_is_to_read_all_there_is_does_not_wait(log: Log, available_no
     assert query.trigger(limit) is None
 
 
+def test_a_pinned_run_does_not_wait_with_its_last_batch_either(log: Log) -> None:
+    query = Query(parsed(**LEAST_5, maxOffsetsPerTrigger="6"), log)
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.trigger() == [OffsetRange(A0, 0, 3), OffsetRange(A1, 0, 2)]
+    assert query.trigger() == [OffsetRange(A0, 3, 5), OffsetRange(A1, 2, 3)]
+    assert query.trigger() is None
+
+
 def test_an_added_partition_does_not_wait(log: Log) -> None:
     """Where it begins is to be in the checkpoint before its start can age out."""
     query = Query(parsed(**LEAST_5), log)
