@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from spark_kafka_source import testing
 from spark_kafka_source.testing import LocalKafka
 
 pytest_plugins = ["tests.spark_session"]
+
+# A machine under load is slow, and a fresh one first makes its tables: neither is a failure.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -176,12 +176,15 @@ def test_each_loss_is_logged(log: Log, caplog: pytest.LogCaptureFixture) -> None
     assert len(caplog.records) == 2
 
 
-def test_of_a_topic_made_anew_no_epoch_is_asked_for(log: Log) -> None:
+def test_a_topic_made_anew_is_not_told_of_as_cut_too(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its epochs begin again, and would tell of a cut where there was none."""
     recreated_with_more(log)
     log.epochs |= {A0: 2, A1: 2}
     log.epoch_ends = {A0: 3, A1: 1}
     assert starts(log, GOES_ON) == {A0: 0, A1: 0}
+    assert len(caplog.records) == 1
 
 
 # -- a pinned end ----------------------------------------------------------------------------------
