@@ -1,10 +1,12 @@
 """Options as a user gives them, without a broker, and names for what they speak of."""
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from pyspark import cloudpickle
 
 from spark_kafka_source.spark.options import SourceOptions, parse_options
+from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.topic_partition import TopicPartition
 
 BOOTSTRAP_SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
@@ -12,6 +14,8 @@ A0, A1, A2, A10 = (TopicPartition("a", partition) for partition in (0, 1, 2, 10)
 B0 = TopicPartition("b", 0)
 
 T = TypeVar("T")
+Plan = Callable[..., OffsetPlanner]
+"""Makes a planner, with options."""
 
 
 def shipped(found: T) -> T:
