@@ -118,7 +118,11 @@ class KafkaClient:
         return self._send(request, broker.address, deadline, max_version)
 
     def send_to_each(
-        self, requests: Mapping[Broker, Request[R]], deadline: Deadline
+        self,
+        requests: Mapping[Broker, Request[R]],
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
     ) -> dict[Broker, R | KafkaError]:
         """Each broker's answer to its request, or why there is none. All are asked at once."""
         deadline = self._request_deadline(deadline)
@@ -127,7 +131,7 @@ class KafkaClient:
         for broker, request in requests.items():
             try:
                 connection = self._connection(broker.address, deadline)
-                connection.send(request, deadline)
+                connection.send(request, deadline, max_version=max_version)
                 asked[broker] = connection
             except KafkaError as error:
                 answers[broker] = error

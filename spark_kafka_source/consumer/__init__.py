@@ -1,8 +1,15 @@
 """Kafka's consumer semantics over a client: offsets, a group's commits, ranges read ahead."""
 
 from spark_kafka_source.consumer.ahead import Ahead
-from spark_kafka_source.consumer.config import FETCH_SETTINGS, FetchConfig
+from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.group_offsets import commit_offsets, committed_offsets
+from spark_kafka_source.consumer.losses import (
+    UNKNOWN_TOPIC,
+    LogTruncatedError,
+    OffsetOutOfRangeError,
+    RecordsLostError,
+    TopicGoneError,
+)
 from spark_kafka_source.consumer.offsets import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -13,21 +20,17 @@ from spark_kafka_source.consumer.offsets import (
     latest_offsets,
     list_offsets,
 )
-from spark_kafka_source.consumer.range_reader import (
-    OffsetOutOfRangeError,
-    OffsetRange,
-    RangeReader,
-    RecordsLostError,
-    TopicGoneError,
-)
+from spark_kafka_source.consumer.range_reader import OffsetRange, RangeReader
+from spark_kafka_source.consumer.sampling import sampled_bytes_per_offset
 
 __all__ = [
     "EARLIEST_TIMESTAMP",
-    "FETCH_SETTINGS",
     "LATEST_TIMESTAMP",
     "NO_OFFSET",
+    "UNKNOWN_TOPIC",
     "Ahead",
     "FetchConfig",
+    "LogTruncatedError",
     "OffsetAndEpoch",
     "OffsetOutOfRangeError",
     "OffsetRange",
@@ -40,4 +43,5 @@ __all__ = [
     "epoch_end_offsets",
     "latest_offsets",
     "list_offsets",
+    "sampled_bytes_per_offset",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.consumer.losses import patient
 from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response
@@ -24,12 +25,15 @@ def ask_leaders(
     questions: Mapping[TopicPartition, Q],
     request: Callable[[ByTopic[Q]], Request[R]],
     answers: Callable[[R], Iterable[tuple[TopicPartition, int, A]]],
+    *,
+    max_version: int | None = None,
 ) -> dict[TopicPartition, A]:
     """The answer for each partition, by one request to each leader.
 
     `request` makes the request to one leader, `answers` takes its response apart: partition, error
     code, answer. Partitions whose leader has moved are asked for again, alone, until
-    `default.api.timeout.ms`; raises `BrokerError` or `KafkaTimeoutError` naming the partition.
+    `default.api.timeout.ms`; raises `BrokerError` or `KafkaTimeoutError` naming the partition,
+    and that a topic is unknown once it has stayed so for some two seconds.
     """
     found: dict[TopicPartition, A] = {}
 
@@ -40,7 +44,7 @@ def ask_leaders(
             leader: request(by_topic) for leader, by_topic in _by_leader(missing, leaders).items()
         }
         failures: list[KafkaError] = []
-        for answer in client.send_to_each(requests, deadline).values():
+        for answer in client.send_to_each(requests, deadline, max_version=max_version).values():
             if isinstance(answer, KafkaError):
                 failures.append(answer)
             else:
@@ -50,7 +54,7 @@ def ask_leaders(
             raise min(failures, key=lambda failure: failure.retriable)
         return {each: _found(what, each, found) for each in questions}
 
-    return client.retrying(what, attempt) if questions else found
+    return client.retrying(what, patient(attempt)) if questions else found
 
 
 def _by_leader(

@@ -27,6 +27,7 @@ from spark_kafka_source.protocol import (
     Request,
     Response,
 )
+from spark_kafka_source.settings import setting
 
 R = TypeVar("R", bound=Response)
 
@@ -38,12 +39,12 @@ _RECEIVE_STEP_BYTES = 4 * 1024 * 1024
 class ConnectionSettings:
     """How to connect; the names and defaults of Kafka's consumer configuration."""
 
-    client_id: str = "spark-kafka-source"
-    socket_connection_setup_timeout_ms: int = 10_000
-    request_timeout_ms: int = 30_000
-    connections_max_idle_ms: int = 540_000
-    receive_buffer_bytes: int = -1
-    send_buffer_bytes: int = -1
+    client_id: str = setting("spark-kafka-source")
+    socket_connection_setup_timeout_ms: int = setting(10_000, minimum=1)
+    request_timeout_ms: int = setting(30_000, minimum=1)
+    connections_max_idle_ms: int = setting(540_000, minimum=-1)
+    receive_buffer_bytes: int = setting(-1, minimum=-1)
+    send_buffer_bytes: int = setting(-1, minimum=-1)
     max_response_bytes: int = 256 * 1024 * 1024
 
 

@@ -4,6 +4,7 @@ try:
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
         ReadLimit,
+        ReadMaxBytes,
         ReadMaxRows,
         ReadMinRows,
         SupportsTriggerAvailableNow,
@@ -18,6 +19,11 @@ except ImportError:  # Spark 4.0 and 4.1
 
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
         """Never given by these versions."""
+
+    class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
+        """Never given by these versions."""
+
+        max_bytes: int
 
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
         """Never given by these versions."""
@@ -37,6 +43,7 @@ __all__ = [
     "HAS_ADMISSION_CONTROL",
     "ReadAllAvailable",
     "ReadLimit",
+    "ReadMaxBytes",
     "ReadMaxRows",
     "ReadMinRows",
     "SupportsTriggerAvailableNow",

@@ -1,6 +1,7 @@
-"""Batch: the offsets are looked up anew at each run, and every partition is one range."""
+"""Batch: the offsets are looked up once for each `load()`, and every partition is one range."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -8,10 +9,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.bounds import Bound, Extreme, Given, NamedBound
 from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
-from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_range
+from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.planner import OffsetPlanner
+from spark_kafka_source.spark.progress import Progress
 
 _FROM_EARLIEST = NamedBound("startingOffsets", Extreme.EARLIEST)
 _TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)
@@ -35,13 +37,14 @@ class KafkaBatchReader(DataSourceReader):
             starts, limits = self._bind(planner, ends.offsets)
         finally:
             planner.close()
-        return plan_tasks(starts, limits, ends.topic_ids, self._options)
+        return plan_tasks(starts, replace(ends, offsets=limits), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition; none for Spark's stand-in where nothing was planned."""
         if not isinstance(partition, KafkaInputPartition):
             return iter(())
-        return read_range(partition.wanted, self._options)
+        progress = Progress(partition.ranges, partition.number, partition.count)
+        return read_ranges(partition, self._options, progress if self._options.progress else None)
 
     def _bind(self, planner: OffsetPlanner, latest: Offsets) -> tuple[Offsets, Offsets]:
         if isinstance(self._starting.bound, Given):

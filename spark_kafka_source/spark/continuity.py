@@ -1,6 +1,7 @@
 """Whether the topics are still those that were read, and where to go on where they are not."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping, Set
+from typing import TypeVar
 
 from spark_kafka_source.spark.conditions import (
     added_partition_not_from_zero,
@@ -12,24 +13,33 @@ from spark_kafka_source.spark.conditions import (
     topics_recreated,
 )
 from spark_kafka_source.spark.data_loss import DataLoss
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
-from spark_kafka_source.spark.planner import LogEnds, OffsetPlanner
+from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 
 def new_starts(
-    position: SourceOffset, ends: LogEnds, planner: OffsetPlanner, data_loss: DataLoss
+    position: SourceOffset,
+    ends: LogEnds,
+    planner: OffsetPlanner,
+    data_loss: DataLoss,
+    known_gone: Set[TopicPartition] = frozenset(),
 ) -> Offsets:
     """Where those partitions begin that do not go on from `position`.
 
     Added ones, and those of a topic made anew, begin at their start; a log that was truncated goes
-    on where it was cut. Each loss is reported: with `failOnDataLoss=true` as `DataLossError`.
+    on where it was cut. Each loss is reported, but for what is `known_gone`: with
+    `failOnDataLoss=true` as `DataLossError`.
     """
     recreated = _recreated_topics(position, ends)
     if recreated:
         data_loss.report(topics_recreated(recreated))
-    gone = position.offsets.keys() - ends.offsets.keys()
+    gone = position.offsets.keys() - ends.offsets.keys() - known_gone
     if gone:
         data_loss.report(partitions_deleted(gone))
     anew = [each for each in ends.offsets if each.topic in recreated]
@@ -44,6 +54,30 @@ def new_starts(
         **planner.earliest(anew),
         **_added_starts(added, planner, data_loss),
     }
+
+
+def with_gone(ends: LogEnds, position: SourceOffset) -> LogEnds:
+    """The ends, and for partitions that are gone where the query is in them.
+
+    They may be hidden for a while only, as where access is denied: they are then gone on with. A
+    topic made anew has nothing of the old one.
+    """
+    gone = {
+        each
+        for each in position.offsets.keys() - ends.offsets.keys()
+        if each.topic not in ends.topic_ids
+        or ends.topic_ids[each.topic] == position.topic_ids.get(each.topic)
+    }
+    names = {each.topic for each in gone}
+    return LogEnds(
+        {**ends.offsets, **_of(gone, position.offsets)},
+        {**ends.leader_epochs, **_of(gone, position.leader_epochs)},
+        {**_of(names, position.topic_ids), **ends.topic_ids},
+    )
+
+
+def _of(wanted: Container[K], found: Mapping[K, V]) -> dict[K, V]:
+    return {each: value for each, value in found.items() if each in wanted}
 
 
 def _added_starts(

@@ -1,4 +1,4 @@
-"""What a task does in an executor's Python worker: a range of offsets in, Arrow batches out.
+"""What a task does in an executor's Python worker: ranges of offsets in, Arrow batches out.
 
 Spark reuses its Python workers, so connections are kept between tasks; `_kept` is this package's
 only mutable module state. See "How it works" in the README.
@@ -7,9 +7,8 @@ only mutable module state. See "How it works" in the README.
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from uuid import UUID
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -24,10 +23,12 @@ from spark_kafka_source.consumer import (
 )
 from spark_kafka_source.records import Chunk, record_batch
 from spark_kafka_source.spark.conditions import cannot_read_range
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.planning import offset_ranges
-from spark_kafka_source.spark.splitting import split_ranges
+from spark_kafka_source.spark.progress import Progress
+from spark_kafka_source.spark.splitting import gather_ranges, split_ranges
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
 """The environment variable by which an executor says in which rack (or zone) it is."""
@@ -40,23 +41,29 @@ _MOST_KEPT_CLIENTS = 8
 
 
 class KafkaInputPartition(InputPartition):
-    """The range that one task reads. Pickled into the task."""
+    """The ranges that one task reads, the `number`th of `count`. Pickled into the task."""
 
-    def __init__(self, wanted: OffsetRange) -> None:
-        super().__init__(str(wanted))
-        self.wanted = wanted
+    def __init__(self, ranges: tuple[OffsetRange, ...], number: int, count: int) -> None:
+        super().__init__(", ".join(map(str, ranges)))
+        self.ranges, self.number, self.count = ranges, number, count
 
 
-def plan_tasks(
-    starts: Offsets, ends: Offsets, topic_ids: Mapping[str, UUID], options: SourceOptions
-) -> list[InputPartition]:
-    """One task for each partition with anything to read, or more where options say so."""
+def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[InputPartition]:
+    """One task for each partition with anything to read, or more, or fewer, as options say."""
     ranges = split_ranges(
-        offset_ranges(starts, ends, topic_ids),
+        offset_ranges(starts, ends, options.only_offsets),
         max_records_per_partition=options.max_records_per_partition,
         min_partitions=options.min_partitions,
     )
-    return [KafkaInputPartition(wanted) for wanted in ranges]
+    least = options.min_records_per_partition
+    groups = (
+        [(wanted,) for wanted in ranges]
+        if least is None
+        else gather_ranges(ranges, least, options.min_partitions)
+    )
+    return [
+        KafkaInputPartition(group, number, len(groups)) for number, group in enumerate(groups, 1)
+    ]
 
 
 def _in_this_rack(config: FetchConfig) -> FetchConfig:
@@ -94,23 +101,18 @@ class _Kept:
 _kept = _Kept()
 
 
-def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of a range, as record batches of a few MiB, fetched ahead by a thread of its own.
+def read_ranges(
+    task: KafkaInputPartition, options: SourceOptions, progress: Progress | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task's ranges, as record batches of a few MiB, fetched ahead by a thread.
 
-    Raises `DataLossError` where the log no longer has them, unless `failOnDataLoss` is false, and
+    Raises `DataLossError` where a log no longer has them, unless `failOnDataLoss` is false, and
     what `RangeReader.chunks` raises.
     """
     _kept.freeze_imports()
     client = _kept.take_client(options.client)
-    reader = RangeReader(
-        client,
-        wanted,
-        _in_this_rack(options.fetch),
-        poll_timeout_ms=options.poll_timeout_ms,
-        skip_lost=not options.data_loss.fails,
-    )
     ahead: Ahead[Chunk] = Ahead(
-        reader.chunks(),
+        _chunks(client, task.ranges, options),
         size=lambda chunk: chunk.size_bytes,
         max_size=_AHEAD_BYTES,
         interrupt=client.close,
@@ -120,8 +122,29 @@ def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[pa.Recor
             batch = record_batch(chunk, options.columns)
             if batch.num_rows:
                 yield batch
-    except RecordsLostError as error:
-        raise cannot_read_range(str(error)) from error
+            if progress:
+                progress.read(chunk, batch.num_rows)
+        if progress:
+            progress.finished()
     finally:
         ahead.close()
         _kept.put_client(client)
+
+
+def _chunks(
+    client: KafkaClient, ranges: Iterable[OffsetRange], options: SourceOptions
+) -> Iterator[Chunk]:
+    config = _in_this_rack(options.fetch)
+    for wanted in ranges:
+        reader = RangeReader(
+            client,
+            wanted,
+            config,
+            poll_timeout_ms=options.poll_timeout_ms,
+            skip_lost=not options.data_loss.fails,
+            max_record_bytes=options.max_record_bytes,
+        )
+        try:
+            yield from reader.chunks()
+        except RecordsLostError as error:
+            raise cannot_read_range(f"Cannot read {wanted}: {error}") from error

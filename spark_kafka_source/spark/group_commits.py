@@ -52,11 +52,16 @@ class GroupCommits:
         self._quiet_until = Deadline.after_ms(0)
         self._given_up = False
 
-    def finished(self, position: SourceOffset, metadata: str = METADATA) -> None:
-        """Says that everything before `position` was processed."""
+    def finished(
+        self, position: SourceOffset, metadata: str = METADATA, *, is_last: bool = False
+    ) -> None:
+        """Says that everything before `position` was processed.
+
+        After a failure nothing is tried for a while, except where `is_last`: no other will follow.
+        """
         offsets = position.offsets
         news = moved(self._committed, offsets)
-        if not news or self._given_up or not self._quiet_until.expired:
+        if not news or self._given_up or not (is_last or self._quiet_until.expired):
             return
         try:
             self._commit(

@@ -20,20 +20,23 @@ from pyspark.sql.streaming.listener import (
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.spark.group_commits import GroupCommits
-from spark_kafka_source.spark.options import SourceOptions, parse_options
+from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
 Lag = Mapping[TopicPartition, int]
-"""How many offsets of each partition are still to be read."""
+"""How many offsets of each partition are still to be read; without those not known to Spark."""
 
 
 class LagListener(StreamingQueryListener):
     """Logs the lag of `format("pykafka")` queries, and hands it to a callback.
 
-    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's.
+    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's; what
+    it raises is logged. Before Spark 4.2, a micro-batch reads all that there is when it is planned:
+    there `lag` is 0.
+
     With the `options` of a query, which must have `kafka.group.id`, its offsets are committed to
     that group when a micro-batch ends rather than when the next one begins, so at `Trigger.Once`
     and at a stop too; a commit says which query and batch it is of. Then give a listener to one
@@ -50,7 +53,21 @@ class LagListener(StreamingQueryListener):
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._callback = callback
-        self._commits = _group_commits(parse_options(options)) if options else None
+        self._client: KafkaClient | None = None
+        self._commits: GroupCommits | None = None
+        if options:
+            found = parse_options(options)
+            if found.group_id is None:
+                raise ConfigurationError(
+                    "kafka.group.id", "is missing", "Give the group to commit to"
+                )
+            self._client = KafkaClient(found.client)
+            self._commits = GroupCommits(self._client, found.group_id)
+
+    def close(self) -> None:
+        """Closes its connections, once it is removed from the session; it commits no more."""
+        if self._client:
+            self._client.close()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing is known yet."""
@@ -60,14 +77,11 @@ class LagListener(StreamingQueryListener):
         progress = event.progress
         for end, latest in _positions(progress):
             lag = _lag(end, latest)
-            logger.info(
-                "query %s batch %d: lag %d", progress.id, progress.batchId, sum(lag.values())
-            )
+            batch = f"query {progress.id} batch {progress.batchId}"
+            logger.info("%s: lag %s", batch, sum(lag.values()) if lag else "unknown")
             if self._commits:
-                metadata = f"query {progress.id} batch {progress.batchId}"
-                self._commits.finished(end, metadata)
-            if self._callback:
-                self._callback(progress, lag)
+                self._commits.finished(end, batch)
+            self._tell(progress, lag)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing changed."""
@@ -75,19 +89,23 @@ class LagListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """The last micro-batch has been told of."""
 
+    def _tell(self, progress: StreamingQueryProgress, lag: Lag) -> None:
+        """Spark would log what a callback raises, too, but leave out the query's other sources."""
+        try:
+            if self._callback:
+                self._callback(progress, lag)
+        except Exception:
+            logger.exception("The callback of a LagListener failed")
 
-def _group_commits(options: SourceOptions) -> GroupCommits:
-    if options.group_id is None:
-        raise ConfigurationError("kafka.group.id", "is missing", "Give the group to commit to")
-    return GroupCommits(KafkaClient(options.client), options.group_id)
 
-
-def _positions(progress: StreamingQueryProgress) -> Iterator[tuple[SourceOffset, SourceOffset]]:
+def _positions(
+    progress: StreamingQueryProgress,
+) -> Iterator[tuple[SourceOffset, SourceOffset | None]]:
     """How far each of our sources has read, and how far its topics reach."""
     for source in progress.sources:
         end, latest = _ours(source.endOffset), _ours(source.latestOffset)
         if end is not None and not end.initial:
-            yield end, latest or end
+            yield end, latest
 
 
 def _ours(text: str | None) -> SourceOffset | None:
@@ -100,8 +118,10 @@ def _ours(text: str | None) -> SourceOffset | None:
         return None
 
 
-def _lag(end: SourceOffset, latest: SourceOffset) -> Lag:
+def _lag(end: SourceOffset, latest: SourceOffset | None) -> Lag:
+    reach = latest.offsets if latest else {}
     return {
-        each: max(latest.offsets.get(each, offset) - offset, 0)
+        each: max(reach[each] - offset, 0)
         for each, offset in sorted(end.offsets.items())
+        if each in reach
     }

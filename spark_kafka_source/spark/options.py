@@ -1,31 +1,32 @@
 """The options of `format("pykafka")`, read once at `load()`, named as in Spark's own connector."""
 
-import difflib
-import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from spark_kafka_source.client import CLIENT_SETTINGS, ClientConfig, Settings
-from spark_kafka_source.consumer import FETCH_SETTINGS, FetchConfig
+from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS
+from spark_kafka_source.settings import Settings, settings_of
 from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
 from spark_kafka_source.spark.data_loss import DataLoss
 from spark_kafka_source.spark.offsets import shown
+from spark_kafka_source.spark.planning import ALL_OFFSETS
 from spark_kafka_source.spark.subscription import Subscription, parse_subscription
+from spark_kafka_source.spark.without_effect import warn_of_options_without_effect
 
-logger = logging.getLogger(__name__)
+B = TypeVar("B", int, None)
 
-
-_GROUP_ID = "group.id"
+_GROUP_ID = "kafka.group.id"
 
 _REFUSED = {
-    "auto.offset.reset": "Use 'startingOffsets'",
-    "key.deserializer": "Keys are binary; decode them in the query",
-    "value.deserializer": "Values are binary; decode them in the query",
-    "enable.auto.commit": "With 'kafka.group.id' each finished micro-batch is committed",
-    "interceptor.classes": "Java classes cannot be run here",
+    "kafka.auto.offset.reset": "Use 'startingOffsets'",
+    "kafka.key.deserializer": "Keys are binary; decode them in the query",
+    "kafka.value.deserializer": "Values are binary; decode them in the query",
+    "kafka.enable.auto.commit": "With 'kafka.group.id' each finished micro-batch is committed",
+    "kafka.interceptor.classes": "Java classes cannot be run here",
 }
 
 # `path` is set by Spark itself; `groupIdPrefix` is of no consequence here.
@@ -34,10 +35,18 @@ _READ = (
     "failOnDataLoss",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
     "kafkaConsumer.pollTimeoutMs", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
-    "maxTriggerDelay", "minOffsetsPerTrigger", "minPartitions", "path", "startingOffsets",
+    "maxBytesPerTrigger", "maxOffset", "maxRecordBytes", "maxTriggerDelay", "minOffset",
+    "minOffsetsPerTrigger", "minPartitions", "minRecordsPerPartition", "partitions", "path",
+    "progress", "startingOffsets",
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
     "startingOffsetsCommittedStrategy", "startingTimestamp", "subscribe", "subscribePattern",
+    _GROUP_ID, *CLIENT_OPTIONS, *settings_of(FetchConfig),
 )  # fmt: skip
+
+# An Arrow column of one batch is limited to 2 GiB; a record larger than this is rarely meant.
+_RECORD_BYTES = 64 << 20
+_BYTE_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)b?")
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 _DURATION = re.compile(r"([0-9]{1,18})\s*([a-z]*)")
 _UNIT_MS = {
@@ -59,34 +68,45 @@ class SourceOptions:
     group_id: str | None = None
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    min_records_per_partition: int | None = None
+    only_offsets: range = ALL_OFFSETS
+    max_record_bytes: int = _RECORD_BYTES
+    progress: bool = True
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
+    max_bytes_per_trigger: int | None = None
     max_trigger_delay_ms: int = 15 * 60_000
     poll_timeout_ms: int = 120_000
     topic_lookup_timeout_ms: int = 3_000
 
 
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
-    """Raises `ConfigurationError` for an option that cannot be used; warns of unknown ones."""
+    """Raises `ConfigurationError` for what cannot be used; warns of what has no effect."""
     options = {name.lower(): value for name, value in options.items()}
-    _warn_of_unknown(options)
-    settings = _kafka_settings(options)
+    _refuse_unsupported(options)
+    warn_of_options_without_effect(options, _READ)
+    settings = Settings(options)
     found = SourceOptions(
         client=ClientConfig.from_settings(settings),
-        fetch=FetchConfig.from_settings(settings),
+        fetch=settings.read(FetchConfig),
         subscription=parse_subscription(options),
         starting=starting_bound(options),
         ending=ending_bound(options),
-        data_loss=DataLoss(fails=_boolean(options, "failOnDataLoss", default=True)),
-        columns=_columns(options),
+        data_loss=DataLoss(fails=settings.boolean("failOnDataLoss", True)),
+        columns=_columns(settings),
         group_id=_group_id(settings),
-        min_partitions=_positive(options, "minPartitions", example=8),
-        max_records_per_partition=_positive(options, "maxRecordsPerPartition", example=1_000_000),
-        max_offsets_per_trigger=_positive(options, "maxOffsetsPerTrigger", example=10_000),
-        min_offsets_per_trigger=_positive(options, "minOffsetsPerTrigger", example=10_000),
+        min_partitions=_positive(settings, "minPartitions", example=8),
+        max_records_per_partition=_positive(settings, "maxRecordsPerPartition", example=1_000_000),
+        min_records_per_partition=_positive(settings, "minRecordsPerPartition", example=10_000),
+        only_offsets=_only_offsets(settings),
+        max_record_bytes=_byte_size(options, "maxRecordBytes", _RECORD_BYTES, most=1 << 30),
+        progress=settings.boolean("progress", True),
+        max_offsets_per_trigger=_positive(settings, "maxOffsetsPerTrigger", example=10_000),
+        min_offsets_per_trigger=_positive(settings, "minOffsetsPerTrigger", example=10_000),
+        max_bytes_per_trigger=_byte_size(options, "maxBytesPerTrigger", None, most=ALL_OFFSETS[-1]),
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
-        poll_timeout_ms=_whole_number(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
-        topic_lookup_timeout_ms=_topic_lookup_timeout_ms(options),
+        poll_timeout_ms=settings.integer("kafkaConsumer.pollTimeoutMs", 120_000, minimum=1),
+        topic_lookup_timeout_ms=_topic_lookup_timeout_ms(settings),
     )
     _check_together(found)
     return found
@@ -106,55 +126,16 @@ def _check_together(found: SourceOptions) -> None:
         )
 
 
-def _kafka_settings(options: Mapping[str, str]) -> Settings:
-    found = {
-        name.removeprefix("kafka."): value
-        for name, value in options.items()
-        if name.startswith("kafka.")
-    }
+def _refuse_unsupported(options: Mapping[str, str]) -> None:
     for name, instead in _REFUSED.items():
-        if name in found:
-            raise ConfigurationError(f"kafka.{name}", "is not supported", instead)
-    known = CLIENT_SETTINGS | FETCH_SETTINGS | {_GROUP_ID}
-    for name in sorted(found.keys() - known):
-        if not name.startswith(("ssl.", "sasl.")):
-            _warn_unknown(name, known, prefix="kafka.")
-    return Settings(found)
+        if name in options:
+            raise ConfigurationError(name, "is not supported", instead)
 
 
-def _warn_unknown(name: str, known: Iterable[str], *, prefix: str = "") -> None:
-    by_lower_case = {each.lower(): each for each in known}
-    nearest = difflib.get_close_matches(name, by_lower_case, n=1)
-    hint = f"; did you mean '{prefix}{by_lower_case[nearest[0]]}'?" if nearest else ""
-    logger.warning("Option '%s%s' has no effect here%s", prefix, name, hint)
-
-
-def _warn_of_unknown(options: Mapping[str, str]) -> None:
-    for name in sorted(options.keys() - {each.lower() for each in _READ}):
-        if not name.startswith("kafka."):
-            _warn_unknown(name, _READ)
-
-
-def _boolean(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = options.get(name.lower(), str(default)).strip().lower()
-    if text not in ("true", "false"):
-        raise ConfigurationError(name, f"found {shown(text)}", "Give 'true' or 'false'")
-    return text == "true"
-
-
-def _whole_number(options: Mapping[str, str], name: str, default: int, *, least: int) -> int:
-    text = options.get(name.lower(), str(default)).strip()
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-    if not least <= number < 2**63:
-        expected = f"Give a whole number from {least} on, as in '{default}'"
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
-    return number
-
-
-def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
+def _columns(settings: Settings) -> tuple[str, ...]:
     """Those that `columns` names, in the order of Kafka's rows; all, where it is not given."""
-    include_headers = _boolean(options, "includeHeaders", default=False)
-    text = options.get("columns")
+    include_headers = settings.boolean("includeHeaders", False)
+    text = settings.values.get("columns")
     if text is None:
         return COLUMNS_WITH_HEADERS if include_headers else COLUMNS
     known = {name.lower(): name for name in COLUMNS_WITH_HEADERS}
@@ -168,10 +149,33 @@ def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for lower, name in known.items() if lower in wanted)
 
 
-def _positive(options: Mapping[str, str], name: str, *, example: int) -> int | None:
+def _positive(settings: Settings, name: str, *, example: int) -> int | None:
     """A number from 1 on, or None where the option is not given."""
-    given = name.lower() in options
-    return _whole_number(options, name, example, least=1) if given else None
+    given = name.lower() in settings.values
+    return settings.integer(name, example, minimum=1) if given else None
+
+
+def _only_offsets(settings: Settings) -> range:
+    """From `minOffset` to `maxOffset`, both of them included, as in a WHERE clause."""
+    first = settings.integer("minOffset", 0)
+    last = settings.integer("maxOffset", ALL_OFFSETS[-1])
+    if first > last:
+        raise ConfigurationError(
+            "minOffset", f"{first} is more than maxOffset, {last}", "Give at most as much"
+        )
+    return range(first, last + 1)
+
+
+def _byte_size(options: Mapping[str, str], name: str, default: B, *, most: int) -> int | B:
+    text = options.get(name.lower())
+    if text is None:
+        return default
+    match = _BYTE_SIZE.fullmatch(text.strip().lower())
+    size = int(match[1]) * _BYTES[match[2]] if match else 0
+    if not 1 <= size <= most:
+        expected = f"Give bytes, or a number with k, m or g, as in '64m', up to {most} bytes"
+        raise ConfigurationError(name, f"found {shown(text)}", expected)
+    return size
 
 
 def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
@@ -185,14 +189,14 @@ def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
     return int(match[1]) * _UNIT_MS[match[2]]
 
 
-def _topic_lookup_timeout_ms(options: Mapping[str, str]) -> int:
+def _topic_lookup_timeout_ms(settings: Settings) -> int:
     """How long a topic may be unknown: all brokers must first hear of a new one."""
-    tries = _whole_number(options, "fetchOffset.numRetries", 3, least=0)
-    return tries * _whole_number(options, "fetchOffset.retryIntervalMs", 1_000, least=0)
+    tries = settings.integer("fetchOffset.numRetries", 3)
+    return tries * settings.integer("fetchOffset.retryIntervalMs", 1_000)
 
 
 def _group_id(settings: Settings) -> str | None:
     group_id = settings.values.get(_GROUP_ID)
     if group_id is not None and not group_id.strip():
-        raise ConfigurationError("kafka.group.id", "is empty", "Give a name, or leave it out")
+        raise ConfigurationError(_GROUP_ID, "is empty", "Give a name, or leave it out")
     return group_id

@@ -3,14 +3,13 @@
 import logging
 import time
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer import (
     NO_OFFSET,
+    UNKNOWN_TOPIC,
     committed_offsets,
     earliest_offsets,
     epoch_end_offsets,
@@ -25,6 +24,7 @@ from spark_kafka_source.spark.conditions import (
     listed,
     start_offset_reset,
 )
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets, shown
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.topic_partition import TopicPartition
@@ -34,19 +34,6 @@ logger = logging.getLogger(__name__)
 _ASK_AGAIN_SECONDS = 0.5
 _INVALID_TOPIC = error_named("INVALID_TOPIC_EXCEPTION")
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
-
-
-@dataclass(frozen=True, slots=True)
-class LogEnds:
-    """How far the partitions subscribed to reach, as far as the isolation level shows it.
-
-    `leader_epochs` are those of the leaders that said so, `topic_ids` the topics'; either lacks
-    what an old broker does not tell.
-    """
-
-    offsets: Offsets
-    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
 
 
 class _Everything(Container[Any]):
@@ -78,7 +65,12 @@ class OffsetPlanner:
         """
         patience = self._patience()
         while True:
-            ends = self._log_ends_once(read)
+            try:
+                ends = self._log_ends_once(read)
+            except BrokerError as error:
+                if error.error in UNKNOWN_TOPIC and not patience.expired:
+                    continue  # It was deleted since the brokers named it.
+                raise
             lost = {each for each, offset in read.items() if ends.offsets.get(each, -1) < offset}
             if lost <= self._lost or patience.expired:
                 self._lost = lost

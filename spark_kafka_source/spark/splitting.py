@@ -1,6 +1,6 @@
-"""Cuts ranges of offsets into smaller ones, so that a skewed topic keeps more tasks busy."""
+"""Cuts large ranges of offsets, and gathers small ones, so that tasks are of a good size."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from spark_kafka_source.consumer import OffsetRange
@@ -23,18 +23,39 @@ def split_ranges(
         found = [
             part
             for each in found
-            for part in _cut(each, -(-_size(each) // max_records_per_partition))
+            for part in _cut(each, -(-each.size // max_records_per_partition))
         ]
     if min_partitions is not None and len(found) < min_partitions:
         found = _in_proportion(found, min_partitions)
     return found
 
 
+def gather_ranges(
+    ranges: Sequence[OffsetRange], min_records: int, min_partitions: int | None = None
+) -> list[tuple[OffsetRange, ...]]:
+    """Ranges, in their order, in groups of `min_records` offsets or more; the last may have fewer.
+
+    Groups are smaller where there would be fewer than `min_partitions` of them.
+    """
+    least_groups = min_partitions or 0
+    if least_groups:
+        min_records = min(min_records, sum(each.size for each in ranges) // least_groups)
+    groups: list[list[OffsetRange]] = []
+    gathered = min_records
+    for done, each in enumerate(ranges):
+        if gathered >= min_records or len(groups) + len(ranges) - done <= least_groups:
+            groups.append([])
+            gathered = 0
+        groups[-1].append(each)
+        gathered += each.size
+    return [tuple(group) for group in groups]
+
+
 def _in_proportion(ranges: list[OffsetRange], min_partitions: int) -> list[OffsetRange]:
     """Ranges too small to be cut are set aside first: what is left is shared among the others."""
-    total = sum(map(_size, ranges))
+    total = sum(each.size for each in ranges)
     small = {each for each in ranges if _share(each, total, min_partitions) == 1}
-    rest = total - sum(map(_size, small))
+    rest = total - sum(each.size for each in small)
     wanted = max(min_partitions - len(small), 1)
     return [
         part
@@ -45,17 +66,13 @@ def _in_proportion(ranges: list[OffsetRange], min_partitions: int) -> list[Offse
 
 def _share(wanted: OffsetRange, total: int, partitions: int) -> int:
     """Its part of `partitions`, rounded half up, but one at least."""
-    return max((2 * _size(wanted) * partitions + total) // (2 * total), 1)
+    return max((2 * wanted.size * partitions + total) // (2 * total), 1)
 
 
 def _cut(wanted: OffsetRange, parts: int) -> Iterator[OffsetRange]:
     """Even parts; what division leaves over goes to the last ones."""
     start = wanted.start
-    for left in range(min(parts, _size(wanted)), 0, -1):
+    for left in range(min(parts, wanted.size), 0, -1):
         end = start + (wanted.end - start) // left
         yield replace(wanted, start=start, end=end)
         start = end
-
-
-def _size(wanted: OffsetRange) -> int:
-    return wanted.end - wanted.start

@@ -5,7 +5,7 @@ second one is only pickled, for `read`. So nothing is looked up before the first
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
 from typing import Any
 
@@ -18,19 +18,23 @@ from spark_kafka_source.spark.admission import (
     HAS_ADMISSION_CONTROL,
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 from spark_kafka_source.spark.bounds import Extreme, NamedBound
-from spark_kafka_source.spark.continuity import check_pinned_end, new_starts
-from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_range
+from spark_kafka_source.spark.byte_limit import ByteLimit
+from spark_kafka_source.spark.continuity import check_pinned_end, new_starts, with_gone
+from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.group_commits import GroupCommits
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
-from spark_kafka_source.spark.planner import LogEnds, OffsetPlanner
+from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.planning import limit_offsets
 from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
+from spark_kafka_source.topic_partition import TopicPartition
 
 # Spark asks an idle source some 87 times a second; a look at the brokers now and then is enough.
 _IDLE_PAUSE_SECONDS = 0.2
@@ -47,6 +51,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._position: SourceOffset | None = None
         self._position_unknown = False
         self._ends = LogEnds({})
+        self._known_gone: Set[TopicPartition] = frozenset()
         self._available_now = False
         self._pinned: LogEnds | None = None
         self._last_batch_seconds: float | None = None
@@ -60,10 +65,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return INITIAL.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What `maxOffsetsPerTrigger` says, else `minOffsetsPerTrigger`: Spark takes but one."""
+        """The first of the limits per trigger that is given: Spark takes but one."""
         options = self._options
         if options.max_offsets_per_trigger is not None:
             return ReadMaxRows(options.max_offsets_per_trigger)
+        if options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(options.max_bytes_per_trigger)
         if options.min_offsets_per_trigger is not None:
             return ReadMinRows(options.min_offsets_per_trigger)
         return ReadAllAvailable()
@@ -87,7 +94,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends = self._look_up_ends(self._position)
         end = self._next(self._position, limit)
         if end is self._position:
-            if not self._available_now:
+            if self._available_now:
+                self._finished(end, is_last=True)
+            else:
                 time.sleep(_IDLE_PAUSE_SECONDS)
             # As Spark gave it, be it in an older format: it compares texts.
             return dict(start if start is not None else end.to_json())
@@ -109,7 +118,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Spark before 4.2 says only now where the query stands.
             starts |= self._starts(before, _ends_at(after))
             self._position_unknown = False
-        return plan_tasks(starts, after.offsets, after.topic_ids, self._options)
+        return plan_tasks(starts, _ends_at(after), self._options)
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Commits a finished micro-batch to the group."""
@@ -126,7 +135,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of one partition."""
         if not isinstance(partition, KafkaInputPartition):
             return iter(())
-        return read_range(partition.wanted, self._options)
+        return read_ranges(partition, self._options)
 
     # -- private ---------------------------------------------------------------------------------
 
@@ -139,9 +148,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         group_id = self._options.group_id
         return None if group_id is None else GroupCommits(self._planner.client, group_id)
 
-    def _finished(self, position: SourceOffset) -> None:
+    @cached_property
+    def _byte_limit(self) -> ByteLimit | None:
+        max_bytes = self._options.max_bytes_per_trigger
+        return None if max_bytes is None else ByteLimit(self._planner.client, max_bytes)
+
+    def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
         if self._group_commits is not None and not position.initial:
-            self._group_commits.finished(position)
+            self._group_commits.finished(position, is_last=is_last)
 
     def _look_up_ends(self, position: SourceOffset | None) -> LogEnds:
         # A pinned end lies ahead of the position; it, too, may fall back for a moment.
@@ -159,25 +173,37 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if position is None:
             # Spark before 4.2 starts, and restarts, without saying from where.
             self._position_unknown = True
-            return self._offset(ends.offsets, {})
+            if not ends.offsets:
+                return INITIAL
+            return SourceOffset(ends.offsets, {}, ends.leader_epochs, ends.topic_ids)
+        if position.initial and not ends.offsets:
+            return position
         starts = self._starts(position, ends)
+        ends = with_gone(ends, position)
         begin = {**position.offsets, **starts}
         if not starts and self._is_to_wait(begin, limit):
             return position
-        end = ends.offsets
+        end = self._limited(begin, ends.offsets, limit)
+        if not starts and end == position.offsets and not position.initial:
+            return position
+        return SourceOffset(end, starts, ends.leader_epochs, ends.topic_ids)
+
+    def _limited(self, begin: Offsets, end: Offsets, limit: ReadLimit | None) -> Offsets:
         if isinstance(limit, ReadMaxRows):
             end = limit_offsets(begin, end, limit.max_rows)
-        nothing_new = not starts and (end == position.offsets or not end)
-        return position if nothing_new and not position.initial else self._offset(end, starts)
-
-    def _offset(self, end: Offsets, starts: Offsets) -> SourceOffset:
-        return SourceOffset(end, starts, self._ends.leader_epochs, self._ends.topic_ids)
+        if self._byte_limit and not isinstance(limit, ReadAllAvailable):
+            end = self._byte_limit.ends(begin, end)
+        return end
 
     def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
         """Where the partitions begin that do not go on from `position`."""
         if position.initial:
             return self._planner.resolve(self._options.starting or _FROM_LATEST, ends.offsets)
-        return new_starts(position, ends, self._planner, self._options.data_loss)
+        starts = new_starts(
+            position, ends, self._planner, self._options.data_loss, self._known_gone
+        )
+        self._known_gone = position.offsets.keys() - ends.offsets.keys()
+        return starts
 
     def _is_to_wait(self, begin: Offsets, limit: ReadLimit | None) -> bool:
         """Whether `minOffsetsPerTrigger` are not there yet, and `maxTriggerDelay` is not over."""
@@ -202,6 +228,7 @@ def _refuse_unsupported(options: SourceOptions) -> None:
         )
     limits = {
         "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
+        "maxBytesPerTrigger": options.max_bytes_per_trigger,
         "minOffsetsPerTrigger": options.min_offsets_per_trigger,
     }
     for name, limit in limits.items():

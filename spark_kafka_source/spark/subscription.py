@@ -1,4 +1,7 @@
-"""Which topic-partitions a source reads: `assign`, `subscribe` or `subscribePattern`."""
+"""Which topic-partitions a source reads: `assign`, `subscribe` or `subscribePattern`.
+
+And of the last two, by `partitions`, a part.
+"""
 
 import re
 from collections.abc import Container, Iterable, Mapping
@@ -131,9 +134,55 @@ class SubscribePattern:
         return cls(text)
 
 
-Subscription = Assign | Subscribe | SubscribePattern
+@dataclass(frozen=True, slots=True)
+class OnlyPartitions:
+    """Of a subscription to whole topics, only the partitions with these numbers, `0,2,8-15`."""
 
-_STRATEGIES: tuple[type[Subscription], ...] = (Assign, Subscribe, SubscribePattern)
+    subscription: Subscribe | SubscribePattern
+    numbers: tuple[range, ...]
+
+    @property
+    def option(self) -> str:
+        """The option that names the topics."""
+        return self.subscription.option
+
+    @property
+    def topic_names(self) -> list[str] | None:
+        """The topics to ask the brokers for."""
+        return self.subscription.topic_names
+
+    def wants(self, topic: Topic) -> bool:
+        """Whether it is subscribed to."""
+        return self.subscription.wants(topic)
+
+    def select(
+        self, topics: Iterable[Topic], known: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """Those of the subscription's partitions that have one of the numbers.
+
+        Raises `ConfigurationError` where none has, and nothing is `known` to have been there.
+        """
+        found = self.subscription.select(topics, known)
+        selected = [
+            each for each in found if any(each.partition in numbers for numbers in self.numbers)
+        ]
+        if found and not selected and not known:
+            most = max(each.partition for each in found)
+            raise ConfigurationError(
+                _PARTITIONS, "selects none", f"The topics have partitions 0 to {most}"
+            )
+        return selected
+
+
+Subscription = Assign | Subscribe | SubscribePattern | OnlyPartitions
+
+_STRATEGIES: tuple[type[Assign | Subscribe | SubscribePattern], ...] = (
+    Assign,
+    Subscribe,
+    SubscribePattern,
+)
+_PARTITIONS = "partitions"
+_NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
 
 
 def parse_subscription(options: Mapping[str, str]) -> Subscription:
@@ -145,4 +194,22 @@ def parse_subscription(options: Mapping[str, str]) -> Subscription:
     if len(given) > 1:
         found = "given together with " + ", ".join(f"'{each.option}'" for each in given[1:])
         raise ConfigurationError(given[0].option, found, f"Give exactly one of {names}")
-    return given[0].parse(options[given[0].option.lower()])
+    subscription = given[0].parse(options[given[0].option.lower()])
+    text = options.get(_PARTITIONS)
+    if text is None:
+        return subscription
+    if isinstance(subscription, Assign):
+        raise ConfigurationError(
+            _PARTITIONS, "is given together with 'assign'", "Name the partitions there"
+        )
+    return OnlyPartitions(subscription, _numbers(text))
+
+
+def _numbers(text: str) -> tuple[range, ...]:
+    matches = [_NUMBERS.fullmatch(part) for part in text.split(",")]
+    found = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each]
+    if len(found) < len(matches) or not all(found) or any(each.stop > 2**31 for each in found):
+        raise ConfigurationError(
+            _PARTITIONS, f"found {shown(text)}", "Give numbers and ranges, as in '0,2,8-15'"
+        )
+    return tuple(found)

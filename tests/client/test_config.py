@@ -4,15 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.client import CLIENT_SETTINGS, ClientConfig, Settings
+from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import Address, ConnectionSettings
+from spark_kafka_source.settings import Settings
 
-SERVERS = {"bootstrap.servers": "a:1"}
+SERVERS = {"kafka.bootstrap.servers": "a:1"}
 
 
 def config(**values: str) -> ClientConfig:
-    given_values = {name.replace("_", "."): value for name, value in values.items()}
+    given_values = {"kafka." + name.replace("_", "."): value for name, value in values.items()}
     return ClientConfig.from_settings(Settings(SERVERS | given_values))
 
 
@@ -33,13 +34,14 @@ def test_defaults_are_those_of_kafka() -> None:
 
 
 def test_every_setting_is_read() -> None:
-    numbers = sorted(name for name in CLIENT_SETTINGS if name.endswith((".ms", ".bytes")))
+    numbers = sorted(name for name in CLIENT_OPTIONS if name.endswith((".ms", ".bytes")))
     values = {name: str(1000 + number) for number, name in enumerate(numbers)}
-    found = ClientConfig.from_settings(Settings(SERVERS | values | {"client.id": "me"}))
+    found = ClientConfig.from_settings(Settings(SERVERS | values | {"kafka.client.id": "me"}))
     flat = str(found)
     assert "client_id='me'" in flat
     for name in numbers:
-        assert f"{name.replace('.', '_')}={values[name]}" in flat
+        field = name.removeprefix("kafka.").replace(".", "_")
+        assert f"{field}={values[name]}" in flat
 
 
 @pytest.mark.parametrize(
@@ -67,12 +69,12 @@ def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:
 @pytest.mark.parametrize("servers", ["", "  "])
 def test_without_servers_nothing_goes(servers: str) -> None:
     with pytest.raises(ConfigurationError, match=r"kafka\.bootstrap\.servers"):
-        ClientConfig.from_settings(Settings({"bootstrap.servers": servers}))
+        ClientConfig.from_settings(Settings({"kafka.bootstrap.servers": servers}))
 
 
-@given(st.text(), st.sampled_from(sorted(CLIENT_SETTINGS)))
+@given(st.text(), st.sampled_from(sorted(CLIENT_OPTIONS)))
 def test_any_text_is_read_or_refused(text: str, name: str) -> None:
     try:
         ClientConfig.from_settings(Settings(SERVERS | {name: text}))
     except ConfigurationError as error:
-        assert error.option == f"kafka.{name}"
+        assert error.option == name

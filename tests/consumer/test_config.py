@@ -2,15 +2,16 @@
 
 import pytest
 
-from spark_kafka_source.client import CLIENT_SETTINGS, Settings
-from spark_kafka_source.consumer import FETCH_SETTINGS, FetchConfig
+from spark_kafka_source.client import CLIENT_OPTIONS
+from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.settings import Settings, settings_of
 
 
 def config(**values: str) -> FetchConfig:
-    named = {name.replace("_", "."): value for name, value in values.items()}
-    return FetchConfig.from_settings(Settings(named))
+    named = {"kafka." + name.replace("_", "."): value for name, value in values.items()}
+    return Settings(named).read(FetchConfig)
 
 
 def test_defaults_are_those_of_kafka() -> None:
@@ -36,8 +37,8 @@ def test_every_setting_is_read() -> None:
         client_rack="zone-a",
     )
     assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False, "zone-a")
-    assert len(FETCH_SETTINGS) == 7
-    assert not FETCH_SETTINGS & CLIENT_SETTINGS
+    assert len(settings_of(FetchConfig)) == 7
+    assert not settings_of(FetchConfig).keys() & CLIENT_OPTIONS
 
 
 @pytest.mark.parametrize(

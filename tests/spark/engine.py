@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -10,9 +11,10 @@ from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.spark.admission import ReadAllAvailable, ReadLimit
 from spark_kafka_source.spark.executor import KafkaInputPartition
 from spark_kafka_source.spark.group_commits import GroupCommits
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
-from spark_kafka_source.spark.planner import LogEnds, OffsetPlanner
+from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -82,11 +84,11 @@ def latest(
 
 
 def ranges(reader: KafkaStreamReader, start: Json, end: Json) -> list[OffsetRange]:
-    """What the tasks of a micro-batch read."""
+    """What the tasks of a micro-batch read; for the leader epochs see `planned_epochs`."""
     found = []
     for partition in reader.partitions(start, end):
         assert isinstance(partition, KafkaInputPartition)
-        found.append(partition.wanted)
+        found += [replace(each, leader_epoch=-1) for each in partition.ranges]
     return found
 
 

@@ -28,12 +28,15 @@ from spark_kafka_source.spark.executor import (
     _in_this_rack,
     _Kept,
     plan_tasks,
-    read_range,
+    read_ranges,
 )
-from tests.spark.settings import A0, A1, parsed, shipped
+from spark_kafka_source.spark.log_ends import LogEnds
+from spark_kafka_source.spark.offsets import Offsets
+from tests.spark.settings import A0, A1, A2, A10, parsed, shipped
 
 TOPIC_ID = UUID(int=7)
 WANTED = OffsetRange(A0, 1, 3, TOPIC_ID)
+TASK = KafkaInputPartition((WANTED,), 1, 1)
 OPTIONS = parsed()
 
 
@@ -114,8 +117,11 @@ class FakeRangeReader:
     waits_for: threading.Event | None = None
     skips_lost = False
 
-    def __init__(self, *given: object, poll_timeout_ms: int, skip_lost: bool) -> None:
+    def __init__(
+        self, *given: object, poll_timeout_ms: int, skip_lost: bool, max_record_bytes: int
+    ) -> None:
         assert given[1] == WANTED
+        assert max_record_bytes == 64 << 20
         assert poll_timeout_ms == 120_000
         assert skip_lost is self.skips_lost
 
@@ -142,7 +148,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeRangeReader]:
 
 @pytest.mark.usefixtures("fake")
 def test_a_task_yields_its_range_and_gives_its_client_back(kept: _Kept) -> None:
-    (batch,) = read_range(WANTED, OPTIONS)
+    (batch,) = read_ranges(TASK, OPTIONS)
     assert isinstance(batch, pa.RecordBatch)
     assert batch.column("value").to_pylist() == [b"1", b"2"]
     assert batch.column("offset").to_pylist() == [1, 2]
@@ -151,9 +157,9 @@ def test_a_task_yields_its_range_and_gives_its_client_back(kept: _Kept) -> None:
 
 @pytest.mark.usefixtures("kept")
 def test_records_that_are_gone_are_data_loss(fake: type[FakeRangeReader]) -> None:
-    fake.error = OffsetOutOfRangeError(WANTED, 1, earliest=7, latest=9)
+    fake.error = OffsetOutOfRangeError(A0, 1, earliest=7, latest=9)
     with pytest.raises(DataLossError, match=r"COULD_NOT_READ_OFFSET_RANGE.*a-0 \[1, 3\).*7 to 9"):
-        list(read_range(WANTED, OPTIONS))
+        list(read_ranges(TASK, OPTIONS))
 
 
 @pytest.mark.usefixtures("kept")
@@ -161,27 +167,27 @@ def test_records_that_are_gone_are_skipped_without_fail_on_data_loss(
     fake: type[FakeRangeReader],
 ) -> None:
     fake.skips_lost = True
-    (batch,) = read_range(WANTED, parsed(failOnDataLoss="false"))
+    (batch,) = read_ranges(TASK, parsed(failOnDataLoss="false"))
     assert batch.num_rows == 2
 
 
 @pytest.mark.usefixtures("kept")
 def test_a_topic_that_is_gone_is_data_loss(fake: type[FakeRangeReader]) -> None:
-    fake.error = TopicGoneError(WANTED, 2)
+    fake.error = TopicGoneError(A0, 2)
     with pytest.raises(DataLossError, match=r"COULD_NOT_READ_OFFSET_RANGE.*from offset 2 .*delete"):
-        list(read_range(WANTED, OPTIONS))
+        list(read_ranges(TASK, OPTIONS))
 
 
 @pytest.mark.usefixtures("kept", "fake")
 def test_only_the_columns_that_were_asked_for() -> None:
-    (batch,) = read_range(WANTED, parsed(columns="offset,value"))
+    (batch,) = read_ranges(TASK, parsed(columns="offset,value"))
     assert batch.column_names == ["value", "offset"]
 
 
 @pytest.mark.usefixtures("kept")
 def test_rows_before_a_failure_are_given_then_it_is_raised(fake: type[FakeRangeReader]) -> None:
     fake.error = KafkaTimeoutError("too late")
-    rows = read_range(WANTED, OPTIONS)
+    rows = read_ranges(TASK, OPTIONS)
     assert next(rows).num_rows == 2
     with pytest.raises(KafkaTimeoutError, match="too late"):
         next(rows)
@@ -198,7 +204,7 @@ def test_a_task_that_is_dropped_closes_its_client(
         closed.set()
 
     monkeypatch.setattr(KafkaClient, "close", close_and_tell)
-    rows = read_range(WANTED, OPTIONS)
+    rows = read_ranges(TASK, OPTIONS)
     next(rows)
     del rows
     assert closed.is_set()
@@ -210,16 +216,35 @@ def test_a_task_that_is_dropped_closes_its_client(
 # -- tasks ---------------------------------------------------------------------------------------
 
 
-def test_a_partition_is_a_task_unless_options_split_it() -> None:
-    def planned(**options: str) -> list[str]:
-        tasks = plan_tasks({A0: 0, A1: 5}, {A0: 6, A1: 5}, {"a": TOPIC_ID}, parsed(**options))
-        assert all(isinstance(task, KafkaInputPartition) for task in tasks)
-        assert {task.wanted.topic_id for task in tasks} == {TOPIC_ID}  # type: ignore[attr-defined]  # checked above
-        return [str(task.value) for task in tasks]
+def planned(starts: Offsets, ends: Offsets, **options: str) -> list[str]:
+    """What each task reads."""
+    tasks = plan_tasks(starts, LogEnds(ends, topic_ids={"a": TOPIC_ID}), parsed(**options))
+    for number, task in enumerate(tasks, 1):
+        assert isinstance(task, KafkaInputPartition)
+        assert (task.number, task.count) == (number, len(tasks))
+        assert {each.topic_id for each in task.ranges} == {TOPIC_ID}
+    return [str(task.value) for task in tasks]
 
-    assert planned() == ["a-0 [0, 6)"]
-    assert planned(maxRecordsPerPartition="4") == ["a-0 [0, 3)", "a-0 [3, 6)"]
-    assert planned(minPartitions="3") == ["a-0 [0, 2)", "a-0 [2, 4)", "a-0 [4, 6)"]
+
+def test_a_partition_is_a_task_unless_options_split_it() -> None:
+    one = {A0: 0, A1: 5}, {A0: 6, A1: 5}
+    assert planned(*one) == ["a-0 [0, 6)"]
+    assert planned(*one, maxRecordsPerPartition="4") == ["a-0 [0, 3)", "a-0 [3, 6)"]
+    assert planned(*one, minPartitions="3") == ["a-0 [0, 2)", "a-0 [2, 4)", "a-0 [4, 6)"]
+
+
+def test_small_partitions_share_a_task_where_that_is_asked_for() -> None:
+    several = dict.fromkeys((A0, A1, A2, A10), 0), {A0: 2, A1: 3, A2: 9, A10: 1}
+    assert len(planned(*several)) == 4
+    together = planned(*several, minRecordsPerPartition="5")
+    assert together == ["a-0 [0, 2), a-1 [0, 3)", "a-2 [0, 9)", "a-10 [0, 1)"]
+    assert len(planned(*several, minRecordsPerPartition="5", minPartitions="4")) == 4
+
+
+def test_only_the_offsets_that_are_wanted_are_read() -> None:
+    several = {A0: 0, A1: 5}, {A0: 6, A1: 9}
+    assert planned(*several, minOffset="4", maxOffset="6") == ["a-0 [4, 6)", "a-1 [5, 7)"]
+    assert planned(*several, maxOffset="3") == ["a-0 [0, 4)"]
 
 
 @pytest.mark.parametrize(
@@ -234,6 +259,6 @@ def test_the_rack_is_the_options_or_the_executors(
 
 
 def test_a_partition_crosses_processes() -> None:
-    copy = shipped(KafkaInputPartition(WANTED))
-    assert copy.wanted == WANTED
+    copy = shipped(TASK)
+    assert (copy.ranges, copy.number, copy.count) == ((WANTED,), 1, 1)
     assert str(WANTED) in str(copy.value)

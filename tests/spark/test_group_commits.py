@@ -133,6 +133,16 @@ def test_a_coordinator_that_failed_is_left_alone_for_a_while(
     assert len(coordinator.tries) == len(caplog.records) == 1
 
 
+def test_the_last_commit_of_a_run_is_tried_at_once(
+    commits: GroupCommits, coordinator: Coordinator
+) -> None:
+    coordinator.error = KafkaTimeoutError("too late")
+    commits.finished(SourceOffset({A0: 1}))
+    coordinator.error = None
+    commits.finished(SourceOffset({A0: 1}), is_last=True)
+    assert coordinator.committed == {A0: 1}
+
+
 @pytest.mark.usefixtures("no_pause")
 @pytest.mark.parametrize("error", HOPELESS, ids=lambda error: error.error.name)
 def test_what_cannot_heal_is_logged_once_and_ends_the_commits(

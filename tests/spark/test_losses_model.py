@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.spark.admission import ReadLimit, ReadMaxRows
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
-from spark_kafka_source.spark.planner import LogEnds, OffsetPlanner
+from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.engine import READ_ALL, Json, initial, latest, ranges

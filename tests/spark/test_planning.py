@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.planning import limit_offsets, moved, offset_ranges
 from spark_kafka_source.topic_partition import TopicPartition
@@ -26,7 +27,7 @@ def starts_and_ends(draw: st.DrawFn) -> tuple[Offsets, Offsets]:
 def test_ranges_in_order_without_the_empty() -> None:
     starts = {A10: 0, A2: 5, A0: 3, B0: 1, A1: 9}
     ends = {A10: 4, A2: 5, A0: 8, B0: 2, A1: 2}
-    assert offset_ranges(starts, ends) == [
+    assert offset_ranges(starts, LogEnds(ends)) == [
         OffsetRange(A0, 3, 8),
         OffsetRange(A10, 0, 4),
         OffsetRange(B0, 1, 2),
@@ -34,14 +35,29 @@ def test_ranges_in_order_without_the_empty() -> None:
 
 
 def test_ranges_are_of_the_topics_that_were_planned() -> None:
-    found = offset_ranges({A0: 0, B0: 0}, {A0: 1, B0: 1}, {"a": UUID(int=7)})
-    assert found == [OffsetRange(A0, 0, 1, UUID(int=7)), OffsetRange(B0, 0, 1, None)]
+    ends = LogEnds({A0: 1, B0: 1}, {A0: 4}, {"a": UUID(int=7)})
+    assert offset_ranges({A0: 0, B0: 0}, ends) == [
+        OffsetRange(A0, 0, 1, UUID(int=7), leader_epoch=4),
+        OffsetRange(B0, 0, 1),
+    ]
+
+
+def test_offsets_that_are_not_wanted_are_in_no_range() -> None:
+    starts, ends = {A0: 0, A1: 7, A2: 0, B0: 9}, LogEnds({A0: 20, A1: 9, A2: 5, B0: 12})
+    assert offset_ranges(starts, ends, range(5, 10)) == [
+        OffsetRange(A0, 5, 10),
+        OffsetRange(A1, 7, 9),
+        OffsetRange(B0, 9, 10),
+    ]
 
 
 @given(starts_and_ends())
 def test_ranges_never_drop_an_offset(bounds: tuple[Offsets, Offsets]) -> None:
     starts, ends = bounds
-    found = {each.topic_partition: (each.start, each.end) for each in offset_ranges(starts, ends)}
+    found = {
+        each.topic_partition: (each.start, each.end)
+        for each in offset_ranges(starts, LogEnds(ends))
+    }
     assert found == {each: (starts[each], ends[each]) for each in ends if ends[each] > starts[each]}
 
 

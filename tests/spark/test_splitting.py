@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.consumer import OffsetRange
-from spark_kafka_source.spark.splitting import split_ranges
+from spark_kafka_source.spark.splitting import gather_ranges, split_ranges
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -83,3 +83,37 @@ def test_small_ranges_do_not_take_from_large_ones() -> None:
 
     assert len(found) == 10
     assert len([each for each in found if each.topic_partition.partition == 3]) == 7
+
+
+# -- small ones together ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sizes", "min_records", "min_partitions", "expected"),
+    [
+        ((), 5, None, []),
+        ((2, 3, 9, 1), 5, None, [2, 1, 1]),
+        ((1,) * 10, 100, None, [10]),
+        ((1,) * 10, 1, None, [1] * 10),
+        ((1,) * 10, 100, 3, [3, 3, 3, 1]),
+        ((2, 3, 9, 1), 5, 4, [1, 1, 1, 1]),
+        ((1, 1), 5, 9, [1, 1]),
+    ],
+)
+def test_small_ranges_are_gathered(
+    sizes: tuple[int, ...], min_records: int, min_partitions: int | None, expected: list[int]
+) -> None:
+    found = gather_ranges(ranges(*sizes), min_records, min_partitions)
+    assert [len(group) for group in found] == expected
+
+
+@given(many, st.integers(1, 2**41), st.none() | st.integers(1, 10))
+def test_gathering_keeps_every_range_and_their_order(
+    found: list[OffsetRange], min_records: int, min_partitions: int | None
+) -> None:
+    groups = gather_ranges(found, min_records, min_partitions)
+    assert [each for group in groups for each in group] == found
+    assert all(groups)
+    assert len(groups) >= min(min_partitions or 0, len(found))
+    if min_partitions is None:
+        assert all(sum(each.size for each in group) >= min_records for group in groups[:-1])

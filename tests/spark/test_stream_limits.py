@@ -15,9 +15,9 @@ from spark_kafka_source.spark.admission import (
     ReadMinRows,
 )
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
+from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
-from spark_kafka_source.spark.planner import LogEnds
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from tests.spark.engine import Log, initial, latest, ranges, reader_of
 from tests.spark.settings import A0, A1, A2, parsed

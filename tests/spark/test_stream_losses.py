@@ -102,18 +102,60 @@ def test_a_topic_made_anew_is_read_within_the_limit(log: Log, read: Json, limit:
         assert mine[-1].end == count
 
 
-def test_a_topic_that_is_gone_is_left_out_and_comes_back_as_another(log: Log) -> None:
+def test_a_topic_that_is_gone_is_done_without_and_comes_back_as_another(log: Log) -> None:
     log.end[B0], log.first[B0], log.topic_ids["b"] = 7, 0, ID
     reader = reader_of(GOES_ON, log)
     before = latest(reader, initial(reader))
     del log.end[B0], log.topic_ids["b"]
     log.end[A0] = 6
     without = latest(reader, before)
-    assert "b" not in without["offsets"]
     assert ranges(reader, before, without) == [OffsetRange(A0, 5, 6, ID)]
     log.end[B0], log.topic_ids["b"] = 2, NEW_ID
     end = latest(reader, without)
     assert ranges(reader, without, end) == [OffsetRange(B0, 0, 2, NEW_ID)]
+
+
+def test_a_topic_that_was_hidden_for_a_while_goes_on_where_it_was(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As while access to it is denied: it is the same topic, and nothing is read twice."""
+    log.end[B0], log.first[B0], log.topic_ids["b"], log.epochs[B0] = 7, 0, ID, 3
+    reader = reader_of(GOES_ON, log)
+    before = latest(reader, initial(reader))
+    hidden = log.end.pop(B0), log.topic_ids.pop("b"), log.epochs.pop(B0)
+    log.end[A0] = 6
+    without = latest(reader, before)
+    assert latest(reader, without) == without
+    assert without["leaderEpochs"]["b"] == {"0": 3}
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    log.end[B0], log.topic_ids["b"], log.epochs[B0] = hidden
+    log.end[B0] += 2
+    restarted = reader_of(GOES_ON, log)
+    end = latest(restarted, without)
+    assert ranges(restarted, without, end) == [OffsetRange(B0, 7, 9, ID)]
+
+
+def test_all_topics_hidden_are_waited_for(log: Log, read: Json) -> None:
+    log.end, log.topic_ids, log.epochs = {}, {}, {}
+    reader = reader_of(GOES_ON, log)
+    assert latest(reader, read) == read
+
+
+def test_nothing_is_journalled_before_there_is_a_partition(log: Log) -> None:
+    """As where a pattern matches no topic yet."""
+    end, log.end = log.end, {}
+    reader = reader_of(FAILS, log)
+    start = initial(reader)
+    assert latest(reader, start) == start
+    log.end = end
+    found = latest(reader, start)
+    assert ranges(reader, start, found) == [OffsetRange(A0, 0, 5, ID), OffsetRange(A1, 0, 3, ID)]
+
+
+def test_tasks_know_the_leader_epoch_that_their_end_was_found_in(log: Log, read: Json) -> None:
+    reader = reader_of(FAILS, log)
+    tasks = reader.partitions(initial(reader), read)
+    assert [each.ranges[0].leader_epoch for each in tasks] == [1, 1]  # type: ignore[attr-defined]  # ours
 
 
 def test_a_restart_that_does_not_say_from_where_finds_the_same_losses(log: Log, read: Json) -> None:

@@ -6,7 +6,13 @@ import pytest
 
 from spark_kafka_source.client import Leadership, Topic
 from spark_kafka_source.errors import ConfigurationError, error_named
-from spark_kafka_source.spark.subscription import Assign, Subscribe, SubscribePattern
+from spark_kafka_source.spark.subscription import (
+    Assign,
+    Subscribe,
+    SubscribePattern,
+    parse_subscription,
+)
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1, A2, B0
 
 NONE = error_named("NONE")
@@ -59,3 +65,38 @@ def test_a_pattern_matches_whole_names_but_no_internal_topic(
     subscription = SubscribePattern(pattern)
     assert subscription.topic_names is None
     assert [found.topic for found in subscription.select(topics)] == names
+
+
+# -- a part of them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [("0", [A0, B0]), ("1,2", [A1, A2]), ("0-1", [A0, A1, B0]), (" 2 , 1 - 1 ", [A1, A2])],
+)
+def test_only_some_partitions_of_topics(numbers: str, expected: list[TopicPartition]) -> None:
+    for found in ({"subscribe": "a,b"}, {"subscribepattern": "a|b"}):
+        subscription = parse_subscription({**found, "partitions": numbers})
+        assert subscription.select([topic("a", 3), topic("b", 1)]) == expected
+        assert subscription.option in ("subscribe", "subscribePattern")
+
+
+def test_partitions_that_no_topic_has_are_told_unless_they_were_there() -> None:
+    subscription = parse_subscription({"subscribe": "a", "partitions": "7-9"})
+    with pytest.raises(ConfigurationError, match=r"'partitions': selects none.* 0 to 2"):
+        subscription.select([topic("a", 3)])
+    assert subscription.select([topic("a", 3)], {TopicPartition("a", 7): 5}) == []
+    assert subscription.select([]) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "1,", "-1", "3-1", "1-2-3", "2147483648", "0x1", "1;2", "\u0661"]
+)
+def test_numbers_of_partitions_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"'partitions'.*'0,2,8-15'"):
+        parse_subscription({"subscribe": "a", "partitions": text})
+
+
+def test_assigned_partitions_are_named_there() -> None:
+    with pytest.raises(ConfigurationError, match=r"'partitions'.*'assign'"):
+        parse_subscription({"assign": '{"a":[0]}', "partitions": "0"})

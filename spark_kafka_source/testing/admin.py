@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from spark_kafka_source.client.client import KafkaClient
-from spark_kafka_source.client.cluster import Broker
-from spark_kafka_source.client.config import ClientConfig
+from spark_kafka_source.client import Broker, ClientConfig, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code, error_named
 from spark_kafka_source.net import Deadline, parse_addresses
 from spark_kafka_source.protocol import (

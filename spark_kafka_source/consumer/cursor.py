@@ -1,0 +1,191 @@
+"""One partition and how it is fetched from: by whom, how much at a time, and from which log.
+
+https://kafka.apache.org/protocol#The_Messages_Fetch, by fetches without a session.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.consumer.config import FetchConfig
+from spark_kafka_source.consumer.losses import (
+    INCONSISTENT_TOPIC_ID,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_TOPIC,
+    LogTruncatedError,
+    OffsetOutOfRangeError,
+    TopicGoneError,
+    patient,
+)
+from spark_kafka_source.consumer.offsets import (
+    OffsetAndEpoch,
+    earliest_offsets,
+    epoch_end_offsets,
+    latest_offsets,
+)
+from spark_kafka_source.errors import (
+    BrokerError,
+    CorruptRecordError,
+    ProtocolError,
+    RemoteError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from spark_kafka_source.topic_partition import TopicPartition
+
+# Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
+_FETCH_BY_NAME = 12
+_FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLog:
+    """What is known of the log that is to be read, from when the reading was planned.
+
+    `topic_id` is None, and the leader epoch of `reached` is -1, where a broker does not tell them.
+    """
+
+    topic_id: UUID | None
+    reached: OffsetAndEpoch
+    """The log had all offsets below this one, in this leader epoch or those before it."""
+
+
+class Cursor:
+    """Fetches from one partition, and from no other log that took its place.
+
+    Each fetch is one request to the leader, or to a replica nearer by that the leader named
+    (KIP-392). Another topic of the same name is not read, nor a log that was cut below what is
+    known of it, by an unclean leader election (KIP-320).
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        topic_partition: TopicPartition,
+        known: KnownLog,
+        config: FetchConfig,
+    ) -> None:
+        self._client = client
+        self._topic_partition = topic_partition
+        self._known = known
+        self._config = config
+        self._fetch_bytes = config.max_partition_fetch_bytes
+        self._replica: Broker | None = None
+        self._checked_epoch = known.reached.leader_epoch
+
+    def fetch(self, position: int) -> PartitionData:
+        """What the log has from `position` on, as much as one fetch brings; perhaps nothing.
+
+        Raises `OffsetOutOfRangeError`, `TopicGoneError`, `LogTruncatedError` where records are
+        lost, `BrokerError` and `KafkaTimeoutError`.
+        """
+        what = f"Fetch of {self._topic_partition} at offset {position}"
+
+        def attempt(deadline: Deadline) -> PartitionData:
+            return self._fetch_once(position, deadline, what)
+
+        try:
+            return self._client.retrying(what, patient(attempt))
+        except BrokerError as error:
+            if error.error in UNKNOWN_TOPIC:
+                raise TopicGoneError(self._topic_partition, position) from error
+            if error.error == OFFSET_OUT_OF_RANGE:
+                raise self._out_of_range(position) from error
+            raise
+
+    def ask_for(self, batch_bytes: int, position: int) -> None:
+        """Makes fetches larger, where one did not bring even one whole batch.
+
+        Since KIP-74 a broker sends the first batch whole, whatever was asked for: a batch that was
+        cut all the same is a `CorruptRecordError`.
+        """
+        most_bytes = self._client.config.connection.max_response_bytes // 2
+        if not self._fetch_bytes < batch_bytes <= most_bytes:
+            raise CorruptRecordError(
+                self._topic_partition,
+                position,
+                f"a record batch of {batch_bytes} bytes did not come whole; asked for "
+                f"{self._fetch_bytes} bytes, and for at most {most_bytes}",
+            )
+        self._fetch_bytes = batch_bytes
+
+    def _fetch_once(self, position: int, deadline: Deadline, what: str) -> PartitionData:
+        where = self._topic_partition
+        leader, leader_epoch = self._client.leaders([where], deadline)[where]
+        topic_id = self._client.cluster.topics[where.topic].topic_id
+        if self._known.topic_id not in (None, topic_id):
+            raise BrokerError(INCONSISTENT_TOPIC_ID, what)
+        self._check_log(position, leader_epoch, what)
+        request = self._request(position, topic_id, leader_epoch)
+        if self._replica is None:
+            return self._ask(leader, request, deadline, what)
+        try:
+            return self._ask(self._replica, request, deadline, what)
+        except RemoteError:
+            # It may be gone, or behind: only the leader knows what there is.
+            self._replica = None
+            return self._ask(leader, request, deadline, what)
+
+    def _check_log(self, position: int, leader_epoch: int, what: str) -> None:
+        """A new leader may have another log: the old epoch must reach as far as it did."""
+        reached = self._known.reached
+        if reached.leader_epoch < 0 or leader_epoch in (-1, self._checked_epoch):
+            return
+        if leader_epoch < reached.leader_epoch:
+            # The broker that described the topic is behind the one that the driver asked.
+            raise BrokerError(_FENCED_LEADER_EPOCH, what)
+        where = self._topic_partition
+        diverged = epoch_end_offsets(self._client, {where: reached.leader_epoch})[where]
+        # Told once: who goes on all the same reads what is before that offset.
+        self._checked_epoch = leader_epoch
+        if 0 <= diverged < reached.offset:
+            raise LogTruncatedError(where, max(position, diverged), diverged)
+
+    def _ask(
+        self, broker: Broker, request: FetchRequest, deadline: Deadline, what: str
+    ) -> PartitionData:
+        by_name = not request.topics[0].topic_id.int
+        answer = self._client.send(
+            request, broker, deadline, max_version=_FETCH_BY_NAME if by_name else None
+        )
+        if answer.error_code:
+            raise BrokerError(error_code(answer.error_code), what)
+        partitions = [partition for topic in answer.responses for partition in topic.partitions]
+        wanted = [self._topic_partition.partition]
+        if [partition.partition_index for partition in partitions] != wanted:
+            raise ProtocolError(f"{what}: the answer is not of this partition")
+        if partitions[0].error_code:
+            raise BrokerError(error_code(partitions[0].error_code), what)
+        # A replica in our rack, where the leader names one, costs less to read from (KIP-392).
+        preferred = self._client.cluster.brokers.get(partitions[0].preferred_read_replica)
+        self._replica = preferred or self._replica
+        return partitions[0]
+
+    def _request(self, position: int, topic_id: UUID, leader_epoch: int) -> FetchRequest:
+        config = self._config
+        partition = FetchPartition(
+            partition=self._topic_partition.partition,
+            current_leader_epoch=leader_epoch,
+            fetch_offset=position,
+            partition_max_bytes=self._fetch_bytes,
+        )
+        return FetchRequest(
+            max_wait_ms=config.fetch_max_wait_ms,
+            min_bytes=config.fetch_min_bytes,
+            max_bytes=max(config.fetch_max_bytes, self._fetch_bytes),
+            isolation_level=config.isolation_level,
+            rack_id=config.client_rack,
+            topics=[
+                FetchTopic(
+                    topic=self._topic_partition.topic, topic_id=topic_id, partitions=[partition]
+                )
+            ],
+        )
+
+    def _out_of_range(self, position: int) -> OffsetOutOfRangeError:
+        where = self._topic_partition
+        earliest = earliest_offsets(self._client, [where])[where]
+        latest = latest_offsets(self._client, [where])[where].offset
+        return OffsetOutOfRangeError(where, position, earliest, latest)

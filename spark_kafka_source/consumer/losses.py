@@ -1,0 +1,89 @@
+"""Records that are not there any more: deleted by age or request, with their topic, or cut off."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from spark_kafka_source.errors import BrokerError, Remedy, RemoteError, error_named
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+OFFSET_OUT_OF_RANGE = error_named("OFFSET_OUT_OF_RANGE")
+INCONSISTENT_TOPIC_ID = error_named("INCONSISTENT_TOPIC_ID")
+UNKNOWN_TOPIC = frozenset(
+    {
+        error_named("UNKNOWN_TOPIC_OR_PARTITION"),
+        error_named("UNKNOWN_TOPIC_ID"),
+        INCONSISTENT_TOPIC_ID,
+    }
+)
+"""What brokers answer of a topic that is gone, or that they have not heard of yet."""
+
+# With pauses that double from a tenth of a second, some two seconds.
+_MOST_REFUSALS = 5
+
+
+class RecordsLostError(RemoteError):
+    """Records of a partition are not there any more. `offset` is the first of those not read."""
+
+    def __init__(self, topic_partition: TopicPartition, offset: int, *details: int) -> None:
+        super().__init__(topic_partition, offset, *details)
+        self.topic_partition, self.offset = topic_partition, offset
+
+
+class OffsetOutOfRangeError(RecordsLostError):
+    """The log no longer, or not yet, has the offset that was asked for."""
+
+    def __init__(
+        self, topic_partition: TopicPartition, offset: int, earliest: int, latest: int
+    ) -> None:
+        super().__init__(topic_partition, offset, earliest, latest)
+        self.earliest, self.latest = earliest, latest
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition}: offset {self.offset} is not in the log, which has offsets "
+            f"{self.earliest} to {self.latest}; records were deleted or the topic made anew"
+        )
+
+
+class TopicGoneError(RecordsLostError):
+    """The topic was deleted, and perhaps another created by its name."""
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition} from offset {self.offset} on: its topic was deleted"
+
+
+class LogTruncatedError(RecordsLostError):
+    """From `diverged` on the log holds other records than it did (KIP-320)."""
+
+    def __init__(self, topic_partition: TopicPartition, offset: int, diverged: int) -> None:
+        super().__init__(topic_partition, offset, diverged)
+        self.diverged = diverged
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition}: the log was truncated at offset {self.diverged} and holds "
+            "other records from there on (an unclean leader election)"
+        )
+
+
+def patient(attempt: Callable[[Deadline], T]) -> Callable[[Deadline], T]:
+    """The same attempt, but a topic that stays unknown becomes an error that is not tried again.
+
+    Brokers hear of a topic one after another, so it is not gone as soon as one does not know it.
+    """
+    refusals = 0
+
+    def watched(deadline: Deadline) -> T:
+        nonlocal refusals
+        try:
+            return attempt(deadline)
+        except BrokerError as error:
+            refusals += error.error in UNKNOWN_TOPIC
+            if error.error in UNKNOWN_TOPIC and refusals > _MOST_REFUSALS:
+                error.remedy = Remedy.NONE
+            raise
+
+    return watched

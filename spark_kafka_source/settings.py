@@ -1,0 +1,98 @@
+"""Options as users write them, read into typed settings; those of Kafka's are declared as fields.
+
+`fetch_min_bytes: int = setting(1)` in a dataclass is all that it takes to have the option
+`kafka.fetch.min.bytes`, by the names of https://kafka.apache.org/documentation/#consumerconfigs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from enum import Enum
+from typing import Any, TypeVar
+
+from spark_kafka_source.errors import ConfigurationError
+
+_INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+_MINIMUM = "minimum"
+_MOST_SHOWN = 100
+
+
+def setting(default: T, *, minimum: int = 0) -> T:
+    """Declares a field that an option gives; `default` says its type, `minimum` is of numbers."""
+    found: T = field(default=default, metadata={_MINIMUM: minimum})
+    return found
+
+
+def settings_of(config_type: type[Any]) -> dict[str, Field[Any]]:
+    """The fields of a dataclass that are settings, by the names of their options."""
+    declared = (each for each in fields(config_type) if _MINIMUM in each.metadata)
+    return {f"kafka.{each.name.replace('_', '.')}": each for each in declared}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of one source, keyed by their names in lower case, with typed reading.
+
+    Names are given as users know them. A value that cannot be used raises a `ConfigurationError`
+    that names the option.
+    """
+
+    values: Mapping[str, str]
+
+    def read(self, config_type: type[T], **known: object) -> T:
+        """A dataclass whose settings are read, and whose other fields are `known` or defaults."""
+        found = {
+            each.name: self._like(each.default, name, each.metadata[_MINIMUM])
+            for name, each in settings_of(config_type).items()
+        }
+        return config_type(**known, **found)
+
+    def _like(self, default: Any, name: str, minimum: int) -> object:
+        if isinstance(default, bool):
+            return self.boolean(name, default)
+        if isinstance(default, Enum):
+            return self.choice(name, default)
+        if isinstance(default, int):
+            return self.integer(name, default, minimum=minimum, maximum=_INT32_MAX)
+        return self.text(name, default)
+
+    def text(self, name: str, default: str) -> str:
+        """The value as it is written."""
+        return self.values.get(name.lower(), default)
+
+    def integer(
+        self, name: str, default: int, *, minimum: int = 0, maximum: int = _INT64_MAX
+    ) -> int:
+        """A whole number from `minimum` to `maximum`."""
+        text = self.text(name, str(default)).strip()
+        digits = text.removeprefix("-")
+        # Python refuses to convert thousands of digits.
+        number = int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+        if number is None or not minimum <= number <= maximum:
+            expected = f"Give a whole number from {minimum} to {maximum}, as in '{default}'"
+            raise _refused(name, text, expected)
+        return number
+
+    def boolean(self, name: str, default: bool) -> bool:
+        """`true` or `false`."""
+        text = self.text(name, str(default)).strip().lower()
+        if text not in ("true", "false"):
+            raise _refused(name, text, "Give 'true' or 'false'")
+        return text == "true"
+
+    def choice(self, name: str, default: E) -> E:
+        """The member of the default's enum that is named, however the user writes it."""
+        known = {each.name.lower(): each for each in type(default)}
+        text = self.text(name, default.name).strip().lower()
+        if text not in known:
+            raise _refused(name, text, f"Give one of {', '.join(known)}")
+        return known[text]
+
+
+def _refused(name: str, text: str, expected: str) -> ConfigurationError:
+    cut = "..." if len(text) > _MOST_SHOWN else ""
+    return ConfigurationError(name, f"found {text[:_MOST_SHOWN]!r}{cut}", expected)

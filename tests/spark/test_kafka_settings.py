@@ -1,0 +1,89 @@
+"""Every setting of Kafka's own clients is read, refused, or warned of with a reason."""
+
+import os
+import subprocess
+from enum import Enum
+from pathlib import Path
+
+import pytest
+
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.consumer import FetchConfig
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import ConnectionSettings
+from spark_kafka_source.settings import settings_of
+from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.without_effect import REASONS
+from tests.spark.settings import BOOTSTRAP_SERVERS
+
+pytestmark = pytest.mark.java
+
+SECURITY = ("kafka.sasl.", "kafka.security.", "kafka.ssl.")
+OURS = {"kafka.client.id", "kafka.receive.buffer.bytes", "kafka.send.buffer.bytes"}
+"""Whose defaults are not Kafka's: who we are, and buffers as large as the system makes them."""
+
+
+@pytest.fixture(scope="module")
+def defaults(kafka_jars: list[Path]) -> dict[str, dict[str, str]]:
+    """The text of each default by option, of Kafka's consumer and producer."""
+    source = Path(__file__).with_name("ConfigNames.java")
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, kafka_jars))]
+    asked = subprocess.run([*command, str(source)], capture_output=True, text=True, check=True)
+    found: dict[str, dict[str, str]] = {"consumer": {}, "producer": {}}
+    for line in asked.stdout.splitlines():
+        client, _, rest = line.partition(" ")
+        name, _, default = rest.partition("=")
+        found[client][f"kafka.{name}"] = default
+    assert all(len(settings) > 50 for settings in found.values())
+    return found
+
+
+def answer(option: str, caplog: pytest.LogCaptureFixture) -> str:
+    """What is said to who gives the option; nothing, where it is read."""
+    caplog.clear()
+    try:
+        parse_options({**BOOTSTRAP_SERVERS, "subscribe": "a", option: "1"})
+    except ConfigurationError as refused:
+        return str(refused)
+    return caplog.text
+
+
+def test_each_setting_is_read_or_the_reason_is_said(
+    defaults: dict[str, dict[str, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    for option in sorted({**defaults["consumer"], **defaults["producer"]}):
+        if option.startswith(SECURITY):
+            continue
+        said = answer(option, caplog)
+        assert "did you mean" not in said, option
+        assert not said.rstrip().endswith("no effect here"), option
+        assert REASONS.get(option, "") in said
+
+
+def test_there_is_a_reason_only_for_what_kafka_has(
+    defaults: dict[str, dict[str, str]],
+) -> None:
+    assert REASONS.keys() <= defaults["consumer"].keys() | defaults["producer"].keys()
+
+
+def test_what_only_a_producer_has_is_said_to_be_its_own(
+    defaults: dict[str, dict[str, str]],
+) -> None:
+    of_producers = {option for option, reason in REASONS.items() if "a producer's" in reason}
+    assert of_producers == defaults["producer"].keys() - defaults["consumer"].keys()
+
+
+def test_names_and_defaults_are_those_of_kafkas_consumer(
+    defaults: dict[str, dict[str, str]],
+) -> None:
+    ours = {
+        option: text_of(field.default)
+        for config_type in (ClientConfig, ConnectionSettings, FetchConfig)
+        for option, field in settings_of(config_type).items()
+    }
+    kafkas = {option: defaults["consumer"][option] for option in ours}
+    assert {option for option in ours if ours[option] != kafkas[option]} == OURS
+
+
+def text_of(default: object) -> str:
+    return (default.name if isinstance(default, Enum) else str(default)).lower()
