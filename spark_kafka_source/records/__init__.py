@@ -26,6 +26,7 @@ from spark_kafka_source.records.encode import (
     encode_batch,
     encode_control_batch,
 )
+from spark_kafka_source.records.peek import next_offset
 from spark_kafka_source.records.types import (
     AbortedTransaction,
     Codec,
@@ -55,6 +56,7 @@ __all__ = [
     "cut_batch_bytes",
     "encode_batch",
     "encode_control_batch",
+    "next_offset",
     "record_batch",
     "schema",
     "to_arrow",

@@ -1,6 +1,7 @@
 """Record batches of format v2: https://kafka.apache.org/documentation/#recordbatch."""
 
 from collections.abc import Iterator
+from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -83,6 +84,10 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL_BIT)
 
 
+_as_header = partial(tuple.__new__, BatchHeader)
+"""`BatchHeader._make`, without its interpreted frame: `Struct` says how many fields there are."""
+
+
 def batches(
     records: memoryview, topic_partition: TopicPartition, *, check_crcs: bool = True
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
@@ -92,15 +97,18 @@ def batches(
     `cut_batch_bytes`. Raises `UnsupportedRecordFormatError` for formats other than v2 and
     `CorruptRecordError` for whatever contradicts itself.
     """
-    at, min_offset = 0, 0
-    while cut_batch_bytes(records, at, topic_partition) == 0 and at < len(records):
-        header = BatchHeader._make(HEADER.unpack_from(records, at))
-        batch = records[at : at + header.size]
+    at, min_offset, end = 0, 0, len(records)
+    while end - at >= HEADER_BYTES:
+        header = _as_header(HEADER.unpack_from(records, at))
+        after = at + header.batch_length + LENGTH_FOLLOWS_BYTES
+        if header.magic != MAGIC or not at + HEADER_BYTES <= after <= end:
+            break
         if check_crcs:
-            _check_crc(header, batch, topic_partition)
+            _check_crc(header, records[at + CHECKED_FROM : after], topic_partition)
         _check_facts(header, min_offset, topic_partition)
-        yield header, batch[HEADER_BYTES:]
-        at, min_offset = at + header.size, header.last_offset + 1
+        yield header, records[at + HEADER_BYTES : after]
+        at, min_offset = after, header.base_offset + header.last_offset_delta + 1
+    cut_batch_bytes(records, at, topic_partition)
 
 
 def cut_batch_bytes(records: memoryview, at: int, topic_partition: TopicPartition) -> int:
@@ -134,30 +142,34 @@ def _check_magic(magic: int, base_offset: int, topic_partition: TopicPartition) 
     raise UnsupportedRecordFormatError(topic_partition, base_offset, reason)
 
 
-def _check_crc(header: BatchHeader, batch: memoryview, topic_partition: TopicPartition) -> None:
-    computed = crc32c.crc32c(batch[CHECKED_FROM:])
+def _check_crc(header: BatchHeader, checked: memoryview, topic_partition: TopicPartition) -> None:
+    computed = crc32c.crc32c(checked)
     if computed != header.crc:
         reason = f"CRC-32C of the batch is {computed:#010x}, its header says {header.crc:#010x}"
         raise CorruptRecordError(topic_partition, header.base_offset, reason)
 
 
 def _check_facts(header: BatchHeader, min_offset: int, topic_partition: TopicPartition) -> None:
-    payload_bytes = header.size - HEADER_BYTES
-    compressed = header.attributes & CODEC_BITS
-    if header.base_offset < min_offset:
-        reason = f"base offset {header.base_offset}, where {min_offset} or more is due"
-    elif header.last_offset_delta < 0 or header.last_offset >= MAX_OFFSET:
-        reason = f"last offset delta {header.last_offset_delta}"
-    elif not 0 <= header.record_count <= header.last_offset_delta + 1:
-        reason = f"{header.record_count} records for {header.last_offset_delta + 1} offsets"
+    # Attributes by name, or properties, would cost more than all else about a batch.
+    base_offset, length, _, _, _, attributes, last_offset_delta, _, _, _, _, _, record_count = (
+        header
+    )
+    payload_bytes = length + LENGTH_FOLLOWS_BYTES - HEADER_BYTES
+    compressed = attributes & CODEC_BITS
+    if base_offset < min_offset:
+        reason = f"base offset {base_offset}, where {min_offset} or more is due"
+    elif last_offset_delta < 0 or base_offset + last_offset_delta >= MAX_OFFSET:
+        reason = f"last offset delta {last_offset_delta}"
+    elif not 0 <= record_count <= last_offset_delta + 1:
+        reason = f"{record_count} records for {last_offset_delta + 1} offsets"
     elif compressed > MAX_CODEC:
         reason = f"compression codec {compressed} is not known"
-        raise UnsupportedRecordFormatError(topic_partition, header.base_offset, reason)
-    elif not _may_hold(header.record_count, payload_bytes, compressed):
-        reason = f"{header.record_count} records claimed in {payload_bytes} bytes"
+        raise UnsupportedRecordFormatError(topic_partition, base_offset, reason)
+    elif not _may_hold(record_count, payload_bytes, compressed):
+        reason = f"{record_count} records claimed in {payload_bytes} bytes"
     else:
         return
-    raise CorruptRecordError(topic_partition, header.base_offset, reason)
+    raise CorruptRecordError(topic_partition, base_offset, reason)
 
 
 def _may_hold(record_count: int, payload_bytes: int, compressed: int) -> bool:

@@ -5,12 +5,15 @@ It is for the thread that fetches ahead: nearly all of it happens without the GI
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from spark_kafka_source.errors import CorruptRecordError, ProtocolError
 from spark_kafka_source.records.batch import (
+    CODEC_BITS,
     HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
     MAX_OFFSET,
     BatchHeader,
     batches,
@@ -21,7 +24,6 @@ from spark_kafka_source.records.transactions import Visibility, offset_delta
 from spark_kafka_source.records.types import (
     AbortedTransaction,
     Bytes,
-    Codec,
     IsolationLevel,
     RecordBatchTooLargeError,
 )
@@ -32,20 +34,36 @@ CHUNK_BYTES = 2 << 20
 MAX_CHUNK_BYTES = 32 << 20
 """So that no column, not even the topic's names, outgrows Arrow's 32-bit offsets."""
 
+CHUNK_RECORDS = 10_000
+"""So that a chunk's arrays fit a cache, too, where its records are small."""
+
 MAX_RECORD_BYTES = 256 << 20
 
 MIN_PIECE_BYTES = 64 << 10
 
 
 class Segment(NamedTuple):
-    """The records of one batch or of a part of one: `record_count` of them in `data[start:end]`."""
+    """The records of one batch or of a part of one: `record_count` of them in `data[start:end]`.
 
-    header: BatchHeader
+    Integers only, so that all segments of a chunk are one array.
+    """
+
     start: int
     end: int
     record_count: int
     first_offset: int
     """No record's offset may be lower."""
+    base_offset: int
+    last_offset: int
+    base_timestamp: int
+    max_timestamp: int
+    timestamp_type: int
+
+
+_as_segment = partial(tuple.__new__, Segment)
+
+Part: TypeAlias = tuple[Bytes, Segment, int]
+"""A buffer, a segment that lies in it, and the offset to read on from after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +116,9 @@ def chunks(
     are not copied: a chunk may hold on to `records`.
 
     `chunk_bytes` (default 2 MiB, at most 32 MiB) is the size that a chunk does not pass by more
-    than a record. Raises `CorruptRecordError`, and its kinds `RecordBatchTooLargeError`, where a
-    record, or a block of snappy, takes more than `max_record_bytes` (default 256 MiB), and
+    than a record; 10,000 records it passes only where they are of one batch. Raises
+    `CorruptRecordError`, and its kinds `RecordBatchTooLargeError`, where a record, or a block of
+    snappy, takes more than `max_record_bytes` (default 256 MiB), and
     `UnsupportedRecordFormatError`. Nothing was skipped silently when it is raised.
     """
     unpacking = _Unpacking(
@@ -132,15 +151,16 @@ class _Unpacking:
         self._decompressor = Decompressor(max(chunk_bytes, MIN_PIECE_BYTES), max_record_bytes)
         self._next_offset = position
         self._waiting: list[tuple[Bytes, Segment]] = []
-        self._waiting_bytes = 0
+        self._waiting_bytes = self._waiting_records = 0
 
     def chunks(self, check_crcs: bool, visibility: Visibility) -> Iterator[Chunk]:
         at = 0
         for header, payload in batches(self._records, self._topic_partition, check_crcs=check_crcs):
+            at += HEADER_BYTES
             if header.base_offset < self._end:
-                yield from self._batch(header, payload, at + HEADER_BYTES, visibility)
-            self._move_to(header.last_offset + 1)
-            at += header.size
+                yield from self._batch(header, payload, at, visibility)
+            self._move_to(header.base_offset + header.last_offset_delta + 1)
+            at += len(payload)
             if self._next_offset >= self._end:
                 at = len(self._records)
                 break
@@ -150,54 +170,50 @@ class _Unpacking:
         self, header: BatchHeader, payload: memoryview, at: int, visibility: Visibility
     ) -> Iterator[Chunk]:
         try:
-            if visibility.sees(header, payload) and header.last_offset >= self._position:
-                yield from self._take(header, at)
+            last_offset = header.base_offset + header.last_offset_delta
+            if not visibility.sees(header, payload) or last_offset < self._position:
+                return
+            for buffer, segment, next_offset in self._parts(header, payload, at):
+                size = segment.end - segment.start
+                if self._waiting and (
+                    self._waiting_bytes + size > self._chunk_bytes
+                    or self._waiting_records + segment.record_count > CHUNK_RECORDS
+                ):
+                    yield self._chunk()
+                self._waiting.append((buffer, segment))
+                self._waiting_bytes += size
+                self._waiting_records += segment.record_count
+                self._move_to(next_offset)
+                if self._next_offset >= self._end:
+                    return
         except ProtocolError as reason:
             too_large = isinstance(reason, TooLargeError)
             kind = RecordBatchTooLargeError if too_large else CorruptRecordError
             raise kind(self._topic_partition, header.base_offset, str(reason)) from reason
 
-    def _take(self, header: BatchHeader, at: int) -> Iterator[Chunk]:
-        for buffer, segment, next_offset in self._parts(header, at):
-            size = segment.end - segment.start
-            if self._waiting and self._waiting_bytes + size > self._chunk_bytes:
-                yield self._chunk()
-            self._waiting.append((buffer, segment))
-            self._waiting_bytes += size
-            self._move_to(next_offset)
-            if self._next_offset >= self._end:
-                return
-
-    def _parts(self, header: BatchHeader, at: int) -> Iterator[tuple[Bytes, Segment, int]]:
+    def _parts(self, header: BatchHeader, payload: memoryview, at: int) -> Iterable[Part]:
         if header.record_count == 0:  # compacted until nothing was left
-            return
-        buffers = self._buffers(header, at)
-        ahead = list(islice(buffers, 2))
+            return ()
+        if not header.attributes & CODEC_BITS:
+            if len(payload) <= self._chunk_bytes:
+                return (_whole(header, self._records, at, at + len(payload)),)
+            return self._cut(header, [(self._records, at, at + len(payload))])
+        pieces = self._decompressor.pieces(header.codec, payload)
+        ahead = list(islice(pieces, 2))
         if not ahead:
             raise ProtocolError(f"{header.record_count} records claimed in 0 bytes")
-        buffer, start, end = ahead[0]
-        if len(ahead) == 1 and end - start <= self._chunk_bytes:
-            whole = Segment(header, start, end, header.record_count, header.base_offset)
-            yield buffer, whole, header.last_offset + 1
-        else:
-            yield from self._cut(header, chain(ahead, buffers))
-
-    def _buffers(self, header: BatchHeader, at: int) -> Iterator[tuple[Bytes, int, int]]:
-        end = at + header.size - HEADER_BYTES
-        if header.codec is Codec.NONE:
-            yield self._records, at, end
-            return
-        for piece in self._decompressor.pieces(header.codec, self._records[at:end]):
-            yield piece, 0, len(piece)
+        if len(ahead) == 1 and len(ahead[0]) <= self._chunk_bytes:
+            return (_whole(header, ahead[0], 0, len(ahead[0])),)
+        return self._cut(header, ((piece, 0, len(piece)) for piece in chain(ahead, pieces)))
 
     def _cut(
         self, header: BatchHeader, buffers: Iterable[tuple[Bytes, int, int]]
-    ) -> Iterator[tuple[Bytes, Segment, int]]:
+    ) -> Iterator[Part]:
         """The records of a batch larger than a chunk, in parts that are not."""
         found, offset = 0, header.base_offset
         for buffer, positions in runs(buffers, self._chunk_bytes, self._max_record_bytes):
             count = len(positions) - 1
-            part = Segment(header, positions[0], positions[-1], count, offset)
+            part = _segment(header, positions[0], positions[-1], count, offset)
             offset = header.base_offset + offset_delta(buffer, positions[-2])[0] + 1
             found += count
             if found > header.record_count:
@@ -208,11 +224,13 @@ class _Unpacking:
             raise ProtocolError(f"{header.record_count} records claimed, {found}{more} found")
 
     def _move_to(self, offset: int) -> None:
-        self._next_offset = max(self._next_offset, min(offset, self._end))
+        if offset > self._next_offset:
+            self._next_offset = max(self._next_offset, min(offset, self._end))
 
     def _chunk(self, cut_batch_bytes: int = 0) -> Chunk:
         """All that waits, over one buffer: the only one there is, or else a joined one."""
-        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        waiting, self._waiting = self._waiting, []
+        self._waiting_bytes = self._waiting_records = 0
         segments = tuple(segment for _, segment in waiting)
         data: Bytes = waiting[0][0] if waiting else b""
         if any(buffer is not data for buffer, _ in waiting):
@@ -229,6 +247,31 @@ class _Unpacking:
             self._next_offset,
             cut_batch_bytes,
         )
+
+
+def _whole(header: BatchHeader, buffer: Bytes, start: int, end: int) -> Part:
+    segment = _segment(header, start, end, header.record_count, header.base_offset)
+    return buffer, segment, segment.last_offset + 1
+
+
+def _segment(
+    header: BatchHeader, start: int, end: int, record_count: int, first_offset: int
+) -> Segment:
+    base_offset, _, _, _, _, attributes, delta, base_timestamp, max_timestamp, _, _, _, _ = header
+    timestamp_type = (attributes & LOG_APPEND_TIME_BIT) // LOG_APPEND_TIME_BIT
+    return _as_segment(
+        (
+            start,
+            end,
+            record_count,
+            first_offset,
+            base_offset,
+            base_offset + delta,
+            base_timestamp,
+            max_timestamp,
+            timestamp_type,
+        )
+    )
 
 
 def _end_to_end(segments: Iterable[Segment]) -> Iterator[Segment]:

@@ -14,9 +14,9 @@ import pyarrow as pa
 from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records.chunk import Chunk
 from spark_kafka_source.records.headers import locate_headers
-from spark_kafka_source.records.locate import Located, locate
+from spark_kafka_source.records.locate import locate
+from spark_kafka_source.records.located import Located, Slices
 from spark_kafka_source.records.types import Bytes
-from spark_kafka_source.records.varints import Integers
 
 HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
@@ -62,38 +62,43 @@ def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
     key that is not UTF-8, and a timestamp that no column of microseconds can hold.
     """
     located = locate(chunk)
-    arrays = [_BUILDERS[name](chunk, located) for name in columns]
+    arrays = [column(name, chunk, located) for name in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema(columns))
 
 
-def gather(data: Bytes, start: Integers, length: Integers) -> pa.BinaryArray:
-    """A column of the slices of `data`, which must lie inside it, in order and without overlap.
+def column(name: str, chunk: Chunk, located: Located) -> pa.Array:
+    """One column, by its name, of the located records of a chunk."""
+    return _BUILDERS[name](chunk, located)
 
-    A length of -1 is null. Arrow copies: an array laid over all of `data` has every slice as an
-    even element and what lies between two as an odd one, and the even ones are taken.
+
+def gather(data: Bytes, slices: Slices) -> pa.BinaryArray:
+    """A column of these slices of `data`.
+
+    Arrow copies: an array laid over all of `data` has every slice as an even element and what lies
+    between two as an odd one, and the even ones are taken.
     """
-    if len(start) == 0:
+    count = len(slices.null)
+    if count == 0:
         return pa.array([], pa.binary())
-    bounds = np.empty(2 * len(start), np.int32)
-    bounds[0::2] = start
-    bounds[1::2] = start + np.maximum(length, 0)
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    laid = pa.BinaryArray.from_buffers(pa.binary(), len(bounds) - 1, buffers)
-    null = length < 0
-    even = pa.array(np.arange(0, len(bounds), 2, dtype=np.int32), mask=null if null.any() else None)
-    return laid.take(even)
+    buffers = [None, pa.py_buffer(slices.bounds), pa.py_buffer(data)]
+    laid = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, buffers)
+    null = slices.null if slices.null.any() else None
+    return laid.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=null))
 
 
 def _key(chunk: Chunk, located: Located) -> pa.Array:
-    return gather(chunk.data, located.key_start, located.key_length)
+    return gather(chunk.data, located.key)
 
 
 def _value(chunk: Chunk, located: Located) -> pa.Array:
-    return gather(chunk.data, located.value_start, located.value_length)
+    return gather(chunk.data, located.value)
 
 
 def _topic(chunk: Chunk, located: Located) -> pa.Array:
-    return pa.repeat(pa.scalar(chunk.topic_partition.topic, pa.string()), len(located.offset))
+    # As pa.repeat() would make it, record by record.
+    count, name = len(located.offset), chunk.topic_partition.topic.encode()
+    bounds = np.arange(count + 1, dtype=np.int32) * np.int32(len(name))
+    return pa.StringArray.from_buffers(count, pa.py_buffer(bounds), pa.py_buffer(name * count))
 
 
 def _partition(chunk: Chunk, located: Located) -> pa.Array:
@@ -106,8 +111,9 @@ def _offset(_: Chunk, located: Located) -> pa.Array:
 
 def _timestamp(chunk: Chunk, located: Located) -> pa.Array:
     timestamp_ms = located.timestamp_ms
-    bad = (timestamp_ms > MAX_TIMESTAMP_MS) | (timestamp_ms < -MAX_TIMESTAMP_MS)
-    if bad.any():
+    least, most = timestamp_ms.min(initial=0), timestamp_ms.max(initial=0)
+    if least < -MAX_TIMESTAMP_MS or most > MAX_TIMESTAMP_MS:
+        bad = (timestamp_ms > MAX_TIMESTAMP_MS) | (timestamp_ms < -MAX_TIMESTAMP_MS)
         row = bad.argmax()
         reason = (
             f"KAFKA_MALFORMED_RECORD_TIMESTAMP: timestamp overflow, {timestamp_ms[row]} ms is more "
@@ -125,12 +131,12 @@ def _headers(chunk: Chunk, located: Located) -> pa.Array:
     headers = locate_headers(chunk, located)
     count = located.header_count
     try:
-        key = gather(chunk.data, headers.key_start, headers.key_length).cast(pa.string())
+        key = gather(chunk.data, headers.key).cast(pa.string())
     except pa.ArrowInvalid as failure:
         offset = int(located.offset[0])
         reason = f"in this record or one soon after, a header's key is not UTF-8: {failure}"
         raise CorruptRecordError(chunk.topic_partition, offset, reason) from failure
-    value = gather(chunk.data, headers.value_start, headers.value_length)
+    value = gather(chunk.data, headers.value)
     elements = pa.StructArray.from_arrays([key, value], fields=list(HEADER_TYPE))
     first = np.zeros(len(count) + 1, np.int32)
     np.cumsum(count, out=first[1:])

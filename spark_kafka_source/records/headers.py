@@ -1,15 +1,17 @@
-"""Where each header's key and value lie: the first headers of all records at once, then the next.
+"""Stage 2a for headers: where each header's key and value lie.
 
 The layout of a header is https://kafka.apache.org/documentation/#recordheader.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from spark_kafka_source.errors import CorruptRecordError, ProtocolError
+from spark_kafka_source.records import compiled
 from spark_kafka_source.records.chunk import Chunk
-from spark_kafka_source.records.locate import Located, Mask
+from spark_kafka_source.records.located import Located, Mask, Slices
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import NOWHERE, Integers, varint, varints
 
@@ -19,12 +21,10 @@ FEW = 32
 
 @dataclass(frozen=True, slots=True)
 class LocatedHeaders:
-    """One row per header, record after record; a null value has length -1."""
+    """One row per header, record after record."""
 
-    key_start: Integers
-    key_length: Integers
-    value_start: Integers
-    value_length: Integers
+    key: Slices
+    value: Slices
 
 
 def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
@@ -33,6 +33,34 @@ def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
     Raises `CorruptRecordError`, naming the record's offset, for headers that do not fill their
     record or have no key.
     """
+    kernels = compiled.kernels()
+    found = headers_by_kernel(chunk, located, kernels.locate_headers) if kernels else None
+    return found or headers_by_numpy(chunk, located)
+
+
+def headers_by_kernel(
+    chunk: Chunk, located: Located, kernel: Callable[..., bool]
+) -> LocatedHeaders | None:
+    """In one compiled pass, or None where not all is sound: `headers_by_numpy` says why."""
+    data = np.frombuffer(chunk.data, np.uint8)
+    data.flags.writeable = False
+    count = int(located.header_count.sum())
+    key, value = Slices.room(count), Slices.room(count)
+    key.null[:] = False
+    sound = kernel(
+        data,
+        located.headers_start,
+        located.header_count,
+        located.end,
+        key.bounds,
+        value.bounds,
+        value.null,
+    )
+    return LocatedHeaders(key, value) if sound else None
+
+
+def headers_by_numpy(chunk: Chunk, located: Located) -> LocatedHeaders:
+    """The first headers of all records at once, then the next; raises as `locate_headers` does."""
     data = np.frombuffer(chunk.data, np.uint8)
     count = located.header_count
     first = np.cumsum(count) - count
@@ -51,9 +79,9 @@ def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
         rest = found[:, first[row] + ordinal : first[row] + count[row]]
         at[row] = _locate_one_by_one(chunk.data, int(at[row]), rest)
 
-    headers = LocatedHeaders(*found)
+    headers = LocatedHeaders(Slices.of(*found[:2]), Slices.of(*found[2:]))
     _refuse(chunk, located, at != located.end, "its headers do not end where it ends")
-    negative = (headers.key_length < 0) | (headers.value_length < -1)
+    negative = (found[1] < 0) | (found[3] < -1)
     owner = np.repeat(np.arange(len(count)), count)
     bad = np.bincount(owner[negative], minlength=len(count)) > 0
     _refuse(chunk, located, bad, "a header's key or value has a negative length")

@@ -1,50 +1,25 @@
 """Stage 2a: where each record's fields lie, found for all records of a chunk at once.
 
-The layout of a record is https://kafka.apache.org/documentation/#record. Only the chain of lengths
-is walked by an interpreted loop; every other varint is read with numpy. Nothing is believed until
-all positions have been held against the records' ends, in one pass at the end.
+The layout of a record is https://kafka.apache.org/documentation/#record. Where there is no compiled
+kernel, only the chain of lengths is walked by an interpreted loop, and every other varint is read
+with numpy. Nothing is believed then until all positions have been held against the records' ends,
+in one pass at the end.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from spark_kafka_source.errors import CorruptRecordError
-from spark_kafka_source.records.chunk import Chunk
+from spark_kafka_source.records import compiled
+from spark_kafka_source.records.chunk import Chunk, Segment
+from spark_kafka_source.records.located import Located, Mask, Slices
 from spark_kafka_source.records.types import TimestampType
-from spark_kafka_source.records.varints import VARLONG_BYTES, Integers, varints
+from spark_kafka_source.records.varints import VARLONG_BYTES, Integers, Octets, varints
 from spark_kafka_source.records.walk import walk
 
 MIN_HEADER_BYTES = 2
-
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """One row per record, in arrays; positions count bytes of the chunk's data. Null is length -1.
-
-    From `headers_start` to `end` lie `header_count` headers, not looked into so far.
-    """
-
-    offset: Integers
-    timestamp_ms: Integers
-    timestamp_type: Integers
-    key_start: Integers
-    key_length: Integers
-    value_start: Integers
-    value_length: Integers
-    headers_start: Integers
-    header_count: Integers
-    end: Integers
-
-    def rows(self, first: int, stop: int) -> "Located":
-        """The rows from `first` to `stop`; a view."""
-        if first == 0 and stop >= len(self.offset):
-            return self
-        return Located(*(getattr(self, field.name)[first:stop] for field in fields(self)))
 
 
 def locate(chunk: Chunk) -> Located:
@@ -53,8 +28,42 @@ def locate(chunk: Chunk) -> Located:
     Raises `CorruptRecordError`, naming the batch and the record in it, for every record that does
     not fill its length, whether in the range or not.
     """
-    data = np.frombuffer(chunk.data, np.uint8)
-    segments = _Segments(chunk)
+    segments = Segments(chunk)
+    kernels = compiled.kernels(segments.record_count)
+    located = by_kernel(segments, kernels.locate_records) if kernels else None
+    if located is None:
+        located = by_numpy(segments)
+    bounds = np.searchsorted(located.offset, (chunk.position, chunk.end))
+    return located.rows(*bounds.tolist())
+
+
+def by_kernel(segments: "Segments", locate_records: Callable[..., bool]) -> Located | None:
+    """All fields in one compiled pass, or None where not all is sound: `by_numpy` says why."""
+    count = segments.record_count
+    timestamp_delta, offset, headers_start, header_count, end = np.empty((5, count), np.int64)
+    key, value = Slices.room(count), Slices.room(count)
+    sound = locate_records(
+        segments.data,
+        segments.table,
+        timestamp_delta,
+        offset,
+        key.bounds,
+        key.null,
+        value.bounds,
+        value.null,
+        headers_start,
+        header_count,
+        end,
+    )
+    if not sound:
+        return None
+    timestamp_ms, types = segments.timestamps(timestamp_delta), segments.timestamp_types()
+    return Located(offset, timestamp_ms, types, key, value, headers_start, header_count, end)
+
+
+def by_numpy(segments: "Segments") -> Located:
+    """All fields, one field of all records after the other; raises as `locate` does."""
+    data = segments.data
     start, end = segments.walked()
     length, at = varints(data, start)
     timestamp_delta, at = varints(data, at + 1, VARLONG_BYTES)  # after the attributes, all unused
@@ -64,34 +73,45 @@ def locate(chunk: Chunk) -> Located:
     header_count, headers_start = varints(data, value_start + np.maximum(value_length, 0))
 
     headers_bytes = end - headers_start
-    refuse = segments.refuse
-    refuse(length < 0, "its length is negative")
-    refuse(headers_bytes < 0, "its fields do not end where it ends")
-    refuse((key_length < -1) | (value_length < -1), "its key or value has a negative length")
-    refuse(header_count < 0, "its header count is negative")
-    refuse(header_count * MIN_HEADER_BYTES > headers_bytes, "its headers do not fit in")
-    refuse((header_count == 0) & (headers_bytes > 0), "bytes follow its last field")
-    offset = segments.offsets(offset_delta)
-    located = Located(
-        offset,
-        *segments.timestamps(timestamp_delta),
-        key_start,
-        key_length,
-        value_start,
-        value_length,
+    spare_bytes = headers_bytes - MIN_HEADER_BYTES * header_count
+    stray_bytes = (header_count - 1) & -headers_bytes  # negative where bytes follow no headers
+    # A sign bit anywhere stays: whose it is, and why, is asked only where there is one.
+    signs = length | headers_bytes | (key_length + 1) | (value_length + 1) | header_count
+    if (signs | spare_bytes | stray_bytes).min(initial=0) < 0:
+        refuse = segments.refuse
+        refuse(length < 0, "its length is negative")
+        refuse(headers_bytes < 0, "its fields do not end where it ends")
+        refuse((key_length < -1) | (value_length < -1), "its key or value has a negative length")
+        refuse(header_count < 0, "its header count is negative")
+        refuse(spare_bytes < 0, "its headers do not fit in")
+        refuse(stray_bytes < 0, "bytes follow its last field")
+    return Located(
+        segments.offsets(offset_delta),
+        segments.timestamps(timestamp_delta),
+        segments.timestamp_types(),
+        Slices.of(key_start, key_length),
+        Slices.of(value_start, value_length),
         headers_start,
         header_count,
         end,
     )
-    return located.rows(*np.searchsorted(offset, (chunk.position, chunk.end)).tolist())
 
 
-class _Segments:
+class Segments:
     """A chunk's segments as arrays with one element per segment, or per record."""
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
-        self._counts = np.array([segment.record_count for segment in chunk.segments], np.int64)
+        self.data: Octets = np.frombuffer(chunk.data, np.uint8)
+        self.data.flags.writeable = False  # numba tells such arrays from others
+        numbers = chain.from_iterable(chunk.segments)
+        self.table: Integers = np.fromiter(numbers, np.int64).reshape(-1, len(Segment._fields))
+        """A row for each segment, its columns those of `Segment`."""
+        self._counts = self._column("record_count")
+        self.record_count = int(self._counts.sum())
+
+    def _column(self, name: str) -> Integers:
+        return self.table[:, Segment._fields.index(name)]
 
     def walked(self) -> tuple[Integers, Integers]:
         """Each record's start and end."""
@@ -109,32 +129,42 @@ class _Segments:
         start = np.fromiter(starts, np.int64, len(starts))
         end = np.empty_like(start)
         end[:-1] = start[1:]
-        end[np.cumsum(self._counts) - 1] = [segment.end for segment in self._chunk.segments]
+        end[np.cumsum(self._counts) - 1] = self._column("end")
         return start, end
 
     def offsets(self, delta: Integers) -> Integers:
         """The records' offsets, which must rise, and lie in their batch."""
-        headers = [segment.header for segment in self._chunk.segments]
-        offset = delta + self._spread([header.base_offset for header in headers])
-        last = self._spread([header.last_offset for header in headers])
-        first = self._spread([segment.first_offset for segment in self._chunk.segments])
-        self.refuse((offset < first) | (offset > last), "its offset is not one of its batch")
-        self.refuse(np.diff(offset, prepend=-1) <= 0, "its offset does not rise")
+        offset = delta + self._spread("base_offset")
+        stop = np.cumsum(self._counts)
+        rises = offset[1:] > offset[:-1]
+        starts_within = offset[stop - self._counts] >= self._column("first_offset")
+        ends_within = offset[stop - 1] <= self._column("last_offset")
+        # Where they rise, the first and the last of a segment speak for all of it.
+        if not (rises.all() and starts_within.all() and ends_within.all()):
+            low = offset < self._spread("first_offset")
+            high = offset > self._spread("last_offset")
+            self.refuse(low | high, "its offset is not one of its batch")
+            self.refuse(np.diff(offset, prepend=-1) <= 0, "its offset does not rise")
         return offset
 
-    def timestamps(self, delta: Integers) -> tuple[Integers, Integers]:
-        """The records' timestamps in milliseconds, and who set them.
+    def timestamps(self, delta: Integers) -> Integers:
+        """The records' timestamps in milliseconds.
 
         A delta wraps around at 64 bits, as Kafka's own does, and so always finds its way back.
         """
-        headers = [segment.header for segment in self._chunk.segments]
-        kind = self._spread([header.timestamp_type for header in headers])
-        created = delta + self._spread([header.base_timestamp for header in headers])
-        appended = self._spread([header.max_timestamp for header in headers])
-        return np.where(kind == TimestampType.LOG_APPEND_TIME, appended, created), kind
+        kind = self._column("timestamp_type")
+        created = delta + self._spread("base_timestamp")
+        if not kind.any():
+            return created
+        appended = self._spread("max_timestamp")
+        return np.where(self.timestamp_types() == TimestampType.LOG_APPEND_TIME, appended, created)
 
-    def _spread(self, values: Sequence[int]) -> Integers:
-        return np.repeat(np.array(values, np.int64), self._counts)
+    def timestamp_types(self) -> Integers:
+        """Who set the timestamps."""
+        return self._spread("timestamp_type")
+
+    def _spread(self, name: str) -> Integers:
+        return np.repeat(self._column(name), self._counts)
 
     def refuse(self, bad: Mask, reason: str) -> None:
         """Raises for the first record that is bad, if any."""
@@ -145,5 +175,5 @@ class _Segments:
             raise self._corrupt(index, f"record {nth} of {self._counts[index]}: {reason}")
 
     def _corrupt(self, index: int, reason: str) -> CorruptRecordError:
-        base_offset = self._chunk.segments[index].header.base_offset
+        base_offset = self._chunk.segments[index].base_offset
         return CorruptRecordError(self._chunk.topic_partition, base_offset, reason)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from struct import Struct
 
 from spark_kafka_source.errors import ProtocolError
-from spark_kafka_source.records.batch import BatchHeader
+from spark_kafka_source.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader
 from spark_kafka_source.records.compression import decompress
 from spark_kafka_source.records.types import AbortedTransaction, Bytes, IsolationLevel
 from spark_kafka_source.records.varints import VARLONG_BYTES, varint
@@ -17,6 +17,9 @@ CONTROL_KEY = Struct(">hh")
 """The key of a control record: its version, then what it marks."""
 
 ABORT, COMMIT = 0, 1
+
+UNUSUAL = TRANSACTIONAL_BIT | CONTROL_BIT
+"""The attributes without which a batch is seen, whatever else was."""
 
 MARKERS_MAX_BYTES = 1 << 20
 
@@ -36,6 +39,8 @@ class Visibility:
 
     def sees(self, header: BatchHeader, payload: memoryview) -> bool:
         """Whether the records of this batch are seen; `ProtocolError` for a marker that is none."""
+        if not header.attributes & UNUSUAL:
+            return True
         while self._to_come and self._to_come[-1][0] <= header.last_offset:
             self._aborted.add(self._to_come.pop()[1])
         if header.is_control:

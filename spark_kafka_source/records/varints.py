@@ -5,6 +5,7 @@ lowest first. Kafka calls them varint (32 bits, 5 bytes at most) and varlong (64
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ Octets = npt.NDArray[np.uint8]
 
 VARINT_BYTES = 5
 VARLONG_BYTES = 10
+MORE = 128
+"""The bit of a byte that says that another follows."""
+
 NOWHERE = 1 << 40
 """The position after a varint that does not end: beyond every buffer."""
 
@@ -39,6 +43,21 @@ def varints(
     Never reads outside `data`, and never fails: where no varint ends within `max_bytes`, the
     position after it is `NOWHERE` or beyond the end of `data`, for the caller to check once.
     """
+    low: Octets = data.take(positions, mode="clip")
+    after = positions + 1
+    if low.max(initial=0) < MORE:
+        return _signed(low), after
+    more = low >> 7
+    high: Octets = data.take(after, mode="clip") * more
+    after += more
+    value = _signed((low & 127) | high.astype(np.uint16) << 7)
+    if high.max() >= MORE:
+        rows = np.flatnonzero(high >= MORE)
+        value[rows], after[rows] = _long_varints(data, positions[rows], max_bytes)
+    return value, after
+
+
+def _long_varints(data: Octets, positions: Integers, max_bytes: int) -> tuple[Integers, Integers]:
     value = np.zeros(len(positions), np.uint64)
     more: Octets = np.ones(len(positions), np.uint8)
     after = positions.copy()
@@ -51,8 +70,14 @@ def varints(
             break
     else:
         after[more != 0] = NOWHERE
-    signed = value.view(np.int64)
-    return (value >> np.uint64(1)).view(np.int64) ^ -(signed & 1), after
+    return _signed(value), after
+
+
+def _signed(zigzag: npt.NDArray[np.integer[Any]]) -> Integers:
+    """Unsigned integers of any width, done in that width: the fewer bits, the sooner."""
+    one = zigzag.dtype.type(1)
+    folded = (zigzag >> one) ^ -(zigzag & one)
+    return folded.view(f"i{zigzag.itemsize}").astype(np.int64, copy=False)
 
 
 def encode_varint(value: int) -> bytes:

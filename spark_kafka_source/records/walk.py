@@ -7,6 +7,10 @@ from spark_kafka_source.records.compression import TooLargeError
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import varint
 
+STEP = [1 + (low >> 1) for low in range(128)] + [2 + (low >> 1) for low in range(128)]
+HIGH_STEP = [high << 6 for high in range(128)]
+"""How far the first byte of a length takes us, and its second: septets, shifted by the sign bit."""
+
 
 def walk(data: Bytes, position: int, end: int) -> list[int]:
     """The positions of the records from `position` to `end`, then where the walk came out.
@@ -16,16 +20,15 @@ def walk(data: Bytes, position: int, end: int) -> list[int]:
     walked over as if it were not: the caller sees to the sign bits, all at once.
     """
     positions: list[int] = []
-    append = positions.append
+    append, step, high_step = positions.append, STEP, HIGH_STEP
     try:
         while position < end:
             append(position)
             low = data[position]
             if low < 128:
-                position += (low >> 1) + 1
+                position += step[low]
             elif (high := data[position + 1]) < 128:
-                # The two bytes' septets, shifted by the sign bit, and the two bytes themselves.
-                position += ((low - 128) >> 1) + (high << 6) + 2
+                position += step[low] + high_step[high]
             else:
                 position = _after_long(data, position)
     except (IndexError, ProtocolError):
@@ -57,14 +60,20 @@ def runs(
         else:
             whole, at, stop = buffer, start, end
         while len(positions := _whole_records(whole, at, stop, target_bytes)) > 1:
+            # Only the last of a run can reach beyond `target_bytes`.
+            _check_size(positions[-1] - positions[-2], max_record_bytes)
             yield whole, positions
             at = positions[-1]
         if whole is not cut or at > 0:
             cut = bytearray(memoryview(whole)[at:stop])
-        if len(cut) > max_record_bytes:
-            raise TooLargeError(f"a record larger than {max_record_bytes} bytes")
+        _check_size(len(cut), max_record_bytes)
     if cut:
         raise ProtocolError(f"its last {len(cut)} bytes are no whole record")
+
+
+def _check_size(size: int, max_record_bytes: int) -> None:
+    if size > max_record_bytes:
+        raise TooLargeError(f"a record larger than {max_record_bytes} bytes (maxRecordBytes)")
 
 
 def _whole_records(data: Bytes, position: int, end: int, target_bytes: int) -> list[int]:

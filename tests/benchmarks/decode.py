@@ -1,8 +1,9 @@
 """What a record costs on one core to decode, by stage: `python -m tests.benchmarks.decode`.
 
-Prints nanoseconds per record, the best of several rounds, for each codec: `unpack` is CRC and
-decompression, `walk` the chain of lengths, `fields` the rest of `locate`, `columns` the gathering
-of the columns; `both` is all of it in one go, which is what a task does.
+Prints nanoseconds of the thread's CPU time per record, the median of all rounds and below it half
+the distance between their quartiles; the stages of a round run one after the other. `total` is all
+of it in one go, from the bytes of a fetch to Arrow, which is what a task does: hold the others
+against it. `--compiled` takes the kernels of the extra `fast`. Pin it to a core: `taskset -c 1`.
 """
 
 import argparse
@@ -11,53 +12,92 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median, quantiles
 
-from spark_kafka_source.records import Chunk, Codec, Record, chunks, encode_batch, to_arrow
+import crc32c
+
+from spark_kafka_source.records import (
+    COLUMNS,
+    COLUMNS_WITH_HEADERS,
+    Chunk,
+    Codec,
+    Record,
+    batches,
+    chunks,
+    compiled,
+    encode_batch,
+    record_batch,
+)
+from spark_kafka_source.records.batch import CHECKED_FROM
+from spark_kafka_source.records.columns import column
+from spark_kafka_source.records.compression import Decompressor
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.walk import walk
 from spark_kafka_source.topic_partition import TopicPartition
 
 TOPIC_PARTITION = TopicPartition("benchmark", 0)
+CASES = (
+    ("none", 20, 0),
+    ("none", 150, 0),
+    ("none", 2048, 0),
+    ("lz4", 20, 0),
+    ("lz4", 150, 0),
+    ("lz4", 2048, 0),
+    ("none", 150, 2),
+    ("lz4", 150, 2),
+)
+"""Codec, bytes in a value, headers in a record."""
+
+Stages = dict[str, Callable[[], None]]
 
 
 def main() -> None:
     options = _options()
-    print(f"{'codec':8}{'MB':>6}{'unpack':>8}{'walk':>8}{'fields':>8}{'columns':>9}{'both':>8}")
-    for codec in Codec if options.codec is None else [Codec[options.codec.upper()]]:
-        fetches = list(_fetches(codec, options))
-        size = sum(map(len, fetches)) / 1e6
-        row = _measure(fetches, options)
-        print(
-            f"{codec.name.lower():8}{size:6.1f}"
-            + "".join(f"{ns:{width}.0f}" for ns, width in zip(row, (8, 8, 8, 9, 8), strict=True))
-        )
+    kernels = compiled.load() if options.compiled else None
+    compiled.kernels = lambda record_count=0: kernels
+    cases: Sequence[tuple[str, int, int]] = CASES
+    if options.codec or options.value_bytes or options.headers:
+        cases = ((options.codec or "none", options.value_bytes or 150, options.headers),)
+    for codec, value_bytes, headers in cases:
+        options.value_bytes, options.headers = value_bytes, headers
+        _print(f"{codec}, {value_bytes} B, {headers} headers", _measure(codec, options))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--codec", choices=[codec.name.lower() for codec in Codec])
-    parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--value-bytes", type=int, default=150)
+    parser.add_argument("--value-bytes", type=int)
+    parser.add_argument("--headers", type=int, default=0, help="headers in a record")
+    parser.add_argument("--compiled", action="store_true", help="with the extra `fast`")
+    parser.add_argument("--megabytes", type=float, default=16, help="decompressed")
     parser.add_argument("--batch-records", type=int, default=100, help="records in a batch")
     parser.add_argument("--fetch-bytes", type=int, default=1 << 20, help="decompressed")
-    parser.add_argument("--headers", type=int, default=0, help="headers in a record")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--chunk-bytes", type=int, default=2 << 20)
+    parser.add_argument("--rounds", type=int, default=21)
     return parser.parse_args()
+
+
+def _print(case: str, rounds: Sequence[dict[str, float]]) -> None:
+    print(f"{case:24}" + "".join(f"{name:>11}" for name in rounds[0]))
+    columns = [[each[name] for each in rounds] for name in rounds[0]]
+    print(f"{'':24}" + "".join(f"{median(column):11.1f}" for column in columns))
+    quartiles = [quantiles(column, n=4) for column in columns]
+    print(f"{'':24}" + "".join(f"{'±':>7}{(high - low) / 2:4.1f}" for low, _, high in quartiles))
 
 
 def _fetches(codec: Codec, options: argparse.Namespace) -> Iterator[bytes]:
     chance = random.Random(1)
-    fetch, held = b"", 0
-    for base in range(0, options.records, options.batch_records):
-        stop = min(base + options.batch_records, options.records)
-        records = [_record(number, chance, options) for number in range(base, stop)]
+    fetch, held, base = b"", 0, 0
+    total = int(options.megabytes * 1e6)
+    while total > 0:
+        records = [_record(base + n, chance, options) for n in range(options.batch_records)]
         fetch += encode_batch(records, base_offset=base, codec=codec)
-        held += (stop - base) * (options.value_bytes + 20)
-        if held >= options.fetch_bytes:
+        base += len(records)
+        batch_bytes = len(records) * (options.value_bytes + 20)
+        held, total = held + batch_bytes, total - batch_bytes
+        if held >= options.fetch_bytes or total <= 0:
             yield fetch
             fetch, held = b"", 0
-    if fetch:
-        yield fetch
 
 
 def _record(number: int, chance: random.Random, options: argparse.Namespace) -> Record:
@@ -70,59 +110,114 @@ def _record(number: int, chance: random.Random, options: argparse.Namespace) -> 
             "trace": f"{chance.getrandbits(96):024x}",
         }
     ).encode()
+    value *= options.value_bytes // len(value) + 1
     return Record(
         key=b"%08d" % chance.randrange(10**6),
-        value=value.ljust(options.value_bytes)[: options.value_bytes],
+        value=value[: options.value_bytes],
         headers=[(f"header-{index}", b"value") for index in range(options.headers)],
         timestamp_ms=1_700_000_000_000 + 10 * number,
     )
 
 
-def _unpacked(fetches: Sequence[bytes]) -> list[Chunk]:
-    return [chunk for fetch in fetches for chunk in chunks(fetch, topic_partition=TOPIC_PARTITION)]
+def _measure(codec: str, options: argparse.Namespace) -> list[dict[str, float]]:
+    fetches = list(_fetches(Codec[codec.upper()], options))
+    stages, record_count = _stages(fetches, Codec[codec.upper()], options)
+    rounds = []
+    for _ in range(options.rounds + 1):
+        gc.collect()
+        took = {name: _seconds(stage) / record_count * 1e9 for name, stage in stages.items()}
+        rounds.append(_apart(took))
+    return rounds[1:]
 
 
-def _unpacked_and_dropped(fetches: Sequence[bytes]) -> None:
-    # To keep them would measure the kernel's page faults.
-    for fetch in fetches:
-        for _ in chunks(fetch, topic_partition=TOPIC_PARTITION):
+def _seconds(run: Callable[[], None]) -> float:
+    started = time.thread_time()
+    run()
+    return time.thread_time() - started
+
+
+def _apart(took: dict[str, float]) -> dict[str, float]:
+    """Each stage without those that it contains."""
+    took["chunks"] -= took["batches"] + took["unzip"]
+    took["fields"] = took.pop("locate") - took["walk"]
+    total = took.pop("total")
+    return {**took, "total": total, "-unzip": total - took["unzip"]}
+
+
+def _stages(
+    fetches: Sequence[bytes], codec: Codec, options: argparse.Namespace
+) -> tuple[Stages, int]:
+    """What to run for each. Nothing is kept, for that would measure the kernel's page faults."""
+    columns = COLUMNS_WITH_HEADERS if options.headers else COLUMNS
+    pieces = Decompressor(options.chunk_bytes, 1 << 30).pieces
+    split = [list(batches(memoryview(fetch), TOPIC_PARTITION)) for fetch in fetches]
+
+    def unpacked(fetch: bytes, check_crcs: bool) -> Iterator[Chunk]:
+        return chunks(
+            fetch,
+            topic_partition=TOPIC_PARTITION,
+            check_crcs=check_crcs,
+            chunk_bytes=options.chunk_bytes,
+        )
+
+    ready = [chunk for fetch in fetches for chunk in unpacked(fetch, True)]
+    located = [(chunk, locate(chunk)) for chunk in ready]
+    checked = []
+    for fetch, found in zip(fetches, split, strict=True):
+        at = 0
+        for header, _ in found:
+            checked.append(memoryview(fetch)[at + CHECKED_FROM : at + header.size])
+            at += header.size
+
+    def drain(things: Iterator[object]) -> None:
+        for _ in things:
             pass
 
+    def gathered(*names: str) -> Callable[[], None]:
+        def run() -> None:
+            for chunk, fields in located:
+                for name in names:
+                    column(name, chunk, fields)
 
-def _walked(unpacked: Sequence[Chunk]) -> None:
-    for chunk in unpacked:
-        for segment in chunk.segments:
-            walk(chunk.data, segment.start, segment.end)
+        return run
 
+    def unzip() -> None:
+        for found in split if codec is not Codec.NONE else ():
+            for header, payload in found:
+                drain(pieces(header.codec, payload))
 
-def _measure(fetches: Sequence[bytes], options: argparse.Namespace) -> tuple[float, ...]:
-    def arrow(chunk: Chunk) -> int:
-        return int(to_arrow(chunk, include_headers=options.headers > 0).num_rows)
+    def walked() -> None:
+        for chunk in ready if not options.compiled else ():
+            for segment in chunk.segments:
+                walk(chunk.data, segment.start, segment.end)
 
-    def both() -> None:
+    def total() -> None:
         for fetch in fetches:
-            for chunk in chunks(fetch, topic_partition=TOPIC_PARTITION):
-                arrow(chunk)
+            for chunk in unpacked(fetch, True):
+                record_batch(chunk, columns)
 
-    def best(run: Callable[[], object]) -> float:
-        seconds = min(_seconds(run) for _ in range(options.rounds))
-        return seconds / int(options.records) * 1e9
+    def split_up() -> None:
+        for fetch in fetches:
+            drain(batches(memoryview(fetch), TOPIC_PARTITION, check_crcs=False))
 
-    unpacked = _unpacked(fetches)
-    if sum(map(arrow, unpacked)) != options.records:
-        raise SystemExit("records were lost: the figures would be of something else")
-    unpack = best(lambda: _unpacked_and_dropped(fetches))
-    walked = best(lambda: _walked(unpacked))
-    located = best(lambda: [locate(chunk) for chunk in unpacked])
-    columns = best(lambda: [arrow(chunk) for chunk in unpacked])
-    return unpack, walked, located - walked, columns - located, best(both)
+    def unpack() -> None:
+        for fetch in fetches:
+            drain(unpacked(fetch, False))
 
-
-def _seconds(run: Callable[[], object]) -> float:
-    gc.collect()
-    started = time.perf_counter()
-    run()
-    return time.perf_counter() - started
+    stages: Stages = {
+        "crc": lambda: drain(map(crc32c.crc32c, checked)),
+        "batches": split_up,
+        "unzip": unzip,
+        "chunks": unpack,
+        "walk": walked,
+        "locate": lambda: drain(map(locate, ready)),
+        "key": gathered("key"),
+        "value": gathered("value"),
+        "5 others": gathered(*COLUMNS[2:]),
+        "headers": gathered(*columns[7:]),
+        "total": total,
+    }
+    return stages, sum(chunk.record_count for chunk in ready)
 
 
 if __name__ == "__main__":

@@ -221,5 +221,12 @@ def test_the_header_must_count_right(
         rows_of(with_crc(bytes(fetch)), chunk_bytes=chunk_bytes)
 
 
+def test_small_records_make_chunks_of_some_thousands() -> None:
+    fetch = b"".join(encoded(Batch(numbered(900, base), base)) for base in range(0, 27_000, 900))
+    found = list(chunks(fetch, topic_partition=TOPIC_PARTITION))
+    assert [chunk.record_count for chunk in found] == [9_900, 9_900, 7_200]
+    assert [chunk.next_offset for chunk in found] == [9_900, 19_800, 27_000]
+
+
 def last(found: Iterable[Chunk]) -> Chunk:
     return list(found)[-1]

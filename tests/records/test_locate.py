@@ -3,11 +3,20 @@
 import pytest
 
 from spark_kafka_source.errors import CorruptRecordError
-from spark_kafka_source.records import Record, encode_batch
+from spark_kafka_source.records import Record, compiled, encode_batch, kernels
+from spark_kafka_source.records.compiled import Kernels
 from spark_kafka_source.records.encode import encode_record, with_crc
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.records.walk import walk
 from tests.records.batches import rows_of
+
+
+@pytest.fixture(autouse=True, params=["numpy", "kernels"])
+def located_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways; the kernels as they are written, not compiled."""
+    if request.param == "kernels":
+        found = Kernels(kernels.locate_records, kernels.locate_headers)
+        monkeypatch.setattr(compiled, "kernels", lambda record_count=0: found)
 
 
 def record(*fields: bytes | int, length: int | None = None) -> bytes:
@@ -26,11 +35,11 @@ def batch(*records: bytes, count: int | None = None) -> bytes:
 
 
 GOOD = record(b"\0", 0, 0, 1, b"k", 1, b"v", 0)
-NEXT = record(b"\0", 0, 1, 1, b"k", 1, b"v", 1, 1, b"h", 1, b"x")
+NEXT = record(b"\0", 0, 2, 1, b"k", 1, b"v", 1, 1, b"h", 1, b"x")
 
 
 def test_the_records_of_these_tests_are_good_where_they_are_not_broken() -> None:
-    assert [row.offset for row in rows_of(batch(GOOD, NEXT))] == [70, 71]
+    assert [row.offset for row in rows_of(batch(GOOD, NEXT))] == [70, 72]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,12 @@ def test_an_error_in_a_later_batch_names_that_batch() -> None:
     first = encode_batch([Record(), Record()], base_offset=5)
     with pytest.raises(CorruptRecordError, match="at offset 70: record 1 of 1: its offset"):
         rows_of(first + batch(record(b"\0", 0, 100, -1, -1, 0)))
+
+
+def test_a_batch_that_begins_before_its_base_offset_is_named() -> None:
+    before = record(b"\0", 0, -1, -1, -1, 0)
+    with pytest.raises(CorruptRecordError, match="record 1 of 2: its offset is not one of its"):
+        rows_of(batch(before, GOOD))
 
 
 @pytest.mark.parametrize("size", [0, 1, 50, 51, 52, 8000, 8300, 2_000_000])

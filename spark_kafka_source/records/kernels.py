@@ -1,0 +1,141 @@
+"""Stage 2a as two loops over every varint, in plain Python that numba compiles (see `compiled`).
+
+They only say whether all is sound: what is not, and why, is found out without them. Compiled, they
+check no index by themselves, so no byte is read, and no row written, that was not checked before.
+The layout of a record is https://kafka.apache.org/documentation/#record.
+"""
+
+from spark_kafka_source.records.chunk import Segment
+from spark_kafka_source.records.located import Mask, Positions
+from spark_kafka_source.records.varints import Integers, Octets
+
+START, END, RECORD_COUNT = map(Segment._fields.index, ("start", "end", "record_count"))
+FIRST, BASE, LAST = map(Segment._fields.index, ("first_offset", "base_offset", "last_offset"))
+
+MAX_POSITION = (1 << 31) - 1
+MAX_LONG = (1 << 63) - 1
+NO_VARINT = 1 << 62
+"""The position after a varint that does not end: beyond every record."""
+
+VARINT_SHIFT, VARLONG_SHIFT = 28, 63
+"""Where the last septet goes of a varint of 5 bytes, and of a varlong of 10."""
+
+
+def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
+    data: Octets,
+    segments: Integers,
+    timestamp_delta: Integers,
+    offset: Integers,
+    key_bounds: Positions,
+    key_null: Mask,
+    value_bounds: Positions,
+    value_null: Mask,
+    headers_start: Integers,
+    header_count: Integers,
+    end: Integers,
+) -> bool:
+    """Fills a row per record, in the order of `segments`, a row of them as `Segment` has it.
+
+    All the arrays to fill have one length, `key_bounds` and `value_bounds` twice that. False where
+    the segments do not hold exactly so many records, or any record is not sound.
+    """
+
+    def varint(at: int, stop: int, last_shift: int) -> tuple[int, int]:
+        # Within the function: handed over, the array would be counted as a reference each time.
+        value, shift = 0, 0
+        while at < stop and shift <= last_shift:
+            byte = int(data[at])
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return ((value >> 1) & MAX_LONG) ^ -(value & 1), at
+            shift += 7
+        return 0, NO_VARINT
+
+    row, previous = 0, -1
+    if len(data) > MAX_POSITION:
+        return False
+    for segment in range(len(segments)):
+        at, stop = int(segments[segment, START]), int(segments[segment, END])
+        count = int(segments[segment, RECORD_COUNT])
+        base = int(segments[segment, BASE])
+        last_delta = int(segments[segment, LAST]) - base
+        previous = max(previous, int(segments[segment, FIRST]) - 1)
+        if at < 0 or stop > len(data) or count > len(offset) - row:
+            return False
+        for _ in range(count):
+            length, body = varint(at, stop, VARINT_SHIFT)
+            if length < 0 or length > stop - body:
+                return False
+            at = body + length
+            timestamp, after = varint(body + 1, at, VARLONG_SHIFT)  # after the unused attributes
+            delta, after = varint(after, at, VARINT_SHIFT)
+            key_length, key = varint(after, at, VARINT_SHIFT)
+            key_end = key + max(key_length, 0)
+            value_length, value = varint(key_end, at, VARINT_SHIFT)
+            value_end = value + max(value_length, 0)
+            headers, headers_at = varint(value_end, at, VARINT_SHIFT)
+            if headers_at > at or key_length < -1 or value_length < -1:
+                return False
+            if headers < 0 or 2 * headers > at - headers_at or (headers == 0 and headers_at < at):
+                return False
+            if delta > last_delta or base + delta <= previous:
+                return False
+            previous = base + delta
+            timestamp_delta[row], offset[row] = timestamp, previous
+            key_bounds[2 * row], key_bounds[2 * row + 1] = key, key_end
+            value_bounds[2 * row], value_bounds[2 * row + 1] = value, value_end
+            key_null[row], value_null[row] = key_length < 0, value_length < 0
+            headers_start[row], header_count[row], end[row] = headers_at, headers, at
+            row += 1
+        if at != stop:
+            return False
+    return row == len(offset)
+
+
+def locate_headers(  # noqa: PLR0917
+    data: Octets,
+    headers_start: Integers,
+    header_count: Integers,
+    end: Integers,
+    key_bounds: Positions,
+    value_bounds: Positions,
+    value_null: Mask,
+) -> bool:
+    """Fills a row per header, record after record, of records that `locate_records` has found.
+
+    `value_null` has one row per header, the bounds two. False where there are not exactly so many
+    headers, or any of them is not sound.
+    """
+
+    def varint(at: int, stop: int) -> tuple[int, int]:
+        value, shift = 0, 0
+        while at < stop and shift <= VARINT_SHIFT:
+            byte = int(data[at])
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return (value >> 1) ^ -(value & 1), at
+            shift += 7
+        return 0, NO_VARINT
+
+    row = 0
+    for record in range(len(end)):
+        at, stop = int(headers_start[record]), int(end[record])
+        count = int(header_count[record])
+        if at < 0 or stop > min(len(data), MAX_POSITION) or count > len(value_null) - row:
+            return False
+        for _ in range(count):
+            key_length, key = varint(at, stop)
+            key_end = key + max(key_length, 0)
+            value_length, value = varint(key_end, stop)
+            at = value + max(value_length, 0)
+            if key_length < 0 or value_length < -1 or at > stop:
+                return False
+            key_bounds[2 * row], key_bounds[2 * row + 1] = key, key_end
+            value_bounds[2 * row], value_bounds[2 * row + 1] = value, at
+            value_null[row] = value_length < 0
+            row += 1
+        if at != stop:
+            return False
+    return row == len(value_null)

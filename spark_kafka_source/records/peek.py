@@ -1,0 +1,24 @@
+"""Where a fetch leads to, seen without checking or decompressing any of it."""
+
+from struct import Struct
+
+from spark_kafka_source.records.batch import HEADER, HEADER_BYTES, LENGTH_FOLLOWS_BYTES, BatchHeader
+
+_LENGTH = Struct(">8xi")
+
+
+def next_offset(records: memoryview) -> int | None:
+    """The offset after the last whole batch, as it claims; None where there is no whole batch.
+
+    For a guess that is worth a request: nothing that it rests on is checked but lengths.
+    """
+    at, last = 0, -1
+    while len(records) - at >= HEADER_BYTES:
+        (length,) = _LENGTH.unpack_from(records, at)
+        after = at + length + LENGTH_FOLLOWS_BYTES
+        if not at + HEADER_BYTES <= after <= len(records):
+            break
+        at, last = after, at
+    if last < 0:
+        return None
+    return BatchHeader._make(HEADER.unpack_from(records, last)).last_offset + 1

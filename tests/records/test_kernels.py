@@ -1,0 +1,190 @@
+"""The kernels find what numpy finds, and refuse what it refuses, as written and compiled."""
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spark_kafka_source.errors import CorruptRecordError
+from spark_kafka_source.records import Chunk, chunks, compiled, kernels
+from spark_kafka_source.records.chunk import Segment
+from spark_kafka_source.records.compiled import Kernels
+from spark_kafka_source.records.headers import headers_by_kernel, headers_by_numpy
+from spark_kafka_source.records.locate import Segments, by_kernel, by_numpy
+from spark_kafka_source.records.located import Located
+from tests.records.batches import TOPIC_PARTITION, Batch, encoded, numbered, rows_of
+from tests.records.strategies import fetches, untimed
+
+AS_WRITTEN = Kernels(kernels.locate_records, kernels.locate_headers)
+
+
+@pytest.fixture(
+    scope="module", params=["as written", pytest.param("compiled", marks=pytest.mark.slow)]
+)
+def forms(request: pytest.FixtureRequest) -> Kernels:
+    if request.param == "as written":
+        return AS_WRITTEN
+    pytest.importorskip("numba")
+    loaded = compiled.load()
+    assert loaded is not None
+    return loaded
+
+
+@dataclass
+class Strict:
+    """An array that takes no index but its own: numpy's count from the end, where negative."""
+
+    array: Any
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def _checked(self, index: int) -> int:
+        assert 0 <= index < len(self.array)
+        return index
+
+    def __getitem__(self, index: int) -> Any:
+        return self.array[self._checked(index)]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.array[self._checked(index)] = value
+
+
+def same(found: object, expected: object) -> bool:
+    if is_dataclass(expected):
+        names = [field.name for field in fields(expected)]
+        return all(same(getattr(found, name), getattr(expected, name)) for name in names)
+    return np.array_equal(np.asarray(found), np.asarray(expected))
+
+
+def mutated(chunk: Chunk, draw: st.DataObject) -> Chunk:
+    """The chunk with up to four of its bytes changed."""
+    data = bytearray(chunk.data)
+    for _ in range(draw.draw(st.integers(0, 4))):
+        # Half of them in the first record, where more of the structure is.
+        reach = draw.draw(st.sampled_from([30, len(data)]))
+        at = draw.draw(st.integers(0, max(min(reach, len(data)) - 1, 0)))
+        data[at : at + 1] = [draw.draw(st.integers(0, 255) | st.sampled_from([0, 1, 127, 128]))]
+    changed: Chunk = type(chunk)(
+        chunk.topic_partition,
+        chunk.position,
+        chunk.end,
+        bytes(data[: len(chunk.data)]),
+        chunk.segments,
+        chunk.next_offset,
+    )
+    return changed
+
+
+def expected(chunk: Chunk) -> Located | None:
+    try:
+        return by_numpy(Segments(chunk))
+    except CorruptRecordError:
+        return None
+
+
+@untimed
+@given(batches=fetches(), chunk_bytes=st.sampled_from([100, 1 << 20]), draw=st.data())
+def test_records_are_those_that_numpy_finds_or_refused_where_it_refuses_them(
+    forms: Kernels, batches: list[Batch], chunk_bytes: int, draw: st.DataObject
+) -> None:
+    fetch = b"".join(map(encoded, batches))
+    for whole in chunks(fetch, topic_partition=TOPIC_PARTITION, chunk_bytes=chunk_bytes):
+        chunk = mutated(whole, draw)
+        located, found = expected(chunk), by_kernel(Segments(chunk), forms.locate_records)
+        assert (found is None) == (located is None)
+        if found is not None:
+            assert same(found, located)
+
+
+@untimed
+@given(batches=fetches(), draw=st.data())
+def test_headers_are_those_that_numpy_finds_or_refused_where_it_refuses_them(
+    forms: Kernels, batches: list[Batch], draw: st.DataObject
+) -> None:
+    fetch = b"".join(map(encoded, batches))
+    for whole in chunks(fetch, topic_partition=TOPIC_PARTITION):
+        chunk = mutated(whole, draw)
+        located = expected(chunk)
+        if located is None:
+            continue
+        found = headers_by_kernel(chunk, located, forms.locate_headers)
+        if found is None:
+            with pytest.raises(CorruptRecordError):
+                headers_by_numpy(chunk, located)
+        else:
+            assert same(found, headers_by_numpy(chunk, located))
+
+
+RECORD = bytes.fromhex("0c000000000000")
+
+
+@settings(untimed, max_examples=300)
+@given(st.data())
+def test_no_index_is_used_that_was_not_checked(draw: st.DataObject) -> None:
+    """Of the kernels as written: compiled, they would read or write beyond their arrays."""
+    data = draw.draw(st.binary(max_size=20) | st.just(3 * RECORD))
+    rows = draw.draw(st.integers(0, 4))
+    near = st.sampled_from([-(1 << 40), -7, -1, 0, 7, 14, len(data), len(data) + 7])
+    count = st.integers(-1, rows + 1)
+    offsets = st.tuples(*[st.sampled_from([0, 0, 9])] * 6)
+    segment = st.tuples(near, near, count, offsets).map(lambda s: (*s[:3], *s[3]))
+    table = draw.draw(st.lists(segment, max_size=3))
+    segments = np.array(table, np.int64).reshape(-1, len(Segment._fields))
+    octets: Any = Strict(np.frombuffer(data, np.uint8))
+    kernels.locate_records(octets, segments, *outputs(rows))
+    records = draw.draw(st.lists(st.tuples(near, count, near), max_size=3))
+    starts, counts, ends = np.array(records, np.int64).reshape(-1, 3).T
+    bounds, value_bounds, null = (outputs(rows)[index] for index in (2, 4, 5))
+    kernels.locate_headers(octets, starts, counts, ends, bounds, value_bounds, null)
+
+
+def test_no_more_is_written_than_there_is_room_for() -> None:
+    octets: Any = Strict(np.frombuffer(RECORD, np.uint8))
+    segments = np.array([[0, len(RECORD), 1, 0, 0, 0, 0, 0, 0]])
+    assert kernels.locate_records(octets, segments, *outputs(1))
+    assert not kernels.locate_records(octets, segments, *outputs(0))
+    for rows in (0, 1):
+        bounds, value_bounds, null = (outputs(rows)[index] for index in (2, 4, 5))
+        start, count, end = np.array([[1], [1], [3]])  # an empty key, an empty value
+        found = kernels.locate_headers(octets, start, count, end, bounds, value_bounds, null)
+        assert found is (rows == 1)
+
+
+def test_no_negative_length_leads_back() -> None:
+    """To a position before the first, which compiled would be read."""
+    key_of_minus_seven: Any = Strict(np.frombuffer(bytes.fromhex("0c0000000d0000"), np.uint8))
+    segments = np.array([[0, 7, 1, 0, 0, 0, 0, 0, 0]])
+    assert not kernels.locate_records(key_of_minus_seven, segments, *outputs(1))
+    bounds, value_bounds, null = (outputs(1)[index] for index in (2, 4, 5))
+    start, count, end = np.array([[4], [1], [7]])
+    assert not kernels.locate_headers(
+        key_of_minus_seven, start, count, end, bounds, value_bounds, null
+    )
+
+
+def outputs(rows: int) -> list[Any]:
+    """All that `locate_records` fills."""
+    longs, bounds = (np.empty(rows, np.int64), np.empty(2 * rows, np.int32))
+    null = np.empty(rows, np.bool_)
+    return [
+        Strict(array.copy())
+        for array in (longs, longs, bounds, null, bounds, null, longs, longs, longs)
+    ]
+
+
+@pytest.fixture
+def with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "kernels", lambda record_count=0: AS_WRITTEN)
+
+
+@pytest.mark.usefixtures("with_kernels")
+def test_rows_and_errors_are_the_same_with_kernels() -> None:
+    good = Batch(numbered(3))
+    assert rows_of(encoded(good)) == good.expected
+    bad = encoded(good)[:-1] + b"\x08"
+    with pytest.raises(CorruptRecordError, match="record 3 of 3: its headers do not fit in"):
+        rows_of(bad, check_crcs=False)
