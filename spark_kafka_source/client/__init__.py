@@ -1,12 +1,13 @@
 """A client of one cluster: metadata, leaders, coordinators, and the one loop that tries again."""
 
-from spark_kafka_source.client.client import KafkaClient
+from spark_kafka_source.client.client import Asked, KafkaClient
 from spark_kafka_source.client.cluster import Broker, Cluster, Leadership, Topic
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.retry import Retry
 
 __all__ = [
     "CLIENT_OPTIONS",
+    "Asked",
     "Broker",
     "ClientConfig",
     "Cluster",

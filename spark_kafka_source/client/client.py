@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from spark_kafka_source.client.cluster import Broker, Cluster, Topic
 from spark_kafka_source.client.config import ClientConfig
@@ -45,12 +45,30 @@ _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
 _MOST_KNOWN_TRIED = 3
 
 
+class Asked(Generic[R]):
+    """A request whose answer is still to come. Until it is taken, nothing else is sent there.
+
+    One that is never taken costs the connection.
+    """
+
+    def __init__(self, client: "KafkaClient", connection: Connection, deadline: Deadline) -> None:
+        self._client = client
+        self._connection = connection
+        self._deadline = deadline
+
+    def answer(self, deadline: Deadline | None = None) -> R:
+        """Waits until the request's own deadline, or another one. Raises as a connection does."""
+        response = cast(R, self._connection.receive(deadline or self._deadline))
+        return self._client.heard(self._connection, response)
+
+
 class KafkaClient:
     """Sends requests to brokers by their role, and tries again by the table of errors."""
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
         self.cluster = Cluster()
+        self.requests_sent = 0
         self._connections: dict[Address, Connection] = {}
         self._coordinators: dict[str, Broker] = {}
         self._throttled_until_seconds: dict[Address, float] = {}
@@ -115,7 +133,18 @@ class KafkaClient:
         max_version: int | None = None,
     ) -> R:
         """One request to one broker, once. Raises what the connection raises."""
-        return self._send(request, broker.address, deadline, max_version)
+        return self._ask(request, broker.address, deadline, max_version).answer()
+
+    def ask(
+        self,
+        request: Request[R],
+        broker: Broker,
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+    ) -> "Asked[R]":
+        """Sends one request and does not wait for its answer. Raises as `send` does."""
+        return self._ask(request, broker.address, deadline, max_version)
 
     def send_to_each(
         self,
@@ -127,17 +156,15 @@ class KafkaClient:
         """Each broker's answer to its request, or why there is none. All are asked at once."""
         deadline = self._request_deadline(deadline)
         answers: dict[Broker, R | KafkaError] = {}
-        asked: dict[Broker, Connection] = {}
+        asked: dict[Broker, Asked[R]] = {}
         for broker, request in requests.items():
             try:
-                connection = self._connection(broker.address, deadline)
-                connection.send(request, deadline, max_version=max_version)
-                asked[broker] = connection
+                asked[broker] = self.ask(request, broker, deadline, max_version=max_version)
             except KafkaError as error:
                 answers[broker] = error
-        for broker, connection in asked.items():
+        for broker, awaited in asked.items():
             try:
-                answers[broker] = self._heard(connection, cast(R, connection.receive(deadline)))
+                answers[broker] = awaited.answer()
             except KafkaError as error:
                 answers[broker] = error
         return answers
@@ -153,7 +180,7 @@ class KafkaClient:
         failures: list[RemoteError] = []
         for address in self._candidates():
             try:
-                return self._send(request, address, deadline, max_version)
+                return self._ask(request, address, deadline, max_version).answer()
             except RemoteError as error:
                 failures.append(error)
         for failure in failures:
@@ -172,18 +199,18 @@ class KafkaClient:
         connection = self._connections.get(address)
         return connection is not None and connection.usable
 
-    def _send(
+    def _ask(
         self,
         request: Request[R],
         address: Address,
         deadline: Deadline,
         max_version: int | None = None,
-    ) -> R:
+    ) -> Asked[R]:
         deadline = self._request_deadline(deadline)
         connection = self._connection(address, deadline)
-        return self._heard(
-            connection, connection.request(request, deadline, max_version=max_version)
-        )
+        connection.send(request, deadline, max_version=max_version)
+        self.requests_sent += 1
+        return Asked(self, connection, deadline)
 
     def _request_deadline(self, deadline: Deadline) -> Deadline:
         return deadline.within_ms(self.config.connection.request_timeout_ms)
@@ -204,7 +231,7 @@ class KafkaClient:
         if self.closed:  # `close` came between, and did not see this one.
             connection.close()
 
-    def _heard(self, connection: Connection, response: R) -> R:
+    def heard(self, connection: Connection, response: R) -> R:
         """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_time_ms > 0:

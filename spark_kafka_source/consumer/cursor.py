@@ -3,10 +3,12 @@
 https://kafka.apache.org/protocol#The_Messages_Fetch, by fetches without a session.
 """
 
+import contextlib
+import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.losses import (
     INCONSISTENT_TOPIC_ID,
@@ -32,8 +34,19 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from spark_kafka_source.protocol import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
 from spark_kafka_source.topic_partition import TopicPartition
+
+# An answer that takes longer is not the broker's work, but the way there and back.
+_LONG_WAIT_SECONDS = 0.01
+# Fetches of more than 8 MiB were slower again, near and far.
+_MOST_GROWTH = 8
 
 # Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
 _FETCH_BY_NAME = 12
@@ -52,12 +65,23 @@ class KnownLog:
     """The log had all offsets below this one, in this leader epoch or those before it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A fetch that was asked for before its turn."""
+
+    position: int
+    asked: Asked[FetchResponse]
+
+
 class Cursor:
     """Fetches from one partition, and from no other log that took its place.
 
     Each fetch is one request to the leader, or to a replica nearer by that the leader named
     (KIP-392). Another topic of the same name is not read, nor a log that was cut below what is
     known of it, by an unclean leader election (KIP-320).
+
+    The next fetch is asked for while this one is worked on, and where answers still have to be
+    waited for, fetches grow: so a distant broker is read as fast as a near one.
     """
 
     def __init__(
@@ -74,6 +98,8 @@ class Cursor:
         self._fetch_bytes = config.max_partition_fetch_bytes
         self._replica: Broker | None = None
         self._checked_epoch = known.reached.leader_epoch
+        self._ahead: _Ahead | None = None
+        self._last_asked: tuple[Broker, FetchRequest] | None = None
 
     def fetch(self, position: int) -> PartitionData:
         """What the log has from `position` on, as much as one fetch brings; perhaps nothing.
@@ -84,16 +110,30 @@ class Cursor:
         what = f"Fetch of {self._topic_partition} at offset {position}"
 
         def attempt(deadline: Deadline) -> PartitionData:
-            return self._fetch_once(position, deadline, what)
+            return self._asked_before(position, what) or self._fetch_once(position, deadline, what)
 
+        started_seconds = time.monotonic()
         try:
-            return self._client.retrying(what, patient(attempt))
+            fetched = self._client.retrying(what, patient(attempt))
         except BrokerError as error:
             if error.error in UNKNOWN_TOPIC:
                 raise TopicGoneError(self._topic_partition, position) from error
             if error.error == OFFSET_OUT_OF_RANGE:
                 raise self._out_of_range(position) from error
             raise
+        self._adapt(len(fetched.records or b""), time.monotonic() - started_seconds)
+        return fetched
+
+    def ask_ahead(self, position: int) -> None:
+        """Asks for what comes at `position`, so that it is on its way until `fetch` wants it."""
+        if self._last_asked is None:
+            return
+        broker, request = self._last_asked
+        request = self._request(position, request.topics[0].topic_id, _leader_epoch(request))
+        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
+        # What goes wrong here will be found, and healed, when it is the turn of this fetch.
+        with contextlib.suppress(RemoteError):
+            self._ahead = _Ahead(position, self._ask(broker, request, deadline))
 
     def ask_for(self, batch_bytes: int, position: int) -> None:
         """Makes fetches larger, where one did not bring even one whole batch.
@@ -111,6 +151,25 @@ class Cursor:
             )
         self._fetch_bytes = batch_bytes
 
+    def _adapt(self, size: int, waited_seconds: float) -> None:
+        """A full answer that had to be waited for was too small for so long a way."""
+        if waited_seconds > _LONG_WAIT_SECONDS and size >= self._fetch_bytes // 2:
+            most_bytes = self._config.max_partition_fetch_bytes * _MOST_GROWTH
+            self._fetch_bytes = max(self._fetch_bytes, min(2 * self._fetch_bytes, most_bytes))
+
+    def _asked_before(self, position: int, what: str) -> PartitionData | None:
+        """The answer to a request made ahead; None where there is none, or not a good one."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or ahead.position != position:
+            return None
+        # Its time runs from now on: it may have been here long before somebody wanted it.
+        deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
+        try:
+            return self._partition(ahead.asked.answer(deadline), what)
+        except RemoteError:
+            self._replica = None
+            return None
+
     def _fetch_once(self, position: int, deadline: Deadline, what: str) -> PartitionData:
         where = self._topic_partition
         leader, leader_epoch = self._client.leaders([where], deadline)[where]
@@ -120,13 +179,13 @@ class Cursor:
         self._check_log(position, leader_epoch, what)
         request = self._request(position, topic_id, leader_epoch)
         if self._replica is None:
-            return self._ask(leader, request, deadline, what)
+            return self._fetch_from(leader, request, deadline, what)
         try:
-            return self._ask(self._replica, request, deadline, what)
+            return self._fetch_from(self._replica, request, deadline, what)
         except RemoteError:
             # It may be gone, or behind: only the leader knows what there is.
             self._replica = None
-            return self._ask(leader, request, deadline, what)
+            return self._fetch_from(leader, request, deadline, what)
 
     def _check_log(self, position: int, leader_epoch: int, what: str) -> None:
         """A new leader may have another log: the old epoch must reach as far as it did."""
@@ -143,13 +202,22 @@ class Cursor:
         if 0 <= diverged < reached.offset:
             raise LogTruncatedError(where, max(position, diverged), diverged)
 
-    def _ask(
+    def _fetch_from(
         self, broker: Broker, request: FetchRequest, deadline: Deadline, what: str
     ) -> PartitionData:
+        fetched = self._partition(self._ask(broker, request, deadline).answer(), what)
+        self._last_asked = (self._replica or broker, request)
+        return fetched
+
+    def _ask(
+        self, broker: Broker, request: FetchRequest, deadline: Deadline
+    ) -> Asked[FetchResponse]:
         by_name = not request.topics[0].topic_id.int
-        answer = self._client.send(
+        return self._client.ask(
             request, broker, deadline, max_version=_FETCH_BY_NAME if by_name else None
         )
+
+    def _partition(self, answer: FetchResponse, what: str) -> PartitionData:
         if answer.error_code:
             raise BrokerError(error_code(answer.error_code), what)
         partitions = [partition for topic in answer.responses for partition in topic.partitions]
@@ -189,3 +257,7 @@ class Cursor:
         earliest = earliest_offsets(self._client, [where])[where]
         latest = latest_offsets(self._client, [where])[where].offset
         return OffsetOutOfRangeError(where, position, earliest, latest)
+
+
+def _leader_epoch(request: FetchRequest) -> int:
+    return request.topics[0].partitions[0].current_leader_epoch

@@ -17,7 +17,13 @@ from spark_kafka_source.consumer.offsets import OffsetAndEpoch
 from spark_kafka_source.errors import KafkaTimeoutError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import PartitionData
-from spark_kafka_source.records import MAX_RECORD_BYTES, AbortedTransaction, Chunk, chunks
+from spark_kafka_source.records import (
+    MAX_RECORD_BYTES,
+    AbortedTransaction,
+    Chunk,
+    chunks,
+    next_offset,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -88,6 +94,9 @@ class RangeReader:
             except RecordsLostError as error:
                 position = self._after_loss(error, position)
                 continue
+            following = next_offset(memoryview(fetched.records or b""))
+            if following is not None and position < following < self._end:
+                self._cursor.ask_ahead(following)
             before, cut_batch_bytes = position, 0
             for chunk in self._chunks(fetched, position):
                 position, cut_batch_bytes = chunk.next_offset, chunk.cut_batch_bytes

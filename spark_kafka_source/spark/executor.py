@@ -1,7 +1,7 @@
 """What a task does in an executor's Python worker: ranges of offsets in, Arrow batches out.
 
-Spark reuses its Python workers, so connections are kept between tasks; `_kept` is this package's
-only mutable module state. See "How it works" in the README.
+Spark reuses its Python workers, so connections are kept between tasks, in `_kept`. See "How it
+works" in the README.
 """
 
 import gc

@@ -8,7 +8,7 @@ from typing import TypeVar
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS
+from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
 from spark_kafka_source.settings import Settings, settings_of
 from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
 from spark_kafka_source.spark.data_loss import DataLoss
@@ -99,11 +99,13 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         max_records_per_partition=_positive(settings, "maxRecordsPerPartition", example=1_000_000),
         min_records_per_partition=_positive(settings, "minRecordsPerPartition", example=10_000),
         only_offsets=_only_offsets(settings),
-        max_record_bytes=_byte_size(options, "maxRecordBytes", _RECORD_BYTES, most=1 << 30),
+        max_record_bytes=_byte_size(
+            options, "maxRecordBytes", _RECORD_BYTES, range(CHUNK_BYTES, (1 << 30) + 1)
+        ),
         progress=settings.boolean("progress", True),
         max_offsets_per_trigger=_positive(settings, "maxOffsetsPerTrigger", example=10_000),
         min_offsets_per_trigger=_positive(settings, "minOffsetsPerTrigger", example=10_000),
-        max_bytes_per_trigger=_byte_size(options, "maxBytesPerTrigger", None, most=ALL_OFFSETS[-1]),
+        max_bytes_per_trigger=_byte_size(options, "maxBytesPerTrigger", None, range(1, 2**63)),
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
         poll_timeout_ms=settings.integer("kafkaConsumer.pollTimeoutMs", 120_000, minimum=1),
         topic_lookup_timeout_ms=_topic_lookup_timeout_ms(settings),
@@ -166,14 +168,16 @@ def _only_offsets(settings: Settings) -> range:
     return range(first, last + 1)
 
 
-def _byte_size(options: Mapping[str, str], name: str, default: B, *, most: int) -> int | B:
+def _byte_size(options: Mapping[str, str], name: str, default: B, allowed: range) -> int | B:
     text = options.get(name.lower())
     if text is None:
         return default
     match = _BYTE_SIZE.fullmatch(text.strip().lower())
     size = int(match[1]) * _BYTES[match[2]] if match else 0
-    if not 1 <= size <= most:
-        expected = f"Give bytes, or a number with k, m or g, as in '64m', up to {most} bytes"
+    if size not in allowed:
+        expected = (
+            f"Give {allowed[0]} to {allowed[-1]} bytes, or a number with k, m or g, as in '64m'"
+        )
         raise ConfigurationError(name, f"found {shown(text)}", expected)
     return size
 

@@ -31,13 +31,12 @@ from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.pace import LEAST_PAUSE_SECONDS, Pace
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.planning import limit_offsets
 from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
-# Spark asks an idle source some 87 times a second; a look at the brokers now and then is enough.
-_IDLE_PAUSE_SECONDS = 0.2
 _FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 
 
@@ -55,6 +54,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._available_now = False
         self._pinned: LogEnds | None = None
         self._last_batch_seconds: float | None = None
+        self._pace = Pace()
 
     # -- on the driver ---------------------------------------------------------------------------
 
@@ -91,13 +91,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is not None:
             self._position = SourceOffset.from_json(start)
             self._finished(self._position)
-        self._ends = self._look_up_ends(self._position)
-        end = self._next(self._position, limit)
+        end = self._next_if_due(self._position, limit)
         if end is self._position:
             if self._available_now:
                 self._finished(end, is_last=True)
             else:
-                time.sleep(_IDLE_PAUSE_SECONDS)
+                time.sleep(LEAST_PAUSE_SECONDS)
             # As Spark gave it, be it in an older format: it compares texts.
             return dict(start if start is not None else end.to_json())
         self._position, self._last_batch_seconds = end, time.monotonic()
@@ -166,6 +165,19 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._pinned = self._pinned or latest
         check_pinned_end(self._pinned.offsets, latest.offsets)
         return self._pinned
+
+    def _next_if_due(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+        """As `_next`, but the brokers are not asked at every trigger of an idle query."""
+        if position is not None and not self._available_now and not self._pace.is_due:
+            return position
+        asked_before = self._planner.client.requests_sent
+        self._ends = self._look_up_ends(position)
+        end = self._next(position, limit)
+        if end is position:
+            self._pace.found_nothing(self._planner.client.requests_sent - asked_before)
+        else:
+            self._pace.found_something()
+        return end
 
     def _next(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """The end of the next micro-batch; `position` itself where nothing is new."""

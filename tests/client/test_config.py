@@ -49,6 +49,8 @@ def test_every_setting_is_read() -> None:
     [
         ("request_timeout_ms", "0"),
         ("request_timeout_ms", "-1"),
+        ("default_api_timeout_ms", "0"),
+        ("connections_max_idle_ms", "-2"),
         ("request_timeout_ms", "2147483648"),
         ("request_timeout_ms", "1.5"),
         ("request_timeout_ms", ""),
@@ -64,6 +66,11 @@ def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         config(**{name: value})
     assert caught.value.option == "kafka." + name.replace("_", ".")
+
+
+def test_less_than_nothing_leaves_it_to_the_system_or_to_the_broker() -> None:
+    connection = config(connections_max_idle_ms="-1", receive_buffer_bytes="-1").connection
+    assert (connection.connections_max_idle_ms, connection.receive_buffer_bytes) == (-1, -1)
 
 
 @pytest.mark.parametrize("servers", ["", "  "])

@@ -82,16 +82,18 @@ def test_an_offset_that_the_log_does_not_have_is_told_with_those_it_has(
 
 
 def test_retention_that_overtakes_a_read_is_told_after_what_was_read(
-    client: KafkaClient, log: PartitionLog
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
 ) -> None:
-    for _ in range(4):
+    """What was asked for ahead has come by then."""
+    for _ in range(6):
         log.append(b"a")
     found = []
-    with pytest.raises(OffsetOutOfRangeError, match=r"offset 2 is not in the log.* 3 to 4"):
-        for chunk in reader(client, 0, 4, FetchConfig(max_partition_fetch_bytes=150)).chunks():
+    with pytest.raises(OffsetOutOfRangeError, match=r"offset 4 is not in the log.* 5 to 6"):
+        for chunk in reader(client, 0, 6, FetchConfig(max_partition_fetch_bytes=150)).chunks():
             found += to_arrow(chunk)["offset"].to_pylist()
-            log.log_start_offset = 3
-    assert found == [0, 1]
+            broker.wait_for(FetchRequest, 2)
+            log.log_start_offset = 5
+    assert found == [0, 1, 2, 3]
 
 
 # -- brokers ---------------------------------------------------------------------------------------

@@ -68,16 +68,17 @@ def test_what_is_passed_over_is_logged_with_its_offsets(
 
 
 def test_retention_that_overtakes_a_read_neither_ends_it_nor_doubles_a_record(
-    client: KafkaClient, log: PartitionLog
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
 ) -> None:
-    for _ in range(8):
+    for _ in range(10):
         log.append(b"a")
     found = []
     config = FetchConfig(max_partition_fetch_bytes=150)
-    for chunk in reader(client, 0, 8, config, skip_lost=True).chunks():
+    for chunk in reader(client, 0, 10, config, skip_lost=True).chunks():
         found += to_arrow(chunk)["offset"].to_pylist()
-        log.log_start_offset = 5
-    assert found == [0, 1, 5, 6, 7]
+        broker.wait_for(FetchRequest, 2)
+        log.log_start_offset = 7
+    assert found == [0, 1, 2, 3, 7, 8, 9]
 
 
 # -- deleted, made anew ----------------------------------------------------------------------------
@@ -99,17 +100,18 @@ def test_a_topic_that_is_made_anew_in_mid_read_ends_it(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     (log,) = broker.create_topic("t", topic_id=PLANNED)
-    log.append(b"a")
-    log.append(b"b")
+    for value in (b"a", b"b", b"c"):
+        log.append(value)
     found = []
-    wanted = OffsetRange(T0, 0, 2, PLANNED)
+    wanted = OffsetRange(T0, 0, 3, PLANNED)
     with pytest.raises(TopicGoneError) as gone:
         for chunk in RangeReader(client, wanted, FetchConfig(max_partition_fetch_bytes=1)).chunks():
             found += to_arrow(chunk)["value"].to_pylist()
+            broker.wait_for(FetchRequest, 2)
             (log,) = broker.create_topic("t", topic_id=MADE_ANEW)
-            log.append(b"not", b"this")
-    assert found == [b"a"]
-    assert (gone.value.topic_partition, gone.value.offset) == (T0, 1)
+            log.append(b"not", b"this", b"neither")
+    assert found == [b"a", b"b"]
+    assert (gone.value.topic_partition, gone.value.offset) == (T0, 2)
 
 
 def test_without_a_planned_id_the_name_is_enough(broker: MemoryBroker, client: KafkaClient) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from spark_kafka_source.client import ClientConfig
@@ -12,7 +12,7 @@ from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.net import Address, ConnectionSettings
 from spark_kafka_source.protocol import Request, Response, Versions
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker.answers import Action, Answer, Hold, Raw, failure
+from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
 from tests.memory_broker.handlers import HANDLERS, HOST
 from tests.memory_broker.log import PartitionLog
@@ -146,12 +146,14 @@ class MemoryBroker:
         return [each.request for each in self.seen if isinstance(each.request, request_type)]
 
     def wait_for(self, request_type: type[Request[Any]], count: int = 1) -> None:
-        """Waits until so many requests of a type have come in."""
+        """Waits until so many requests of a type have come in, and been answered if they are to."""
         with self._changed:
             done = self._changed.wait_for(
                 lambda: len(self.requests(request_type)) >= count, _PATIENCE_SECONDS
             )
         assert done, f"{count} {request_type.__name__} were to come in"
+        # Its answer is made in the same step of the loop.
+        self._run(asyncio.sleep(0))
 
     def accepted(self, node_id: int = 0) -> int:
         """How many connections a node has accepted."""
@@ -172,13 +174,14 @@ class MemoryBroker:
         answer = self._controlled(node_id, request)
         if callable(answer):
             answer = answer(request)
+        handle = HANDLERS[type(request)]
         if isinstance(answer, ErrorCode):
-            return failure(request, answer, version)
+            return handle(replace(self.cluster, refusal=answer.code), node_id, request, version)
         if isinstance(answer, Hold):
             await answer.passed()
             answer = Action.HANDLE
         if answer is Action.HANDLE:
-            answer = HANDLERS[type(request)](self.cluster, node_id, request, version)
+            answer = handle(self.cluster, node_id, request, version)
             if type(request) in self.cluster.throttle_time_ms:
                 throttled: Any = answer
                 throttled.throttle_time_ms = self.cluster.throttle_time_ms[type(request)]

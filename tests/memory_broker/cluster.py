@@ -20,33 +20,23 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
 
-REQUESTS: dict[int, type[Request[Any]]] = {
-    request_type.KEY: request_type
-    for request_type in (
-        ApiVersionsRequest,
-        FetchRequest,
-        FindCoordinatorRequest,
-        ListOffsetsRequest,
-        MetadataRequest,
-        OffsetCommitRequest,
-        OffsetFetchRequest,
-        OffsetForLeaderEpochRequest,
-    )
+_OLDEST: dict[type[Request[Any]], Versions] = {
+    FetchRequest: Versions(0, 10),
+    ListOffsetsRequest: Versions(0, 4),
+    MetadataRequest: Versions(0, 7),
+    OffsetCommitRequest: Versions(0, 6),
+    OffsetFetchRequest: Versions(0, 5),
+    OffsetForLeaderEpochRequest: Versions(0, 2),
+    FindCoordinatorRequest: Versions(0, 2),
+    ApiVersionsRequest: Versions(0, 2),
 }
+
+REQUESTS = {request_type.KEY: request_type for request_type in _OLDEST}
 
 NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
 """All versions that this package declares."""
 
-KAFKA_2_1 = {
-    FetchRequest.KEY: Versions(0, 10),
-    ListOffsetsRequest.KEY: Versions(0, 4),
-    MetadataRequest.KEY: Versions(0, 7),
-    OffsetCommitRequest.KEY: Versions(0, 6),
-    OffsetFetchRequest.KEY: Versions(0, 5),
-    OffsetForLeaderEpochRequest.KEY: Versions(0, 2),
-    FindCoordinatorRequest.KEY: Versions(0, 2),
-    ApiVersionsRequest.KEY: Versions(0, 2),
-}
+KAFKA_2_1 = {request_type.KEY: spoken for request_type, spoken in _OLDEST.items()}
 """The oldest broker that is supported (KIP-896)."""
 
 
@@ -61,7 +51,10 @@ class MemoryTopic:
 
 @dataclass
 class MemoryCluster:
-    """The state that handlers read and tests write; a node without a port is down."""
+    """The state that handlers read and tests write; a node without a port is down.
+
+    With a `refusal`, an error code, handlers answer nothing else, wherever their API has errors.
+    """
 
     ports: dict[int, int] = field(default_factory=dict)
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
@@ -69,10 +62,15 @@ class MemoryCluster:
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
+    refusal: int = 0
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
         logs = self.topics[topic].logs if topic in self.topics else []
         return logs[partition] if 0 <= partition < len(logs) else None
+
+    def coordinator(self, group_id: str) -> int:
+        """Any node that is up, unless a test names one."""
+        return self.coordinators.get(group_id, min(self.ports))
 
     def name_of(self, topic_id: uuid.UUID) -> str | None:
         names = (topic.name for topic in self.topics.values() if topic.topic_id == topic_id)

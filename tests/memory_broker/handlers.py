@@ -60,12 +60,13 @@ def api_versions(
 ) -> ApiVersionsResponse:
     """v0-4. In a version that the node lacks, it says which ones it has (KIP-511)."""
     known = version in cluster.versions[ApiVersionsRequest.KEY]
+    error_code = cluster.refusal or (0 if known else code("UNSUPPORTED_VERSION"))
     return ApiVersionsResponse(
-        error_code=0 if known else code("UNSUPPORTED_VERSION"),
+        error_code=error_code,
         api_keys=[
             ApiVersion(key, spoken.lowest, spoken.highest)
             for key, spoken in cluster.versions.items()
-            if known or key == ApiVersionsRequest.KEY
+            if not error_code or key == ApiVersionsRequest.KEY
         ],
     )
 
@@ -84,8 +85,9 @@ def metadata(
 
 def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
     topic = cluster.topics.get(name)
-    if topic is None:
-        return MetadataResponseTopic(code("UNKNOWN_TOPIC_OR_PARTITION"), name)
+    if cluster.refusal or topic is None:
+        unknown = code("UNKNOWN_TOPIC_OR_PARTITION")
+        return MetadataResponseTopic(cluster.refusal or unknown, name)
     partitions = [
         MetadataResponsePartition(
             error_code=0 if log.leader_id in cluster.ports else code("LEADER_NOT_AVAILABLE"),
@@ -98,8 +100,12 @@ def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
     return MetadataResponseTopic(0, name, topic.topic_id, partitions=partitions)
 
 
-def _refusal(log: PartitionLog | None, node_id: int, current_leader_epoch: int) -> int:
+def _refusal(
+    cluster: MemoryCluster, log: PartitionLog | None, node_id: int, current_leader_epoch: int
+) -> int:
     """Why this node does not answer for a partition (KIP-320), or 0."""
+    if cluster.refusal:
+        return cluster.refusal
     if log is None:
         return code("UNKNOWN_TOPIC_OR_PARTITION")
     if log.leader_id != node_id:
@@ -138,7 +144,7 @@ def _list_offset(
     isolation_level: int,
 ) -> ListOffsetsPartitionResponse:
     log = cluster.log(topic, asked.partition_index)
-    refusal = _refusal(log, node_id, asked.current_leader_epoch)
+    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
     if refusal or log is None:
         return ListOffsetsPartitionResponse(asked.partition_index, refusal)
     ends = {-1: (-1, log.visible_end(isolation_level)), -2: (-1, log.log_start_offset)}
@@ -166,7 +172,7 @@ def _epoch_end(
     cluster: MemoryCluster, node_id: int, topic: str, asked: OffsetForLeaderPartition
 ) -> EpochEndOffset:
     log = cluster.log(topic, asked.partition)
-    refusal = _refusal(log, node_id, asked.current_leader_epoch)
+    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
     if refusal or log is None:
         return EpochEndOffset(refusal, asked.partition)
     return EpochEndOffset(0, asked.partition, *log.epoch_end(asked.leader_epoch))
@@ -204,9 +210,9 @@ def _fetch_partition(
     asked: FetchPartition,
 ) -> PartitionData:
     if name is None:
-        return PartitionData(asked.partition, code("UNKNOWN_TOPIC_ID"), -1)
+        return PartitionData(asked.partition, cluster.refusal or code("UNKNOWN_TOPIC_ID"), -1)
     log = cluster.log(name, asked.partition)
-    refusal = _refusal(log, node_id, asked.current_leader_epoch)
+    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
     if log and not refusal and not log.log_start_offset <= asked.fetch_offset <= log.end_offset:
         refusal = code("OFFSET_OUT_OF_RANGE")
     if refusal or log is None:
@@ -230,17 +236,22 @@ def _fetch_partition(
 def find_coordinator(
     cluster: MemoryCluster, node_id: int, request: FindCoordinatorRequest, version: int
 ) -> FindCoordinatorResponse:
-    """v0-3 one group, v4-6 several (KIP-699); any node that is up, unless a test names one."""
-    nodes = [
-        cluster.coordinators.get(key, min(cluster.ports))
-        for key in ([request.key] if version < 4 else request.coordinator_keys)
-    ]
-    if version < 4:
-        return FindCoordinatorResponse(node_id=nodes[0], host=HOST, port=cluster.ports[nodes[0]])
-    found = zip(request.coordinator_keys, nodes, strict=True)
+    """v0-3 one group, v4-6 several (KIP-699)."""
+    if version >= 4:
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(cluster, key) for key in request.coordinator_keys]
+        )
+    found = _coordinator(cluster, request.key)
     return FindCoordinatorResponse(
-        coordinators=[Coordinator(key, node, HOST, cluster.ports[node]) for key, node in found]
+        error_code=found.error_code, node_id=found.node_id, host=found.host, port=found.port
     )
+
+
+def _coordinator(cluster: MemoryCluster, group_id: str) -> Coordinator:
+    if cluster.refusal:
+        return Coordinator(group_id, -1, "", -1, cluster.refusal)
+    node_id = cluster.coordinator(group_id)
+    return Coordinator(group_id, node_id, HOST, cluster.ports[node_id])
 
 
 def offset_commit(
@@ -289,8 +300,8 @@ def offset_fetch(
 
 
 def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
-    right = cluster.coordinators.get(group_id, min(cluster.ports))
-    return 0 if right == node_id else code("NOT_COORDINATOR")
+    wrong = cluster.coordinator(group_id) != node_id
+    return cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
 
 
 HANDLERS: dict[type[Request[Any]], Callable[[MemoryCluster, int, Any, int], Response]] = {

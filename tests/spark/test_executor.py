@@ -32,6 +32,7 @@ from spark_kafka_source.spark.executor import (
 )
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
+from spark_kafka_source.spark.progress import Progress
 from tests.spark.settings import A0, A1, A2, A10, parsed, shipped
 
 TOPIC_ID = UUID(int=7)
@@ -153,6 +154,21 @@ def test_a_task_yields_its_range_and_gives_its_client_back(kept: _Kept) -> None:
     assert batch.column("value").to_pylist() == [b"1", b"2"]
     assert batch.column("offset").to_pylist() == [1, 2]
     assert not kept.take_client(OPTIONS.client).closed
+
+
+@pytest.mark.usefixtures("fake", "kept")
+def test_a_task_says_what_it_reads() -> None:
+    said: list[object] = []
+
+    class Listening(Progress):
+        def read(self, chunk: Chunk, rows: int) -> None:
+            said.append((chunk.topic_partition, rows))
+
+        def finished(self) -> None:
+            said.append("finished")
+
+    list(read_ranges(TASK, OPTIONS, Listening(TASK.ranges, 1, 1)))
+    assert said == [(A0, 2), "finished"]
 
 
 @pytest.mark.usefixtures("kept")

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark import pace
 from spark_kafka_source.spark.admission import ReadLimit, ReadMaxRows
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
@@ -212,6 +213,7 @@ def test_a_query_goes_on_doubles_nothing_and_reads_all_that_is_there(
     cluster.make("a", 2, 5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda _: None)
+        patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
         spark = Spark(cluster)
         for event in events:
             happen(event, cluster, spark)

@@ -1,7 +1,6 @@
 """Options are understood as the peer understands them; what cannot be used is said at once."""
 
 import json
-import logging
 import string
 from collections.abc import Callable
 
@@ -39,7 +38,12 @@ def test_the_defaults() -> None:
     assert options.max_records_per_partition is None
     assert options.max_offsets_per_trigger is None
     assert options.min_offsets_per_trigger is None
+    assert options.max_bytes_per_trigger is None
     assert options.max_trigger_delay_ms == 15 * 60 * 1_000
+    assert options.min_records_per_partition is None
+    assert options.only_offsets == range(2**63)
+    assert options.max_record_bytes == 64 << 20
+    assert options.progress
     assert options.poll_timeout_ms == 120_000
     assert options.topic_lookup_timeout_ms == 3 * 1_000
 
@@ -57,6 +61,12 @@ def test_what_is_given_is_understood() -> None:
         minPartitions="6",
         maxRecordsPerPartition="1",
         failOnDataLoss="False",
+        maxBytesPerTrigger="64M",
+        maxRecordBytes="3mb",
+        minRecordsPerPartition="500",
+        minOffset="7",
+        maxOffset="7",
+        progress="false",
     )
     assert options.starting == NamedBound("startingOffsets", Given({A0: -2, A1: 7}))
     assert options.ending == NamedBound("endingOffsets", Extreme.LATEST)
@@ -68,6 +78,10 @@ def test_what_is_given_is_understood() -> None:
     assert options.group_id == "g"
     assert options.fetch.isolation_level is IsolationLevel.READ_COMMITTED
     assert options.max_offsets_per_trigger == 2**63 - 1
+    assert (options.max_bytes_per_trigger, options.max_record_bytes) == (64 << 20, 3 << 20)
+    assert options.min_records_per_partition == 500
+    assert options.only_offsets == range(7, 8)
+    assert not options.progress
 
 
 @pytest.mark.parametrize(
@@ -107,6 +121,11 @@ def test_more_may_not_be_waited_for_than_is_read_at_a_time() -> None:
     parsed(minOffsetsPerTrigger="5", maxOffsetsPerTrigger="5")
     with pytest.raises(ConfigurationError, match=r"'minOffsetsPerTrigger': 6 is more than .* 5"):
         parsed(minOffsetsPerTrigger="6", maxOffsetsPerTrigger="5")
+
+
+def test_offsets_are_wanted_from_the_least_to_the_most() -> None:
+    with pytest.raises(ConfigurationError, match=r"'minOffset': 8 is more than maxOffset, 7"):
+        parsed(minOffset="8", maxOffset="7")
 
 
 def test_a_start_at_what_is_committed_needs_a_group() -> None:
@@ -156,6 +175,13 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
         *(("minPartitions", value, "'8'") for value in NOT_POSITIVE),
         *(("maxRecordsPerPartition", value, "'1000000'") for value in NOT_POSITIVE),
         *(("maxTriggerDelay", value, "'15m'") for value in NO_DELAY),
+        *(("minRecordsPerPartition", value, "'10000'") for value in NOT_POSITIVE),
+        *(("maxBytesPerTrigger", value, "'64m'") for value in (*NOT_POSITIVE, "9" * 30, "1t")),
+        *(("maxRecordBytes", value, "'64m'") for value in (*NOT_POSITIVE, "2097151", "1025m")),
+        *(("minOffset", value, "from 0") for value in ("a", "-1", "1.5", str(2**63))),
+        *(("maxOffset", value, "from 0") for value in ("a", "-1", "1.5", str(2**63))),
+        ("progress", "maybe", "'true' or 'false'"),
+        ("partitions", "a", "'0,2,8-15'"),
         *(("kafkaConsumer.pollTimeoutMs", value, "'120000'") for value in NOT_POSITIVE),
         *(("fetchOffset.numRetries", value, "'3'") for value in ("a", "-1", "1.5")),
         *(("fetchOffset.retryIntervalMs", value, "'1000'") for value in ("a", "-1", "1.5")),
@@ -268,46 +294,13 @@ def test_a_stream_has_no_end(option: str, value: str) -> None:
         KafkaStreamReader(parsed(**{option: value}))
 
 
-@pytest.mark.parametrize(
-    ("unknown", "nearest"),
-    [
-        ("kafka.fetch.max.wait", "kafka.fetch.max.wait.ms"),
-        ("kafka.isolation.levle", "kafka.isolation.level"),
-        ("startingOffset", "startingOffsets"),
-        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
-    ],
-)
-def test_an_unknown_option_warns_with_the_nearest(
-    unknown: str, nearest: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a", unknown: "secret"})
-    (record,) = caplog.records
-    assert unknown.lower() in record.getMessage()
-    assert f"did you mean '{nearest}'?" in record.getMessage()
-    assert "secret" not in record.getMessage()
-
-
-def test_an_option_like_no_other_warns_without_a_guess(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a", "zzz": "1", "kafka.zzz": "1"})
-    assert sorted(record.getMessage() for record in caplog.records) == [
-        "Option 'kafka.zzz' has no effect here",
-        "Option 'zzz' has no effect here",
-    ]
-
-
-def test_known_options_do_not_warn(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        parsed(groupIdPrefix="x", kafka_fetch_min_bytes="1", kafka_group_id="g", path="")
-    assert not caplog.records
-
-
 NAMES = [
     "assign", "subscribe", "subscribePattern", "startingOffsets", "endingOffsets", "failOnDataLoss",
     "includeHeaders", "columns", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
-    "minPartitions", "maxRecordsPerPartition", "startingTimestamp", "startingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy", "startingOffsetsCommittedStrategy", "endingTimestamp",
+    "maxBytesPerTrigger", "maxRecordBytes", "minOffset", "maxOffset", "partitions", "progress",
+    "minRecordsPerPartition", "minPartitions", "maxRecordsPerPartition", "startingTimestamp",
+    "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
+    "startingOffsetsCommittedStrategy", "endingTimestamp",
     "endingOffsetsByTimestamp", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "kafka.bootstrap.servers",
     "kafka.group.id", "kafka.isolation.level", "kafka.fetch.min.bytes", "kafka.check.crcs",

@@ -11,6 +11,7 @@ from spark_kafka_source.spark import stream
 from spark_kafka_source.spark.admission import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxBytes,
     ReadMaxRows,
     ReadMinRows,
 )
@@ -56,6 +57,8 @@ def log() -> Log:
     [
         ({}, ReadAllAvailable()),
         ({"maxOffsetsPerTrigger": "10"}, ReadMaxRows(10)),
+        ({"maxBytesPerTrigger": "10k"}, ReadMaxBytes(10 << 10)),
+        ({"maxBytesPerTrigger": "10k", "maxOffsetsPerTrigger": "10"}, ReadMaxRows(10)),
         ({"minOffsetsPerTrigger": "5"}, ReadMinRows(5)),
         ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "10"}, ReadMaxRows(10)),
     ],
@@ -64,7 +67,9 @@ def test_the_limit_is_the_most_else_the_least(options: dict[str, str], limit: Re
     assert KafkaStreamReader(parsed(**options)).getDefaultReadLimit() == limit
 
 
-@pytest.mark.parametrize("option", ["minOffsetsPerTrigger", "maxOffsetsPerTrigger"])
+@pytest.mark.parametrize(
+    "option", ["minOffsetsPerTrigger", "maxOffsetsPerTrigger", "maxBytesPerTrigger"]
+)
 def test_without_admission_control_a_limit_is_refused(
     monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.errors import ConfigurationError, UnsupportedVersionError
+from spark_kafka_source.spark import pace
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source_offset import CheckpointError
 from tests.spark.engine import Json, Log, initial, latest, ranges, reader_of
@@ -21,6 +22,7 @@ ID, NEW_ID = UUID(int=1), UUID(int=2)
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

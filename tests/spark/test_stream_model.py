@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark import pace
 from spark_kafka_source.spark.admission import ReadLimit, ReadMaxRows
 from spark_kafka_source.spark.bounds import Given
 from spark_kafka_source.spark.offsets import Offsets
@@ -106,6 +107,7 @@ def test_each_offset_is_in_exactly_one_batch(
     log = Log({A0: 5, A1: 3})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda _: None)
+        patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
         spark = Spark(options, log)
         spark.plan()
         first_end = dict(log.end)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark import pace
 from spark_kafka_source.spark.admission import ReadAllAvailable, ReadMaxRows
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.stream import KafkaStreamReader
@@ -21,6 +22,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The pauses taken instead of being waited for."""
     taken: list[float] = []
     monkeypatch.setattr(time, "sleep", taken.append)
+    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
     yield taken
 
 

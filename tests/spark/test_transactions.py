@@ -17,9 +17,9 @@ COMMITTED = {"kafka.isolation.level": "read_committed"}
 class Transactions(Writer):
     """Writes each call's values in a transaction of its own."""
 
-    def __init__(self, events: Events, name: str) -> None:
+    def __init__(self, events: Events, name: str, **settings: object) -> None:
         servers = events.kafka.bootstrap_servers
-        super().__init__(servers, transactional_id=f"{events.name}-{name}")
+        super().__init__(servers, transactional_id=f"{events.name}-{name}", **settings)
         self.topic = events.name
         self.producer.init_transactions(60)
 

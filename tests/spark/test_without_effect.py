@@ -34,15 +34,30 @@ def test_a_setting_of_kafkas_that_makes_no_sense_here_says_why(
         ("kafka.fetch.max.wait", "kafka.fetch.max.wait.ms"),
         ("fetch.max.wait.ms", "kafka.fetch.max.wait.ms"),
         ("group.id", "kafka.group.id"),
+        ("kafka.group", "kafka.group.id"),
         ("kafka.startingOffsets", "startingOffsets"),
         ("startingOffset", "startingOffsets"),
+        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+        ("kafka.isolation.levle", "kafka.isolation.level"),
     ],
 )
 def test_a_slip_is_told_of_what_may_have_been_meant(
     unknown: str, nearest: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (message,) = warned(caplog, **{unknown: "1"})
+    (message,) = warned(caplog, **{unknown: "secret"})
     assert message == f"Option '{unknown.lower()}' has no effect here; did you mean '{nearest}'?"
+
+
+def test_an_option_like_no_other_is_named_without_a_guess(caplog: pytest.LogCaptureFixture) -> None:
+    assert warned(caplog, **{"zzz": "1", "kafka.ack": "1"}) == [
+        "Option 'kafka.ack' has no effect here",
+        "Option 'zzz' has no effect here",
+    ]
+
+
+def test_options_that_are_read_do_not_warn(caplog: pytest.LogCaptureFixture) -> None:
+    given = {"kafka_fetch_min_bytes": "1", "kafka_group_id": "g", "path": "", "groupIdPrefix": "x"}
+    assert not warned(caplog, **given)
 
 
 @pytest.mark.parametrize("option", ["kafka.ssl.protocol", "kafka.enable.auto.commit"])

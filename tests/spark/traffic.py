@@ -184,16 +184,20 @@ class Batches:
         return sorted(value for batch in dict(self.seen).values() for value in batch)
 
 
-def wait_until(condition: Callable[[], object], query: StreamingQuery | None = None) -> None:
-    """Returns when the condition holds; fails where the query ends before, or after a minute."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
+def wait_until(
+    condition: Callable[[], object],
+    query: StreamingQuery | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> None:
+    """Returns when the condition holds; fails where the query ends before, or when time is up."""
+    deadline = time.monotonic() + timeout_seconds
     while not condition():
         if query is not None and not query.isActive:
             error = query.exception()
             assert error is None, error
             assert condition(), "the query ended before what was waited for"
             return
-        assert time.monotonic() < deadline, f"not within {TIMEOUT_SECONDS} s"
+        assert time.monotonic() < deadline, f"not within {timeout_seconds} s"
         time.sleep(0.02)
 
 
