@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from spark_kafka_source.client import Admin
 from spark_kafka_source.errors import ClosedError, ConfigurationError
+from spark_kafka_source.testing.admin import Admin
 from spark_kafka_source.testing.broker import Broker, start_together, stop_together
 from spark_kafka_source.testing.child import RemovedDirectory
 from spark_kafka_source.testing.jars import KAFKA_VERSION, kafka_jars
@@ -47,8 +47,11 @@ class LocalKafka:
             kafka.broker(1).restart()
 
     `brokers` is how many; with three, every topic has three replicas and one broker may fail.
-    `version` is Kafka's, of those at Maven Central. `properties` are the brokers' own and go before
-    those of this package's `broker.properties`. `java_options` are the brokers' JVMs'.
+    `racks` are the brokers' own, in their order: then a consumer that names its rack reads from the
+    replica there (KIP-392).
+    `advertised_ports` are where clients are told to connect, those of a proxy before each broker.
+    `version` is Kafka's, 3.9 or newer, of those at Maven Central. `properties` are the brokers' own
+    and go before those of this package's `broker.properties`. `java_options` are their JVMs'.
     `directory` is where to keep logs and data, which then stay: an empty one, or that of an earlier
     LocalKafka with as many brokers. By default they go with the context.
 
@@ -59,6 +62,8 @@ class LocalKafka:
         self,
         brokers: int = 1,
         *,
+        racks: Sequence[str] = (),
+        advertised_ports: Sequence[int] = (),
         version: str = KAFKA_VERSION,
         properties: Mapping[str, str] = _NOTHING,
         java_options: Sequence[str] = BROKER_JAVA_OPTIONS,
@@ -66,6 +71,11 @@ class LocalKafka:
     ) -> None:
         if brokers < 1:
             raise ConfigurationError("brokers", f"{brokers}", "Give 1 or more")
+        for name, given in (("racks", racks), ("advertised_ports", advertised_ports)):
+            if given and len(given) != brokers:
+                raise ConfigurationError(name, f"{len(given)}", f"Give none or {brokers}")
+        self._racks = tuple(racks)
+        self._advertised_ports = tuple(advertised_ports)
         self._version = version
         self._properties = dict(properties)
         self._java_options = tuple(java_options)
@@ -200,7 +210,8 @@ class LocalKafka:
         return path
 
     def _make_brokers(self) -> tuple[Broker, ...]:
-        cluster = _nodes(self._count)
+        nothing = (None,) * self._count
+        cluster = _nodes(self._racks or nothing, self._advertised_ports or nothing)
         cluster_id = _random_id()
         return tuple(self._make_broker(node, cluster, cluster_id) for node in cluster)
 
@@ -213,9 +224,14 @@ class LocalKafka:
         return broker
 
 
-def _nodes(count: int) -> list[Node]:
-    ports = free_ports(3 * count)
-    return [Node(at + 1, *ports[3 * at : 3 * at + 3]) for at in range(count)]
+def _nodes(racks: Sequence[str | None], advertised_ports: Sequence[int | None]) -> list[Node]:
+    ports = iter(free_ports(3 * len(racks)))
+    return [
+        Node(node_id, next(ports), next(ports), next(ports), rack, advertised_port)
+        for node_id, (rack, advertised_port) in enumerate(
+            zip(racks, advertised_ports, strict=True), 1
+        )
+    ]
 
 
 def _random_id() -> str:

@@ -12,6 +12,8 @@ from string import Template
 LOOPBACK = "127.0.0.1"
 MAX_REPLICATION_FACTOR = 3
 
+_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 _ESCAPES = str.maketrans(
     {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", " ": r"\ ", "=": r"\=", ":": r"\:"}
     | {"#": r"\#", "!": r"\!"}
@@ -20,12 +22,17 @@ _ESCAPES = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One broker of a cluster: its id, and the loopback port of each of its listeners."""
+    """One broker of a cluster: its id, the loopback port of each of its listeners, its rack.
+
+    `advertised_port` is where its clients are told to connect, where that is not `client_port`.
+    """
 
     node_id: int
     client_port: int
     internal_port: int
     controller_port: int
+    rack: str | None = None
+    advertised_port: int | None = None
 
     @property
     def client_address(self) -> str:
@@ -58,14 +65,23 @@ def broker_properties(
         node_id=node.node_id,
         voters=",".join(each.voter for each in cluster),
         client_port=node.client_port,
+        advertised_port=node.advertised_port or node.client_port,
         internal_port=node.internal_port,
         controller_port=node.controller_port,
         log_dir=escape(str(log_dir)),
         replication_factor=replicas,
         min_insync_replicas=max(1, replicas - 1),
     )
-    given = "".join(f"{escape(key)}={escape(value)}\n" for key, value in overrides.items())
-    return f"{text}\n# Given by the caller.\n{given}"
+    return f"{text}\n{_lines(_rack(node))}\n# Given by the caller.\n{_lines(overrides)}"
+
+
+def _rack(node: Node) -> Mapping[str, str]:
+    """What has a consumer read from the replica in its own rack (KIP-392)."""
+    return {"broker.rack": node.rack, "replica.selector.class": _SELECTOR} if node.rack else {}
+
+
+def _lines(properties: Mapping[str, str]) -> str:
+    return "".join(f"{escape(key)}={escape(value)}\n" for key, value in properties.items())
 
 
 def escape(text: str) -> str:

@@ -223,6 +223,11 @@ def test_a_killed_parent_leaves_no_process_and_no_directory(number: signal.Signa
     assert not Path(directory).exists()
 
 
+def test_every_broker_has_a_rack_or_none_has() -> None:
+    with pytest.raises(ConfigurationError, match=r"'racks': 2\. Give none or 3"):
+        LocalKafka(3, racks=["a", "b"])
+
+
 def test_it_must_be_entered() -> None:
     with pytest.raises(ClosedError, match="`with` statement"):
         _ = LocalKafka().bootstrap_servers

@@ -1,6 +1,7 @@
 """A broker's properties are what its cluster needs, and what the caller gives goes before them."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,13 @@ def test_no_more_than_three_replicas_of_which_one_may_fail() -> None:
     found = read(text)
     assert found["default.replication.factor"] == "3"
     assert found["min.insync.replicas"] == "2"
+
+
+def test_a_broker_in_a_rack_sends_readers_to_the_replica_in_theirs() -> None:
+    in_rack = read(broker_properties(replace(NODES[0], rack="zone a"), NODES, Path("/data"), {}))
+    assert in_rack["broker.rack"] == "zone a"
+    assert in_rack["replica.selector.class"].endswith(".RackAwareReplicaSelector")
+    assert not {"broker.rack", "replica.selector.class"} & properties(1).keys()
 
 
 def test_free_ports_differ_and_are_none_that_a_connection_goes_out_by() -> None:
