@@ -1,11 +1,15 @@
 # Everything a fresh machine needs: Python 3.11+, Java 17+ and make. `make help` lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
+# The newest whose Kafka connector, the peer, can be had; all targets but test-matrix use it.
+PYSPARK := 4.2.0
+# What test-matrix tries, each in its newest patch release and an environment of its own.
+SPARK ?= 4.0 4.1 4.2 4.3
 # Spark finds its Python workers by this; unset, it would take the python3 on the PATH.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test unit parity lint format types bench clean
+.PHONY: help demo test test-matrix unit parity reliability lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -14,14 +18,25 @@ help:  ## this list
 demo: .venv/run  ## a real broker, a producer, a streaming query whose rows and lag one can watch
 	$(BIN)/python -m spark_kafka_source.demo
 
-test: lint types .venv/test  ## everything that CI runs
+test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
 	$(BIN)/python -m pytest -m "not parity_full"
+
+test-matrix: $(SPARK:%=test-spark-%)  ## what a user meets on Spark 4.0 to 4.3, or on SPARK="4.0 4.3"
+
+# Away from the sources, so that what pip installed is what is tested.
+$(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
+	rm -rf build/spark-$* && mkdir -p build/spark-$*
+	cp -R tests pyproject.toml build/spark-$*
+	cd build/spark-$* && ../../.venv-spark-$*/bin/python -m pytest -m "" tests/matrix
 
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest
 
-parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats, and a table
-	$(BIN)/python -m pytest -m "" tests/parity --parity-table build/parity.md
+parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in the README
+	$(BIN)/python -m pytest -m peer tests/parity --parity-table README.md
+
+reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
+	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
 
 lint: .venv/test  ## style
 	$(BIN)/ruff check
@@ -38,16 +53,30 @@ bench: .venv/test  ## batch scan against Spark's own connector, interleaved, and
 	$(BIN)/python -m tests.benchmarks.scan
 
 clean:  ## remove what was built and installed here
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+define new_environment
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed, this is " + sys.version'
+	$(PYTHON) -m venv $(@:/bin/python=)
+endef
+INSTALL := python -m pip install --quiet --disable-pip-version-check
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed, this is " + sys.version'
-	$(PYTHON) -m venv .venv
+	$(new_environment)
 
-.venv/run: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . 'pyspark==4.2.0'
+.venv/run: .venv/bin/python pyproject.toml Makefile
+	$(BIN)/$(INSTALL) --editable . 'pyspark==$(PYSPARK)'
 	touch $@
 
 .venv/test: .venv/run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'
+	$(BIN)/$(INSTALL) --editable '.[test,dev]' 'pyspark==$(PYSPARK)'
+	touch $@
+
+SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -name '*.pyc')
+
+$(SPARK:%=.venv-spark-%/bin/python): .venv-spark-%/bin/python:
+	$(new_environment)
+
+$(SPARK:%=.venv-spark-%/test): .venv-spark-%/test: .venv-spark-%/bin/python $(SOURCES)
+	.venv-spark-$*/bin/$(INSTALL) '.[test]' 'pyspark==$*.*'
 	touch $@

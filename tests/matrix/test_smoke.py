@@ -1,0 +1,234 @@
+"""What a user meets with each Spark and each Kafka; what a Spark lacks is refused by its name."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Partition
+from pyspark.sql import Row, SparkSession
+
+import spark_kafka_source
+from spark_kafka_source.testing import LocalKafka
+from tests.spark.traffic import (
+    TIMEOUT_SECONDS,
+    Batches,
+    Events,
+    Writer,
+    batch,
+    failure,
+    sizes,
+    stream,
+    values,
+)
+from tests.spark_session import Run, Start
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    # Spark 4.0 leaves the sockets that rows come by to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning"),
+]
+
+# Asked of the version, not of what our code has found out about it.
+FROM_SPARK_4_2 = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+NOON_MS = 1_700_000_000_000
+
+BY_ITSELF = """
+import json, sys
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.log.level", "OFF").getOrCreate()
+options = json.loads(sys.argv[1])
+rows = spark.read.format("pykafka").options(**options).load().selectExpr("CAST(value AS STRING)")
+stream = spark.readStream.format("pykafka").options(**options).load()
+print(json.dumps([sorted(row.value for row in rows.collect()), stream.columns]))
+"""
+
+
+def plain(value: Any) -> Any:
+    """A cell as Python's own types: versions differ in what they make of bytes."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, Row | list):
+        return [plain(each) for each in value]
+    return value
+
+
+def committed(events: Events) -> list[int]:
+    """What the group of the topic's name has committed, for each partition."""
+    servers = events.kafka.bootstrap_servers
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": events.name, "log_level": 0})
+    wanted = [Partition(events.name, number) for number in range(events.partitions)]
+    found = consumer.committed(wanted, timeout=TIMEOUT_SECONDS)
+    consumer.close()
+    return [partition.offset for partition in found]
+
+
+def test_a_batch_of_a_range_has_all_columns(session: SparkSession, events: Events) -> None:
+    events.create(2)
+    with Writer(events.kafka.bootstrap_servers) as writer:
+        for offset in range(6):
+            writer.queue(events.name, b"skipped", timestamp_ms=NOON_MS)
+            writer.queue(
+                events.name,
+                b"v%d" % offset if offset % 2 else None,
+                partition=1,
+                key=b"k%d" % offset,
+                headers=[("a", b"1"), ("a", None)] if offset % 2 else [],
+                timestamp_ms=NOON_MS + offset,
+            )
+    frame = batch(
+        session,
+        events.options(
+            startingOffsets=events.offsets(6, 2),
+            endingOffsets=events.offsets(-1, 4),
+            includeHeaders="true",
+        ),
+    )
+    rows = frame.withColumn("timestamp", frame.timestamp.cast("double")).orderBy("offset")
+    name, noon = events.name, NOON_MS / 1000
+    assert [plain(row) for row in rows.collect()] == [
+        [b"k2", None, name, 1, 2, noon + 0.002, 0, None],
+        [b"k3", b"v3", name, 1, 3, noon + 0.003, 0, [["a", b"1"], ["a", None]]],
+    ]
+    assert frame.count() == 2
+
+
+def test_a_batch_by_time_without_what_was_aborted(session: SparkSession, events: Events) -> None:
+    events.create()
+    writer = Writer(events.kafka.bootstrap_servers, transactional_id=events.name)
+    writer.producer.init_transactions(TIMEOUT_SECONDS)
+    for number, end in enumerate(("commit", "abort", "commit")):
+        writer.producer.begin_transaction()
+        writer.write(events.name, [f"{number} {end}"], timestamp_ms=NOON_MS + number)
+        getattr(writer.producer, f"{end}_transaction")(TIMEOUT_SECONDS)
+    found = events.options(startingTimestamp=NOON_MS + 1)
+    assert values(batch(session, found)) == ["1 abort", "2 commit"]
+    assert values(batch(session, found | {"kafka.isolation.level": "read_committed"})) == [
+        "2 commit"
+    ]
+
+
+def test_a_stream_goes_on_from_its_checkpoint(
+    session: SparkSession, events: Events, run: Run
+) -> None:
+    events.fill(3, 2)
+    frame = stream(session, events.options())
+    sink = Batches()
+    run(frame, sink)
+    events.write(["later"], 1)
+    run(frame, sink)
+    run(frame, sink)
+    assert [rows for _, rows in sink.seen if rows] == [
+        ["0:0", "0:1", "0:2", "1:0", "1:1"],
+        ["later"],
+    ]
+
+
+def test_a_stream_follows_what_is_written(
+    session: SparkSession, events: Events, start: Start
+) -> None:
+    events.create(2)
+    sink = Batches()
+    query = start(stream(session, events.options()).writeStream.foreachBatch(sink))
+    for letter in "abc":
+        events.write([f"{letter}0"] * 2)
+        events.write([f"{letter}1"], 1)
+        query.processAllAvailable()
+        assert sink.values[-3:] == [f"{letter}0", f"{letter}0", f"{letter}1"]
+    assert len(sink.values) == 9
+
+
+def test_a_stream_from_the_latest_has_only_what_comes_after(
+    session: SparkSession, events: Events, run: Run
+) -> None:
+    events.fill(3, 2)
+    frame = stream(session, events.options(startingOffsets="latest"))
+    sink = Batches()
+    run(frame, sink)
+    assert sink.values == []
+    events.write(["later"])
+    run(frame, sink)
+    assert sink.values == ["later"]
+
+
+def test_progress_is_committed_and_a_query_starts_from_it(
+    session: SparkSession, events: Events, run: Run, start: Start
+) -> None:
+    events.fill(3, 2)
+    found = events.options() | {"kafka.group.id": events.name}
+    frame = stream(session, found)
+    run(frame, Batches())
+    events.write(["later"], 1)
+    run(frame, Batches())
+    # Before 4.2, Spark says that a micro-batch is finished only when it plans the next.
+    assert committed(events) == ([3, 3] if FROM_SPARK_4_2 else [3, 2])
+    events.write(["last"])
+    sink = Batches()
+    rest = stream(session, found | {"startingOffsets": "committed"})
+    writing = rest.writeStream.foreachBatch(sink).trigger(availableNow=True)
+    assert start(writing, "another checkpoint").awaitTermination(TIMEOUT_SECONDS)
+    assert sink.values == (["last"] if FROM_SPARK_4_2 else ["last", "later"])
+
+
+def test_a_limit_is_kept_or_refused_by_name(
+    session: SparkSession, events: Events, run: Run, start: Start
+) -> None:
+    events.fill(10)
+    frame = stream(session, events.options(maxOffsetsPerTrigger=4))
+    if FROM_SPARK_4_2:
+        sink = Batches()
+        query = run(frame, sink)
+        assert [size for size in sizes(query) if size] == [4, 4, 2]
+        assert len(sink.values) == 10
+    else:
+        text = failure(start(frame.writeStream.format("noop")))
+        assert "Option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer" in text
+        assert f"this is Spark {pyspark.__version__}" in text
+
+
+def test_a_topic_made_anew_is_data_loss_of_that_name(
+    session: SparkSession, events: Events, run: Run, start: Start
+) -> None:
+    events.fill(3)
+    frame = stream(session, events.options())
+    run(frame, Batches())
+    events.delete()
+    events.create()
+    events.write(["anew"] * 5)
+    writing = frame.writeStream.foreachBatch(Batches()).trigger(availableNow=True)
+    assert "[KAFKA_DATA_LOSS.PARTITIONS_DELETED]" in failure(start(writing))
+    sink = Batches()
+    run(stream(session, events.options(failOnDataLoss="false")), sink)
+    assert sink.values == ["anew"] * 5
+
+
+def test_registering_again_changes_nothing(session: SparkSession, events: Events) -> None:
+    events.fill(1)
+    spark_kafka_source.register(session)
+    assert values(batch(session, events.options())) == ["0:0"]
+
+
+def test_spark_finds_it_by_itself(kafka: LocalKafka, topic: str, tmp_path: Path) -> None:
+    events = Events(kafka, topic)
+    events.fill(2)
+    path = os.pathsep.join(sys.path)
+    shown = subprocess.run(
+        [sys.executable, "-c", BY_ITSELF, json.dumps(events.options())],
+        env=os.environ | {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+    rows, columns = json.loads(shown)
+    assert rows == ["0:0", "0:1"]
+    assert columns[:3] == ["key", "value", "topic"]
