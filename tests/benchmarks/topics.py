@@ -25,11 +25,23 @@ def json_value(size: int, number: int, chance: random.Random) -> bytes:
     return json.dumps(event).encode()
 
 
-def fill(bootstrap_servers: str, topic: str, *, rows: int, value_bytes: int, codec: str) -> None:
+def fill(
+    bootstrap_servers: str,
+    topic: str,
+    *,
+    rows: int,
+    value_bytes: int,
+    codec: str,
+    headers: int = 0,
+    partitions: int = PARTITIONS,
+) -> None:
     """Writes `rows` records evenly over the partitions of an existing topic."""
     chance = random.Random(value_bytes)
     # Enough different values that a codec cannot cheat, made once.
     values = [json_value(value_bytes, number, chance) for number in range(10_000)]
+    header: list[tuple[str, str | bytes | None]] = [
+        (f"header-{index}", b"value") for index in range(headers)
+    ]
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -46,7 +58,8 @@ def fill(bootstrap_servers: str, topic: str, *, rows: int, value_bytes: int, cod
                     topic,
                     values[number % len(values)],
                     key=b"%d" % (number % 1000),
-                    partition=number % PARTITIONS,
+                    partition=number % partitions,
+                    headers=header,
                 )
                 break
             except BufferError:

@@ -1,0 +1,43 @@
+"""What importing costs a worker that has imported pyspark and pyarrow already.
+
+python -m tests.benchmarks.cold [--runs N]
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+
+_BEFORE = "import pyspark.sql.datasource, pyspark.sql.types, pyarrow, pyspark.sql.pandas.types"
+_PROGRAM = f"""
+{_BEFORE}
+import time
+started = time.perf_counter()
+import spark_kafka_source.spark
+print((time.perf_counter() - started) * 1000)
+"""
+
+
+def main() -> None:
+    print(f"{statistics.median(measure(_arguments().runs)):.0f} ms to import, over pyspark's own")
+
+
+def measure(runs: int) -> list[float]:
+    """Milliseconds of each run, in a process of its own."""
+    found = []
+    for _ in range(runs + 1):
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM], check=True, capture_output=True, timeout=120
+        )
+        found.append(float(done.stdout))
+    return found[1:]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=9)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What a trigger costs the driver over many partitions and brokers, in memory.
+
+    python -m tests.benchmarks.planning [--partitions 10000] [--brokers 100] [--triggers N]
+
+Prints the requests of a trigger by kind, the driver's CPU time for one, and the requests a second
+of a query that has nothing to do.
+"""
+
+import argparse
+import statistics
+import time
+from collections import Counter
+
+from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.stream import KafkaStreamReader
+from tests.memory_broker import MemoryBroker
+
+IDLE_SECONDS = 5.0
+
+
+def main() -> None:
+    arguments = _arguments()
+    found = measure(arguments.partitions, arguments.brokers, arguments.triggers)
+    print(f"{arguments.partitions} partitions on {arguments.brokers} brokers")
+    for name, value in found.items():
+        print(f"{name:40} {value:,.1f}")
+
+
+def measure(partitions: int, brokers: int, triggers: int = 5) -> dict[str, float]:
+    """The figures by their names."""
+    with MemoryBroker(brokers) as broker:
+        for log in broker.create_topic("t", partitions=partitions):
+            log.append(b"x")
+        options = parse_options(
+            {
+                "kafka.bootstrap.servers": str(broker.address()),
+                "subscribe": "t",
+                "startingOffsets": "earliest",
+            }
+        )
+        reader = KafkaStreamReader(options)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, reader.getDefaultReadLimit())
+        broker.forget()
+        cpu_ms = []
+        for _ in range(triggers):
+            for topic in broker.cluster.topics.values():
+                for log in topic.logs:
+                    log.append(b"x")
+            started = time.thread_time()
+            start, end = end, reader.latestOffset(end, reader.getDefaultReadLimit())
+            reader.partitions(start, end)
+            cpu_ms.append((time.thread_time() - started) * 1000)
+        kinds = Counter(type(each.request).__name__ for each in broker.seen)
+        broker.forget()
+        started = time.monotonic()
+        asked = 0
+        while time.monotonic() - started < IDLE_SECONDS:
+            reader.latestOffset(end, reader.getDefaultReadLimit())
+            asked += 1
+        idle_seconds = time.monotonic() - started
+        idle = len(broker.seen)
+        reader.stop()
+    return {
+        **{f"{name} a trigger": count / triggers for name, count in sorted(kinds.items())},
+        "CPU of a trigger, ms": statistics.median(cpu_ms),
+        "idle: triggers a second": asked / idle_seconds,
+        "idle: requests a second": idle / idle_seconds,
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--partitions", type=int, default=10_000)
+    parser.add_argument("--brokers", type=int, default=100)
+    parser.add_argument("--triggers", type=int, default=5)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

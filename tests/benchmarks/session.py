@@ -1,0 +1,35 @@
+"""The Spark session and the broker that benchmarks run in."""
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from spark_kafka_source.testing import LocalKafka, peer_jars
+from tests.benchmarks import sources
+
+# Without what makes the JVM start quickly and run slowly.
+BROKER_JAVA_OPTIONS = ("-Xmx1g",)
+
+
+def session(*, recommended: bool = True, cores: int = 2) -> SparkSession:
+    """With the peer and all sources at hand; in the settings of the README, or Spark's own."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("benchmarks")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.driver.memory", "4g")
+        .config("spark.jars", ",".join(map(str, peer_jars())))
+        .config("spark.python.unix.domain.socket.enabled", str(recommended).lower())
+        .getOrCreate()
+    )
+    sources.register(spark)
+    return spark
+
+
+def broker(**values: object) -> LocalKafka:
+    """A broker with a JVM as servers have it."""
+    return LocalKafka(java_options=BROKER_JAVA_OPTIONS, **values)  # type: ignore[arg-type]  # its own

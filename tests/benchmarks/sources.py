@@ -1,0 +1,204 @@
+"""What is measured beside the peer: this source without and with its compiled kernels, the ceiling.
+
+The ceiling is a source that does nothing but hand over batches that are ready: no reader in Python
+can be faster than Spark's own path for them.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.types import StructType
+
+from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS, compiled, schema
+from spark_kafka_source.spark import KafkaDataSource
+from spark_kafka_source.spark.batch import KafkaBatchReader
+from spark_kafka_source.spark.executor import _kept
+from spark_kafka_source.spark.schema import kafka_schema
+from spark_kafka_source.spark.stream import KafkaStreamReader
+
+PEER, PLAIN, FAST, CEILING = "kafka", "pykafka-plain", "pykafka-fast", "ready-made"
+BATCH_ROWS = 12_000
+"""About as many rows of 150 B as a fetch of ours has."""
+
+
+def use_kernels(wanted: bool) -> None:
+    """Has this process decode with the compiled kernels, or without, from now on."""
+    kernels = compiled.load() if wanted else None
+    compiled.kernels = lambda record_count=0: kernels
+
+
+_kernels: list[bool] = []
+
+
+def _switch(wanted: bool) -> None:
+    if _kernels != [wanted]:
+        _kernels[:] = [wanted]
+        use_kernels(wanted)
+
+
+class _Plain:
+    compiled = False
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        _switch(self.compiled)
+        rows: Iterator[pa.RecordBatch] = super().read(partition)  # type: ignore[misc]  # mixed in
+        return rows
+
+
+class _Fast(_Plain):
+    compiled = True
+
+
+class _PlainBatch(_Plain, KafkaBatchReader):
+    pass
+
+
+class _FastBatch(_Fast, KafkaBatchReader):
+    pass
+
+
+class _PlainStream(_Plain, KafkaStreamReader):
+    pass
+
+
+class _FastStream(_Fast, KafkaStreamReader):
+    pass
+
+
+class PlainSource(KafkaDataSource):
+    """Ours, as it is without the extra `fast`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return PLAIN
+
+    def reader(self, schema: StructType) -> KafkaBatchReader:
+        return _PlainBatch(self._parsed)
+
+    def streamReader(self, schema: StructType) -> KafkaStreamReader:
+        return _PlainStream(self._parsed)
+
+
+class FastSource(KafkaDataSource):
+    """Ours, with the kernels of the extra `fast`, loaded."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FAST
+
+    def reader(self, schema: StructType) -> KafkaBatchReader:
+        return _FastBatch(self._parsed)
+
+    def streamReader(self, schema: StructType) -> KafkaStreamReader:
+        return _FastStream(self._parsed)
+
+
+class ReadyMadeSource(DataSource):
+    """`rows` rows with values of `valueBytes` and `headers` headers, in `partitions` partitions."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        self._rows, self._partitions, self._value_bytes, self._headers = (
+            int(options.get(name, "0")) for name in ("rows", "partitions", "valueBytes", "headers")
+        )
+
+    @classmethod
+    def name(cls) -> str:
+        return CEILING
+
+    def schema(self) -> StructType:
+        return kafka_schema(_columns(self._headers))
+
+    def reader(self, schema: StructType) -> "ReadyMadeReader":
+        return ReadyMadeReader(self._rows, self._partitions, self._value_bytes, self._headers)
+
+    def streamReader(self, schema: StructType) -> "ReadyMadeStream":
+        return ReadyMadeStream(self._partitions, self._value_bytes)
+
+
+def _columns(headers: int) -> tuple[str, ...]:
+    return COLUMNS_WITH_HEADERS if headers else COLUMNS
+
+
+class Part(InputPartition):
+    """How many rows one task yields."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+class ReadyMadeReader(DataSourceReader):
+    """Yields one batch again and again."""
+
+    def __init__(self, rows: int, partitions: int, value_bytes: int, headers: int) -> None:
+        self._rows, self._partitions = rows, partitions
+        self._value_bytes, self._headers = value_bytes, headers
+
+    def partitions(self) -> list[InputPartition]:
+        return [Part(self._rows // self._partitions) for _ in range(self._partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        rows = max(min(BATCH_ROWS, BATCH_ROWS * 170 // (self._value_bytes + 20)), 1)
+        batch = ready_batch(rows, self._value_bytes, self._headers)
+        for done in range(0, partition.rows, rows):
+            yield batch.slice(0, min(rows, partition.rows - done))
+
+
+class ReadyMadeStream(DataSourceStreamReader):
+    """A micro-batch at every trigger, with one row for each partition."""
+
+    def __init__(self, partitions: int, value_bytes: int) -> None:
+        self._partitions, self._value_bytes = partitions, value_bytes
+        self._end = 0
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"offset": 0}
+
+    def latestOffset(self, *_: object) -> dict[str, int]:
+        self._end += 1
+        return {"offset": self._end}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return [Part(1) for _ in range(self._partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        _kept.freeze_imports()
+        yield ready_batch(1, self._value_bytes, 0)
+
+    def commit(self, end: dict[str, int]) -> None:
+        pass
+
+
+def ready_batch(rows: int, value_bytes: int, headers: int) -> pa.RecordBatch:
+    """A batch as a topic of the benchmark has it."""
+    columns = _columns(headers)
+    header = [{"key": f"header-{index}", "value": b"value"} for index in range(headers)]
+    found = {
+        "key": [b"%d" % (number % 1000) for number in range(rows)],
+        "value": [b"x" * value_bytes] * rows,
+        "topic": ["scan"] * rows,
+        "partition": [0] * rows,
+        "offset": list(range(rows)),
+        "timestamp": [1_700_000_000_000_000] * rows,
+        "timestampType": [0] * rows,
+        "headers": [header] * rows,
+    }
+    wanted = schema(columns)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(found[field.name], field.type) for field in wanted], schema=wanted
+    )
+
+
+def register(spark: SparkSession) -> None:
+    """Makes all of them known to a session."""
+    for source in (KafkaDataSource, PlainSource, FastSource, ReadyMadeSource):
+        spark.dataSource.register(source)
