@@ -69,7 +69,7 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 	touch $@
 
 .venv/test: .venv/run
-	$(BIN)/$(INSTALL) --editable '.[test,dev]' 'pyspark==$(PYSPARK)'
+	$(BIN)/$(INSTALL) --editable '.[test,dev,fast]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -name '*.pyc')

@@ -9,7 +9,6 @@ from typing import Any
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer import (
     NO_OFFSET,
-    UNKNOWN_TOPIC,
     committed_offsets,
     earliest_offsets,
     epoch_end_offsets,
@@ -65,12 +64,7 @@ class OffsetPlanner:
         """
         patience = self._patience()
         while True:
-            try:
-                ends = self._log_ends_once(read)
-            except BrokerError as error:
-                if error.error in UNKNOWN_TOPIC and not patience.expired:
-                    continue  # It was deleted since the brokers named it.
-                raise
+            ends = self._log_ends_once(read)
             lost = {each for each, offset in read.items() if ends.offsets.get(each, -1) < offset}
             if lost <= self._lost or patience.expired:
                 self._lost = lost

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from spark_kafka_source.errors import ConfigurationError, UnsupportedVersionError
+from spark_kafka_source.consumer import UNKNOWN_TOPIC
+from spark_kafka_source.errors import BrokerError, ConfigurationError, UnsupportedVersionError
 from spark_kafka_source.spark.admission import (
     HAS_ADMISSION_CONTROL,
     ReadAllAvailable,
@@ -37,6 +38,7 @@ from spark_kafka_source.spark.planning import limit_offsets
 from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
+_MOST_LOOKS = 3
 _FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 
 
@@ -171,13 +173,25 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if position is not None and not self._available_now and not self._pace.is_due:
             return position
         asked_before = self._planner.client.requests_sent
-        self._ends = self._look_up_ends(position)
-        end = self._next(position, limit)
+        end = self._look(position, limit)
         if end is position:
             self._pace.found_nothing(self._planner.client.requests_sent - asked_before)
         else:
             self._pace.found_something()
         return end
+
+    def _look(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+        """As `_next`, from what the brokers say now, and again where a topic goes meanwhile."""
+        tries = 0
+        while True:
+            try:
+                self._ends = self._look_up_ends(position)
+                return self._next(position, limit)
+            except BrokerError as error:
+                # It was named a moment ago: they are asked anew what there is.
+                tries += 1
+                if error.error not in UNKNOWN_TOPIC or tries == _MOST_LOOKS:
+                    raise
 
     def _next(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """The end of the next micro-batch; `position` itself where nothing is new."""

@@ -101,7 +101,10 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
-    """All partitions of topics whose whole name matches a regular expression, but internal ones."""
+    """All partitions of topics in whose name a regular expression is found, but internal ones.
+
+    As in Spark's own connector `b` takes `abc`, too; `^b$` takes `b` alone.
+    """
 
     pattern: str
     option = "subscribePattern"
@@ -113,7 +116,7 @@ class SubscribePattern:
 
     def wants(self, topic: Topic) -> bool:
         """Whether it matches, and is none of Kafka's own."""
-        return bool(re.fullmatch(self.pattern, topic.name)) and not topic.is_internal
+        return bool(re.search(self.pattern, topic.name)) and not topic.is_internal
 
     def select(
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()

@@ -1,6 +1,5 @@
-"""Fixtures of the scenarios, and the table of how they end: `--parity-table PATH`."""
+"""Fixtures of the scenarios, and the table of how they end: `--parity-table README.md`."""
 
-import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,20 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.parity.differences import DIFFERENCES, LEFT_OUT
+from tests.parity.differences import DIFFERENCES
 from tests.parity.scenario import OURS, PEER, Follow, Source, Stream
-from tests.parity.table import Outcome, render
+from tests.parity.table import (
+    BEGIN,
+    END,
+    FAILS,
+    NOT_RUN,
+    Outcome,
+    between_marks,
+    instances,
+    outcome,
+    render,
+    write_between_marks,
+)
 from tests.spark_session import Start
 
 _OUTCOMES = pytest.StashKey[list[Outcome]]()
@@ -49,11 +59,21 @@ def follow(start: Start) -> Follow:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--parity-table", type=Path, help="where to write the table of scenarios")
+    parser.addoption(
+        "--parity-table",
+        type=Path,
+        help=f"write the table of scenarios into this file, between {BEGIN} and {END}",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_OUTCOMES] = []
+    path = _table_path(config)
+    if path:
+        try:
+            between_marks(path)  # Before the scenarios are run, not after.
+        except (OSError, ValueError) as error:
+            raise pytest.UsageError(f"--parity-table: {error}") from error
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,34 +81,22 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    name = _format_name(item)
-    if name:
-        outcome = Outcome(_scenario(item, name), name, report.passed)
-        item.config.stash[_OUTCOMES].append(outcome)
+    ended = outcome(item.nodeid, passed=report.passed)
+    if ended:
+        item.config.stash[_OUTCOMES].append(ended)
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    path: Path | None = session.config.getoption("--parity-table", default=None)
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    path = _table_path(session.config)
+    if path and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         outcomes = session.config.stash[_OUTCOMES]
-        path.write_text(render(outcomes, DIFFERENCES, LEFT_OUT))
+        found = instances(outcomes, DIFFERENCES)
+        write_between_marks(path, render(found))
+        if any(each.verdict.word in (FAILS, NOT_RUN) for each in found):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _format_name(item: pytest.Item) -> str | None:
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    name: str | None = parameters.get("format_name")
-    return name
-
-
-def _scenario(item: pytest.Item, name: str) -> str:
-    """`suite/scenario[parameters]`, the format left out."""
-    suite = item.path.stem.removeprefix("test_")
-    scenario = item.name.removeprefix("test_")
-    # A parameter's own name may contain that of a format, but is not just that.
-    return suite + "/" + re.sub(rf"(\[|-){name}(-|\])", _between, scenario, count=1)
-
-
-def _between(match: re.Match[str]) -> str:
-    return {"[]": "", "--": "-", "[-": "[", "-]": "]"}[match[1] + match[2]]
+def _table_path(config: pytest.Config) -> Path | None:
+    path: Path | None = config.getoption("--parity-table", default=None)
+    return path

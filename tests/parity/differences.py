@@ -1,7 +1,4 @@
-"""Where the two formats differ on purpose, and which scenarios of the peer's are not here, and why.
-
-The tests assert what either format does; this says which of the two is better and why.
-"""
+"""Where the two formats differ on purpose: the tests assert what either does, this says why."""
 
 from dataclasses import dataclass
 
@@ -30,8 +27,8 @@ _OPTION_NAMED = Difference("better", "the error names the option; the peer's onl
 
 DIFFERENCES: dict[str, Difference] = {
     "available_now/the_topic_is_made_anew_meanwhile": _NAMED,
-    "rate_limits/a_number_of_partitions_that_is_none[a]": _OPTION_NAMED,
-    "rate_limits/a_number_of_partitions_that_is_none[1.0]": _OPTION_NAMED,
+    "rate_limits/min_partitions_that_are_no_number[a]": _OPTION_NAMED,
+    "rate_limits/min_partitions_that_are_no_number[1.0]": _OPTION_NAMED,
     "topic_life/a_topic_is_made_anew_while_the_stream_is_stopped": Difference(
         "better",
         "its id shows that it is another topic, and the error says so (KAFKA_DATA_LOSS."
@@ -58,15 +55,15 @@ DIFFERENCES: dict[str, Difference] = {
         "the version is that of each micro-batch's offset; the peer's is that of the file of its "
         "initial offsets",
     ),
-    "options/an_end_by_one_timestamp": Difference(
+    "options/an_end_by_one_timestamp_is_refused": Difference(
         "better", "refused, as any end of a stream is; the peer ignores it in silence"
     ),
-    "options/bad_options[an end]": _AT_THE_START,
-    "options/bad_options[an end by timestamp]": _AT_THE_START,
-    "options/group[kafka.group.id]": Difference(
+    "options/bad_options_are_refused[an end]": _AT_THE_START,
+    "options/bad_options_are_refused[an end by timestamp]": _AT_THE_START,
+    "options/a_group_is_named[kafka.group.id]": Difference(
         "better", "what was read is committed to the group; the peer never commits"
     ),
-    "options/offsets_behind_latest": Difference(
+    "options/offsets_behind_the_latest": Difference(
         "different",
         "a Python data source has no metrics of its own: a query's progress has the end and the "
         "latest offset of each partition, and `LagListener` the distance; the peer has the least, "
@@ -79,21 +76,3 @@ DIFFERENCES: dict[str, Difference] = {
     ),
 }
 """By scenario: `suite/scenario`, with all its parameters, or `suite/scenario[parameters]`."""
-
-LEFT_OUT: dict[str, str] = {
-    "all: each suite again with another plan and reader of offsets (3 of 4 runs)": "the peer has "
-    "two implementations of each; this runs those that it takes by default",
-    "start_positions: a word for a whole topic (2)": "newer than the peer of Spark 4.2",
-    "topic_life: continuous processing (2)": "Spark has none for Python data sources",
-    "batch: which plan a relation has (2)": "the peer has two implementations, chosen by a setting",
-    "data_loss: continuous processing (1)": "Spark has none for Python data sources",
-    "data_loss: the second stream and batch reader (2)": "the peer has two of each",
-    "options: which plan a stream has (2)": "the peer has two implementations",
-    "options: initial offsets of Spark 2.1 and 2.4, and their leading zero byte (3)": "files of "
-    "the peer's own that only its sources hold",
-    "options: offsets compared and serialised": "methods of the peer's JVM class of offsets",
-    "options: metrics without an offset (2)": "a method of the peer's JVM class of streams",
-    "ranges: tasks sent to executors (1)": "for the peer's cached JVM consumers; Spark lets no "
-    "Python data source choose an executor",
-}
-"""The peer's scenarios that are not here, by `suite: what`, and the reason."""

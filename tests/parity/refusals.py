@@ -1,8 +1,8 @@
 """What an error says, whoever raised it: Spark, its Kafka connector, or this package."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
-import pytest
 from py4j.java_gateway import JavaObject, is_instance_of  # type: ignore[import-untyped]  # py4j has no types
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkContext
@@ -16,9 +16,15 @@ def refused(action: Callable[[], object]) -> str:
     do not come through `foreachBatch`. PySpark knows Spark's own exceptions; some of the peer's
     come as Java's.
     """
-    with pytest.raises((PySparkException, Py4JJavaError)) as failed:
+    error: Any
+    try:
         action()
-    error = failed.value
+    except (PySparkException, Py4JJavaError) as failed:
+        error = failed
+    else:
+        # Not by `pytest.raises`: its failure is no Exception, and where such a one ends a callback
+        # of `foreachBatch`, Spark waits for ever.
+        raise AssertionError("it was not refused")
     thrown = error.java_exception if isinstance(error, Py4JJavaError) else error._origin
     return "\n".join([str(error), *map(_text, _causes(thrown))])
 

@@ -1,74 +1,186 @@
-"""The table of `make parity`: what each format made of each scenario."""
+"""The table of `make parity`: what each format made of each scenario, as the README carries it."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.parity.differences import Difference
 from tests.parity.scenario import OURS, PEER
+from tests.parity.suites import NOT_COUNTED, SUITES, Suite
 
-_HEAD = f"| scenario | {PEER} | {OURS} | verdict |\n|---|---|---|---|"
-_NOT_RUN = "-"
+BEGIN = "<!-- parity: written by make parity -->"
+END = "<!-- end of parity -->"
+
+FAILS = "**fails**"
+NOT_RUN = "**not run**"
+_VERDICTS = ("same", "better", "different", FAILS, NOT_RUN)
+# The first of the parameters that is a format and nothing else.
+_FORMAT = re.compile(rf"(\[|-)({PEER}|{OURS})(-|\])")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a scenario ended with a format; `scenario` is `suite/name[parameters]`."""
+    """How an instance of a scenario ended with a format; `scenario` is `suite/name[parameters]`."""
 
     scenario: str
     format_name: str
     passed: bool
 
 
-def render(
-    outcomes: Iterable[Outcome],
-    differences: Mapping[str, Difference],
-    left_out: Mapping[str, str],
-) -> str:
-    """The outcomes as Markdown: a row for each scenario, counts by suite, what was left out."""
-    rows: dict[str, dict[str, bool]] = {}
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the two formats made of an instance; `why` says how they differ, or what failed."""
+
+    word: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return self.word + (self.why and f": {self.why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A scenario with one set of parameters, `""` where it has none."""
+
+    suite: str
+    scenario: str
+    parameters: str
+    verdict: Verdict
+
+
+def instances(outcomes: Iterable[Outcome], differences: Mapping[str, Difference]) -> list[Instance]:
+    """One for each scenario and its parameters. An outcome that failed once has failed."""
+    passed: dict[str, dict[str, bool]] = defaultdict(dict)
     for each in outcomes:
-        formats = rows.setdefault(each.scenario, {})
+        formats = passed[each.scenario]
         formats[each.format_name] = formats.get(each.format_name, True) and each.passed
-    verdicts = {name: _verdict(name, found, differences) for name, found in rows.items()}
-    by_suite: dict[str, Counter[str]] = {}
-    for name, (verdict, _) in verdicts.items():
-        by_suite.setdefault(name.partition("/")[0], Counter())[verdict] += 1
-    total = sum(by_suite.values(), Counter())
+    found = []
+    for name, by_format in passed.items():
+        suite, scenario, parameters = split_name(name)
+        verdict = _verdict(by_format, difference_of(name, differences))
+        found.append(Instance(suite, scenario, parameters, verdict))
+    return found
+
+
+def outcome(node_id: str, *, passed: bool) -> Outcome | None:
+    """That of a test by pytest's name for it; None for one that is of neither format."""
+    path, _, test = node_id.partition("::")
+    match = _FORMAT.search(test)
+    if match is None:
+        return None
+    before, format_name, after = match.groups()
+    between = {"[]": "", "[-": "[", "-]": "]", "--": "-"}[before + after]
+    scenario = test[: match.start()] + between + test[match.end() :]
+    name = f"{Path(path).stem.removeprefix('test_')}/{scenario.removeprefix('test_')}"
+    return Outcome(name, format_name, passed)
+
+
+def split_name(name: str) -> tuple[str, str, str]:
+    """Suite, scenario and parameters of `suite/name[parameters]`."""
+    suite, _, rest = name.partition("/")
+    scenario, _, parameters = rest.partition("[")
+    return suite, scenario, parameters.removesuffix("]")
+
+
+def difference_of(name: str, differences: Mapping[str, Difference]) -> Difference | None:
+    """The one of the instance, else that of its scenario."""
+    return differences.get(name) or differences.get(name.partition("[")[0])
+
+
+def render(found: Sequence[Instance], suites: Mapping[str, Suite] = SUITES) -> str:
+    """Markdown: a row for each suite, and folded away one for each scenario and verdict of it."""
+    total = Counter(each.verdict.word for each in found)
+    of_suites = {name: [each for each in found if each.suite == name] for name in suites}
+    scenarios = {(each.suite, each.scenario) for each in found}
+    counted = ", ".join(f"{total[word]} {word}" for word in _words(found))
     return "\n".join(
         [
-            f"**{_counted(total)}**",
+            f"{len(found)} instances of {len(scenarios)} scenarios: {counted}.",
             "",
-            *(f"- {suite}: {_counted(counts)}" for suite, counts in by_suite.items()),
+            *_totals(of_suites, suites),
             "",
-            _HEAD,
-            *(_row(name, found, *verdicts[name]) for name, found in rows.items()),
+            NOT_COUNTED,
             "",
-            "Left out:",
+            "<details>",
+            "<summary>Every scenario, and how the two differ</summary>",
+            *(
+                line
+                for name, of_suite in of_suites.items()
+                for line in _scenarios(suites[name].title, of_suite)
+            ),
             "",
-            *(f"- {what}: {why}" for what, why in left_out.items()),
-            "",
+            "</details>",
         ]
     )
 
 
-def _verdict(
-    name: str, found: Mapping[str, bool], differences: Mapping[str, Difference]
-) -> tuple[str, str]:
-    if not all(found.values()):
-        return "fails", ""
-    declared = differences.get(name) or differences.get(name.partition("[")[0])
-    return (declared.verdict, declared.why) if declared else ("same", "")
+def write_between_marks(path: Path, text: str) -> None:
+    """Puts `text` in the place of what is between the two marks of a file."""
+    before, after = between_marks(path)[::2]
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
-def _row(name: str, found: Mapping[str, bool], verdict: str, why: str) -> str:
-    cells = [
-        _NOT_RUN if each not in found else "passed" if found[each] else "**failed**"
-        for each in (PEER, OURS)
-    ]
-    return f"| {name} | {' | '.join(cells)} | {verdict}{why and ': '}{why} |".replace("[", "\\[")
+def between_marks(path: Path) -> tuple[str, str, str]:
+    """A file's text before, between and after the marks; `ValueError` where it lacks them."""
+    match = re.fullmatch(f"(.*){BEGIN}\n(.*?)\n?{END}(.*)", path.read_text(), re.DOTALL)
+    if match is None:
+        raise ValueError(f"{path} has no line {BEGIN!r} and after it {END!r}")
+    return match[1], match[2], match[3]
 
 
-def _counted(verdicts: Counter[str]) -> str:
-    parts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    return f"{verdicts.total()} ({parts})"
+def _verdict(passed: Mapping[str, bool], difference: Difference | None) -> Verdict:
+    failed = [name for name in (PEER, OURS) if not passed.get(name, True)]
+    if failed:
+        return Verdict(FAILS, "with " + " and ".join(f"`{name}`" for name in failed))
+    if len(passed) < len((PEER, OURS)):
+        return Verdict(NOT_RUN)
+    return Verdict(difference.verdict, difference.why) if difference else Verdict("same")
+
+
+def _words(found: Iterable[Instance]) -> list[str]:
+    """The verdicts there are, in their order."""
+    there = {each.verdict.word for each in found}
+    return [word for word in _VERDICTS if word in there]
+
+
+def _totals(
+    of_suites: Mapping[str, Sequence[Instance]], suites: Mapping[str, Suite]
+) -> Iterable[str]:
+    words = _words(each for of_suite in of_suites.values() for each in of_suite)
+    head = ["suite", "the peer's tests", "here", "instances", "in addition", *words, "left out"]
+    numbers = {
+        name: [suite.tests, suite.here, *_counts(of_suites[name], suite, words)]
+        for name, suite in suites.items()
+    }
+    yield _row(head)
+    yield "|---|" + "---:|" * (len(head) - 2) + "---|"
+    for name, suite in suites.items():
+        left_out = "; ".join(f"{each.tests}: {each.what}" for each in suite.left_out)
+        yield _row([suite.title, *numbers[name], left_out])
+    yield _row(["all", *map(sum, zip(*numbers.values(), strict=True)), ""])
+
+
+def _counts(found: Sequence[Instance], suite: Suite, words: Iterable[str]) -> list[int]:
+    """All, those in addition to the peer's, and those of each verdict."""
+    added = sum(suite.has_added(each.scenario, each.parameters) for each in found)
+    counted = Counter(each.verdict.word for each in found)
+    return [len(found), added, *(counted[word] for word in words)]
+
+
+def _scenarios(title: str, found: Sequence[Instance]) -> Iterable[str]:
+    """A row for each scenario; more where its instances end differently, with their parameters."""
+    by_scenario: dict[str, dict[Verdict, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for each in found:
+        by_scenario[each.scenario][each.verdict].append(each.parameters)
+    yield from ("", f"**{title}**", "", "| scenario | instances | verdict |", "|---|---:|---|")
+    for scenario, by_verdict in by_scenario.items():
+        for verdict, parameters in by_verdict.items():
+            which = f": {'; '.join(parameters)}" if len(by_verdict) > 1 else ""
+            yield _row([scenario.replace("_", " ") + which, len(parameters), verdict])
+
+
+def _row(cells: Iterable[object]) -> str:
+    """A row of Markdown; nothing stands for 0."""
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)

@@ -78,6 +78,13 @@ def test_offsets_of_partitions(source: Source, filled: Events) -> None:
     assert numbers(source.batch(found)) == [*range(31)]
 
 
+def test_a_pattern_that_is_only_a_part_of_a_name(source: Source, events: Events) -> None:
+    events.fill(1)
+    events.another("longer").fill(2)
+    found = events.options(subscribe=None, subscribePattern=events.name)
+    assert len(values(source.batch(found))) == 3
+
+
 def test_headers(source: Source, events: Events) -> None:
     expected: dict[bytes, list[tuple[str, bytes]] | None] = {
         b"1": None,
@@ -195,7 +202,7 @@ def by_partition(events: Events, given: Given) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("times", TIMES)
-def test_timestamps(source: Source, timed: Events, times: str) -> None:
+def test_start_and_end_by_timestamp(source: Source, timed: Events, times: str) -> None:
     given, expected = TIMES[times]
     assert numbers(source.batch(by_partition(timed, given))) == expected
 
@@ -214,7 +221,9 @@ def test_a_start_after_the_last_record_is_refused(source: Source, timed: Events)
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
-def test_transactions(source: Source, events: Events, isolation: str) -> None:
+def test_transactions_at_both_isolation_levels(
+    source: Source, events: Events, isolation: str
+) -> None:
     events.create()
     committed = isolation == "read_committed"
 
@@ -244,7 +253,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
         "can't be latest for batch",
     ),
     "start at latest in a partition": (
-        {"startingOffsets": '{"$T":{"0":-1}}'},
+        {"startingOffsets": '{"$T":{"0":-1,"1":-1,"2":-1}}'},
         "startingOffsets",
         "can't be latest for batch",
     ),
@@ -254,7 +263,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
         "can't be earliest for batch",
     ),
     "end at earliest in a partition": (
-        {"endingOffsets": '{"$T":{"0":-2}}'},
+        {"endingOffsets": '{"$T":{"0":-2,"1":-2,"2":-2}}'},
         "endingOffsets",
         "can't be earliest for batch",
     ),
@@ -272,7 +281,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
 
 
 @pytest.mark.parametrize("bad", BAD_OPTIONS)
-def test_bad_options(source: Source, timed: Events, bad: str) -> None:
+def test_bad_options_are_refused(source: Source, timed: Events, bad: str) -> None:
     given, option, words = BAD_OPTIONS[bad]
     found = {name: each and each.replace("$T", timed.name) for name, each in given.items()}
     options = timed.options(startingOffsets=None) | found
@@ -301,7 +310,9 @@ MISMATCHES: dict[str, tuple[Given, str]] = {
 
 
 @pytest.mark.parametrize("mismatch", MISMATCHES)
-def test_start_and_end_do_not_fit(source: Source, timed: Events, mismatch: str) -> None:
+def test_start_and_end_that_do_not_fit_are_refused(
+    source: Source, timed: Events, mismatch: str
+) -> None:
     given, condition = MISMATCHES[mismatch]
     text = refused(lambda: source.batch(by_partition(timed, given)).collect())
     assert f"[{condition}]" in text

@@ -98,6 +98,26 @@ def test_a_stream_fails_on_what_goes_after_planning(
     assert f"[KAFKA_DATA_LOSS.{_UNREADABLE}]" in found[0]
 
 
+@pytest.mark.parametrize("fails", [True, False], ids=["fails", "goes on"])
+def test_an_added_partition_has_lost_records(
+    source: Source, events: Events, follow: Follow, *, fails: bool
+) -> None:
+    events.create()
+    events.write([0])
+    stream = follow(source.stream(events.options(failOnDataLoss=fails)))
+    assert stream.numbers() == [0]
+    stream.stop()
+    events.grow(2)
+    events.write([1, 2], 1)
+    events.trim({1: 1})
+    stream.start()
+    if fails:
+        condition = "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO"
+        assert f"KAFKA_DATA_LOSS.{condition}" in refused(stream.read)
+    else:
+        assert stream.numbers() == [0, 2]
+
+
 @pytest.mark.slow
 @pytest.mark.parity_full
 def test_stress(source: Source, events: Events, follow: Follow) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from tests.parity.refusals import refused
 from tests.parity.scenario import Follow, Source, process_all_available
-from tests.spark.traffic import Batches, Events, Writer, sizes, values
+from tests.spark.traffic import Batches, Events, Writer, sizes, values, wait_until
 from tests.spark_session import Run, Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
@@ -55,14 +55,14 @@ def anywhere(**more: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("bad", BAD_OPTIONS)
-def test_bad_options(source: Source, run: Run, bad: str) -> None:
+def test_bad_options_are_refused(source: Source, run: Run, bad: str) -> None:
     given, option, words = BAD_OPTIONS[bad]
     # A Python data source does not hear before the start that it is to be a stream.
     text = refused(lambda: run(source.stream(anywhere(**given)), Batches()))
     assert (f"Option '{option}'" if source.is_ours else words) in text
 
 
-def test_an_end_by_one_timestamp(source: Source, events: Events, run: Run) -> None:
+def test_an_end_by_one_timestamp_is_refused(source: Source, events: Events, run: Run) -> None:
     events.fill(1)
     frame = source.stream(events.options(endingTimestamp=1_000))
     sink = Batches()
@@ -87,7 +87,7 @@ def test_an_end_by_one_timestamp(source: Source, events: Events, run: Run) -> No
         ],
     ],
 )
-def test_unsupported_kafka_settings(source: Source, name: str, value: str) -> None:
+def test_unsupported_kafka_settings_are_refused(source: Source, name: str, value: str) -> None:
     text = refused(lambda: source.stream(anywhere(**{name: value})))
     assert name.removeprefix("kafka.") in text
     assert "not supported" in text
@@ -101,17 +101,24 @@ def test_unsupported_kafka_settings(source: Source, name: str, value: str) -> No
         "fetchOffset.retryIntervalMs",
         "maxOffsetsPerTrigger",
         "minOffsetsPerTrigger",
+        "maxTriggerDelay",
         "minPartitions",
     ],
 )
-def test_names_in_any_case(source: Source, events: Events, run: Run, name: str) -> None:
+def test_names_of_options_in_any_case(source: Source, events: Events, run: Run, name: str) -> None:
     events.create()
     found = events.options(**{name.swapcase(): "no number"})
     # What is refused was read.
     assert "no number" in refused(lambda: run(source.stream(found), Batches()))
 
 
-def test_values_in_any_case(source: Source, events: Events) -> None:
+def test_names_of_options_in_any_case_for_a_batch(source: Source, events: Events) -> None:
+    events.fill(1)
+    found = events.options(**{"KAFKACONSUMER.pOLLtIMEOUTmS": "no number"})
+    assert "no number" in refused(lambda: values(source.batch(found)))
+
+
+def test_values_of_options_in_any_case(source: Source, events: Events) -> None:
     events.fill(2)
     found = events.options(startingOffsets=None, STARTINGOFFSETS="eaRLiest", endingoffsets="laTest")
     assert values(source.batch(found)) == ["0:0", "0:1"]
@@ -120,7 +127,7 @@ def test_values_in_any_case(source: Source, events: Events) -> None:
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def test_columns(source: Source, events: Events, start: Start) -> None:
+def test_columns_and_their_types(source: Source, events: Events, start: Start) -> None:
     found: list[dict[str, Any]] = []
 
     def sink(frame: DataFrame, _: int) -> None:
@@ -223,7 +230,7 @@ def test_self_join(source: Source, events: Events, start: Start, *, reuse: bool)
 # -- progress ------------------------------------------------------------------------------------
 
 
-def test_input_rows(source: Source, events: Events, follow: Follow) -> None:
+def test_input_rows_are_counted(source: Source, events: Events, follow: Follow) -> None:
     events.fill(1, 1)
     stream = follow(source.stream(events.options(startingOffsets="latest")))
     assert stream.read() == []
@@ -234,7 +241,9 @@ def test_input_rows(source: Source, events: Events, follow: Follow) -> None:
 
 
 @pytest.mark.parametrize("limit", [2, None], ids=["limited", "not limited"])
-def test_offsets_behind_latest(source: Source, events: Events, run: Run, limit: int | None) -> None:
+def test_offsets_behind_the_latest(
+    source: Source, events: Events, run: Run, limit: int | None
+) -> None:
     events.fill(3, 3)
     query = run(source.stream(events.options(maxOffsetsPerTrigger=limit)), Batches())
     behind = [behind_latest(source, each["sources"][0]) for each in query.recentProgress]
@@ -257,7 +266,7 @@ def behind_latest(source: Source, progress: Mapping[str, Any]) -> tuple[float, f
 
 
 @pytest.mark.parametrize("name", ["groupIdPrefix", "kafka.group.id"])
-def test_group(source: Source, events: Events, run: Run, name: str) -> None:
+def test_a_group_is_named(source: Source, events: Events, run: Run, name: str) -> None:
     events.fill(2)
     sink = Batches()
     run(source.stream(events.options(**{name: events.name})), sink)
@@ -267,18 +276,34 @@ def test_group(source: Source, events: Events, run: Run, name: str) -> None:
 
 
 def committed(events: Events) -> int | None:
-    """The offset that the group of the topic's name has of its first partition."""
+    """The offset that the group of the topic's name has of its first partition.
+
+    The first group of a broker may be asked for before its coordinator has come to know that it is.
+    """
     servers = events.kafka.bootstrap_servers
     consumer = Consumer({"bootstrap.servers": servers, "group.id": events.name, "log_level": 0})
-    (found,) = consumer.committed([TopicPartition(events.name, 0)], timeout=60)
-    consumer.close()
-    return found.offset if found.offset >= 0 else None
+    found: list[int] = []
+
+    def is_told() -> bool:
+        try:
+            (first,) = consumer.committed([TopicPartition(events.name, 0)], timeout=60)
+        except KafkaException as error:
+            assert error.args[0].code() == KafkaError.NOT_COORDINATOR, error
+            return False
+        found.append(first.offset)
+        return True
+
+    try:
+        wait_until(is_told)
+    finally:
+        consumer.close()
+    return found[0] if found[0] >= 0 else None
 
 
 # -- checkpoints ---------------------------------------------------------------------------------
 
 
-def test_stop_at_once(source: Source, events: Events, follow: Follow) -> None:
+def test_a_stream_is_stopped_at_once(source: Source, events: Events, follow: Follow) -> None:
     events.fill(1, 1)
     stream = follow(source.stream(events.options(startingOffsets="latest")))
     stream.stop()
@@ -288,7 +313,7 @@ def test_stop_at_once(source: Source, events: Events, follow: Follow) -> None:
 
 def test_initial_offsets_are_kept(source: Source, events: Events, follow: Follow) -> None:
     events.fill(1, 1)
-    stream = follow(source.stream(events.options(startingOffsets="latest")))
+    stream = follow(source.stream(events.options(startingOffsets=None)))
     assert stream.read() == []
     stream.stop()
     events.write(["meanwhile"])

@@ -124,7 +124,7 @@ def filled(kafka: LocalKafka) -> Events:
 @pytest.mark.peer
 @pytest.mark.parity_full
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.scenario)
-def test_tasks(source: Source, filled: Events, case: Case) -> None:
+def test_ranges_are_cut_into_tasks(source: Source, filled: Events, case: Case) -> None:
     assert tasks(source, filled, case) == case.parts
 
 

@@ -24,7 +24,7 @@ def shares(stream: Stream) -> list[dict[str, int]]:
     return [Counter(value.partition(":")[0] for value in values) for values in stream.batches]
 
 
-def test_at_most_so_many_are_shared_out_in_proportion_also_after_a_restart(
+def test_the_most_are_shared_out_in_proportion_also_after_a_restart(
     source: Source, events: Events, follow: Follow
 ) -> None:
     events.fill(101, 11, 1)
@@ -48,11 +48,13 @@ def test_the_greatest_limit_does_not_overflow(
 
 
 @pytest.mark.parametrize("most", [pytest.param(None, marks=FULL), 20])
-def test_at_least_so_many_are_waited_for(
+def test_the_least_are_waited_for(
     source: Source, events: Events, follow: Follow, most: int | None
 ) -> None:
     events.fill(21, 11, 1)
-    found = events.options(minOffsetsPerTrigger=15, maxOffsetsPerTrigger=most)
+    found = events.options(
+        minOffsetsPerTrigger=15, maxTriggerDelay="100s", maxOffsetsPerTrigger=most
+    )
     stream = follow(source.stream(found))
     first = len(stream.read())
     assert first == (33 if most is None else 19)
@@ -65,7 +67,7 @@ def test_at_least_so_many_are_waited_for(
 
 
 @pytest.mark.parametrize("most", [None, pytest.param(20, marks=FULL)])
-def test_but_not_longer_than_a_delay(
+def test_the_least_are_not_waited_for_longer_than_a_delay(
     source: Source, events: Events, follow: Follow, most: int | None
 ) -> None:
     events.fill(10)
@@ -126,7 +128,9 @@ class Split:
         self.sink(frame, batch_id)
 
 
-def test_a_micro_batch_is_split(source: Source, events: Events, start: Start) -> None:
+def test_a_micro_batch_is_split_into_min_partitions(
+    source: Source, events: Events, start: Start
+) -> None:
     events.fill(10, 10, 1)
     split = Split()
     frame = source.stream(events.options(minPartitions=6))
@@ -137,7 +141,7 @@ def test_a_micro_batch_is_split(source: Source, events: Events, start: Start) ->
 
 
 @pytest.mark.parametrize(("least", "expected"), [(None, 1), (1, 1), (4, 4)])
-def test_one_partition_is_split(
+def test_one_partition_is_split_into_min_partitions(
     source: Source, events: Events, least: int | None, expected: int
 ) -> None:
     events.fill(100)
@@ -147,7 +151,7 @@ def test_one_partition_is_split(
 
 
 @pytest.mark.parametrize("least", ["a", "1.0", "0", "-1"])
-def test_a_number_of_partitions_that_is_none(source: Source, events: Events, least: str) -> None:
+def test_min_partitions_that_are_no_number(source: Source, events: Events, least: str) -> None:
     events.fill(1)
     found = events.options(minPartitions=least)
     text = refused(lambda: source.batch(found).count())

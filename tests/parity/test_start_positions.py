@@ -92,7 +92,7 @@ STARTS = [
 
 
 @pytest.mark.parametrize(("strategy", "position", "fails_on_data_loss"), STARTS)
-def test_a_new_stream(
+def test_a_new_stream_starts_where_it_is_told_and_goes_on(
     source: Source,
     written: Events,
     follow: Follow,
@@ -128,7 +128,7 @@ def test_a_new_stream(
 
 @pytest.mark.parametrize("position", ["timestamps", pytest.param("one timestamp", marks=FULL)])
 @pytest.mark.parametrize("strategy", [pytest.param("subscribe", marks=FULL), "subscribePattern"])
-def test_a_timestamp_without_rows(
+def test_a_start_at_a_timestamp_without_rows(
     source: Source, written: Events, follow: Follow, strategy: str, position: str
 ) -> None:
     found = {

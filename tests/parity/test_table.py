@@ -1,38 +1,200 @@
-"""The table of `make parity` says what is the same, what is not and why, and what fails."""
+"""The table of `make parity`: what is the same, what is not and why, what fails; all of it."""
 
-from tests.parity.differences import Difference
-from tests.parity.table import Outcome, render
+import subprocess
+import sys
+from pathlib import Path
 
-DIFFERENCES = {
+import pytest
+
+from tests.parity.differences import DIFFERENCES, Difference
+from tests.parity.scenario import OURS, PEER
+from tests.parity.suites import SUITES, LeftOut, Suite
+from tests.parity.table import (
+    BEGIN,
+    END,
+    Outcome,
+    between_marks,
+    instances,
+    outcome,
+    render,
+    split_name,
+    write_between_marks,
+)
+
+PROJECT = Path(__file__).parents[2]
+AS_DIFFERENT = {
     "life/deleted": Difference("better", "says which"),
-    "life/grown[x]": Difference("different", "an older format"),
+    "life/grown_again[x]": Difference("different", "an older format"),
+}
+TWO_SUITES = {
+    "life": Suite("Life of a topic", 4, left_out=(LeftOut(1, "pools"), LeftOut(2, "plans"))),
+    "rows": Suite("Rows", 2, added=("types",)),
 }
 
 
-def test_a_row_for_each_scenario_and_counts_by_suite() -> None:
+def both(scenario: str) -> list[Outcome]:
+    return [Outcome(scenario, name, passed=True) for name in (PEER, OURS)]
+
+
+def test_a_row_for_each_scenario_and_verdict() -> None:
     outcomes = [
-        Outcome("life/deleted[1]", "kafka", passed=True),
-        Outcome("life/deleted[1]", "pykafka", passed=True),
-        Outcome("life/grown[x]", "pykafka", passed=True),
-        Outcome("life/grown[y]", "pykafka", passed=True),
-        Outcome("rows/types", "kafka", passed=True),
-        Outcome("rows/types", "pykafka", passed=False),
-        Outcome("rows/types", "pykafka", passed=True),
+        *both("life/deleted[1]"),
+        *both("life/deleted[2]"),
+        *both("life/grown_again[x]"),
+        *both("life/grown_again[y]"),
+        *both("life/grown_again[z]"),
+        *both("rows/types"),
+        Outcome("rows/types", OURS, passed=False),
+        Outcome("rows/types", OURS, passed=True),
+        Outcome("rows/headers", OURS, passed=True),
     ]
-    assert render(outcomes, DIFFERENCES, {"rows: pools": "the JVM's own"}).splitlines() == [
-        "**4 (1 better, 1 different, 1 fails, 1 same)**",
+    lines = render(instances(outcomes, AS_DIFFERENT), TWO_SUITES).splitlines()
+    assert lines[:7] == [
+        "7 instances of 4 scenarios: 2 same, 2 better, 1 different, 1 **fails**, 1 **not run**.",
         "",
-        "- life: 3 (1 better, 1 different, 1 same)",
-        "- rows: 1 (1 fails)",
-        "",
-        "| scenario | kafka | pykafka | verdict |",
-        "|---|---|---|---|",
-        "| life/deleted\\[1] | passed | passed | better: says which |",
-        "| life/grown\\[x] | - | passed | different: an older format |",
-        "| life/grown\\[y] | - | passed | same |",
-        "| rows/types | passed | **failed** | fails |",
-        "",
-        "Left out:",
-        "",
-        "- rows: pools: the JVM's own",
+        "| suite | the peer's tests | here | instances | in addition | same | better | different "
+        "| **fails** | **not run** | left out |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        "| Life of a topic | 4 | 1 | 5 | | 2 | 2 | 1 | | | 1: pools; 2: plans |",
+        "| Rows | 2 | 2 | 2 | 1 | | | | 1 | 1 | |",
+        "| all | 6 | 3 | 7 | 1 | 2 | 2 | 1 | 1 | 1 | |",
     ]
+    assert lines[9:] == [
+        "",
+        "<details>",
+        "<summary>Every scenario, and how the two differ</summary>",
+        "",
+        "**Life of a topic**",
+        "",
+        "| scenario | instances | verdict |",
+        "|---|---:|---|",
+        "| deleted | 2 | better: says which |",
+        "| grown again: x | 1 | different: an older format |",
+        "| grown again: y; z | 2 | same |",
+        "",
+        "**Rows**",
+        "",
+        "| scenario | instances | verdict |",
+        "|---|---:|---|",
+        "| types | 1 | **fails**: with `pykafka` |",
+        "| headers | 1 | **not run** |",
+        "",
+        "</details>",
+    ]
+
+
+def test_the_scenario_of_a_test() -> None:
+    # Not by parameters: these would be taken for scenarios themselves.
+    for test, scenario, format_name in (
+        ("test_watermark[kafka]", "options/watermark", "kafka"),
+        ("test_group[pykafka-kafka.group.id]", "options/group[kafka.group.id]", "pykafka"),
+        ("test_starts[a-kafka-b]", "options/starts[a-b]", "kafka"),
+        ("test_starts[a-pykafka]", "options/starts[a]", "pykafka"),
+    ):
+        expected = Outcome(scenario, format_name, passed=True)
+        assert outcome(f"tests/parity/test_options.py::{test}", passed=True) == expected
+
+
+def test_a_test_that_is_of_neither_format() -> None:
+    assert outcome("tests/parity/test_ranges.py::test_split[kafkas]", passed=True) is None
+
+
+def test_the_table_goes_between_the_marks(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
+    for text in ("| a table |\n| of two |", "| another |"):
+        write_between_marks(path, text)
+        assert between_marks(path) == ("before\n", text, "\nafter\n")
+    assert path.read_text() == f"before\n{BEGIN}\n| another |\n{END}\nafter\n"
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}\n"])
+def test_a_file_without_the_marks_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="has no line"):
+        write_between_marks(path, "a table")
+    assert path.read_text() == text
+
+
+SCENARIOS = """
+import pytest
+
+@pytest.mark.parametrize("name", ["kafka", "pykafka"])
+def test_rows(name):
+    pass
+
+@pytest.mark.parametrize("name", ["kafka", "pykafka"])
+def test_headers(name):
+    if name == "pykafka":
+        pytest.skip()
+
+@pytest.mark.parametrize("name", ["pykafka"])
+def test_offsets(name):
+    pass
+"""
+
+
+def test_what_is_skipped_or_left_out_fails_the_run(tmp_path: Path) -> None:
+    (tmp_path / "test_batch.py").write_text(SCENARIOS)
+    table = tmp_path / "README.md"
+    table.write_text(f"{BEGIN}\n{END}\n")
+    command = ["-p", "tests.parity.conftest", "--rootdir", tmp_path, "--parity-table", table]
+    ended = pytest_in_a_process(*command, tmp_path, check=False)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
+    assert {
+        "| rows | 1 | same |",
+        "| headers | 1 | **fails**: with `pykafka` |",
+        "| offsets | 1 | **not run** |",
+    } <= set(table.read_text().splitlines())
+
+
+def pytest_in_a_process(*arguments: object, check: bool) -> subprocess.CompletedProcess[str]:
+    """Runs pytest from the project's directory."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q"]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        cwd=PROJECT,
+        check=check,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def all_passed() -> list[Outcome]:
+    """Every scenario with each of its formats, as pytest collects them, as if all had passed."""
+    collected = pytest_in_a_process("--collect-only", "-m", "", "tests/parity", check=True)
+    found = (outcome(line, passed=True) for line in collected.stdout.splitlines())
+    return [each for each in found if each]
+
+
+@pytest.fixture(scope="module")
+def scenarios(all_passed: list[Outcome]) -> set[str]:
+    """Their names, with and without parameters."""
+    names = {each.scenario for each in all_passed}
+    return names | {name.partition("[")[0] for name in names}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_a_difference_is_that_of_a_scenario(name: str, scenarios: set[str]) -> None:
+    assert name in scenarios
+    assert DIFFERENCES[name].verdict in ("better", "different")
+    assert DIFFERENCES[name].why.strip()
+
+
+def test_each_suite_is_counted_and_what_it_adds_is_there(scenarios: set[str]) -> None:
+    assert {split_name(name)[0] for name in scenarios} == SUITES.keys()
+    for name, suite in SUITES.items():
+        assert 0 < suite.here <= suite.tests
+        assert scenarios >= {f"{name}/{each}" for each in suite.added}
+
+
+def test_the_readme_has_exactly_the_scenarios_that_there_are(all_passed: list[Outcome]) -> None:
+    _, table, _ = between_marks(PROJECT / "README.md")
+    # So that a table with a failure in it, too, is no table for the README.
+    assert table == render(instances(all_passed, DIFFERENCES)), "run `make parity`"

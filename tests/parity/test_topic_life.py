@@ -4,11 +4,11 @@ import random
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from tests.parity.refusals import refused
-from tests.parity.scenario import Follow, Source, Stream, process_all_available
-from tests.spark.traffic import Events
+from tests.parity.scenario import PEER, Follow, Source, Stream, process_all_available
+from tests.spark.traffic import Batches, Events
 from tests.spark_session import Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
@@ -64,6 +64,22 @@ def test_an_offset_of_no_partition_is_not_journalled(
         assert events.name in offset
 
 
+def test_a_topic_is_deleted_while_the_stream_is_stopped(
+    source: Source, events: Events, follow: Follow
+) -> None:
+    first, second = events.another("first"), events.another("second")
+    first.fill(1)
+    second.fill(1)
+    stream = follow(source.stream(pattern(events)))
+    assert len(stream.read()) == 2
+    stream.stop()
+    second.delete()
+    stream.start()
+    text = refused(stream.read)
+    assert "KAFKA_DATA_LOSS.PARTITIONS_DELETED" in text
+    assert second.name in text
+
+
 @pytest.mark.parametrize("rows", [1, 2], ids=["shorter", "as long"])
 def test_a_topic_is_made_anew_while_the_stream_is_stopped(
     source: Source, events: Events, follow: Follow, rows: int
@@ -88,6 +104,23 @@ def test_a_topic_is_made_anew_while_the_stream_is_stopped(
     else:
         second.write(["third"])
         assert len(stream.read()) == 5
+
+
+def test_a_topic_that_the_peer_has_read_is_made_anew_and_shorter(
+    spark: SparkSession, source: Source, events: Events, start: Start
+) -> None:
+    # The peer's checkpoint has no topic's id: its offsets are all that there is to go by.
+    events.fill(2)
+    found = events.options() | QUICK
+    of_peer = start(Source(spark, PEER).stream(found).writeStream.foreachBatch(Batches()))
+    process_all_available(of_peer)
+    of_peer.stop()
+    events.delete()
+    events.fill(1)
+    query = start(source.stream(found).writeStream.foreachBatch(Batches()))
+    text = refused(lambda: process_all_available(query))
+    assert "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED" in text
+    assert f"{events.name}-0" in text
 
 
 def test_a_topic_is_made_anew_while_a_job_is_to_read_it(

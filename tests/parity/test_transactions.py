@@ -45,7 +45,9 @@ def finish(writer: Transactions) -> None:
     writer.commit("22", "23")
 
 
-def test_read_committed(source: Source, events: Events, writer: Transactions, run: Run) -> None:
+def test_limited_batches_of_what_is_committed(
+    source: Source, events: Events, writer: Transactions, run: Run
+) -> None:
     frame = limited(source, events, "read_committed")
     writer.open("0", "1", "2", "3", "4")
     assert not any(batches(run, frame))
@@ -64,7 +66,9 @@ def test_read_committed(source: Source, events: Events, writer: Transactions, ru
 
 
 @pytest.mark.parity_full
-def test_read_uncommitted(source: Source, events: Events, writer: Transactions, run: Run) -> None:
+def test_limited_batches_of_what_is_not_committed(
+    source: Source, events: Events, writer: Transactions, run: Run
+) -> None:
     frame = limited(source, events, "read_uncommitted")
     writer.open("0", "1", "2", "3", "4")
     assert batches(run, frame) == [[0, 1, 2], [3, 4]]

@@ -8,7 +8,6 @@ import pytest
 from spark_kafka_source.errors import BrokerError, ConfigurationError, error_named
 from spark_kafka_source.protocol import (
     ZERO_UUID,
-    ListOffsetsRequest,
     MetadataRequest,
     OffsetForLeaderEpochRequest,
 )
@@ -16,7 +15,7 @@ from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.planner import OffsetPlanner
-from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker, PartitionLog
+from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
 from tests.spark.settings import A0, A1, A2, B0, Plan, parsed
 
 ID = UUID(int=7)
@@ -135,23 +134,6 @@ def test_a_query_that_goes_on_does_so_though_the_topic_was_gone_the_last_time_to
     failing = plan(subscribe="a,b", failOnDataLoss="true")
     with pytest.raises(ConfigurationError, match="topic 'b' does not exist"):
         failing.log_ends({A0: 5, A1: 3})
-
-
-@pytest.mark.usefixtures("logs")
-@pytest.mark.parametrize("fails", ["true", "false"])
-def test_a_topic_that_is_deleted_while_its_ends_are_asked_for_is_gone_not_waited_for(
-    broker: MemoryBroker, plan: Plan, fails: str
-) -> None:
-    broker.create_topic("b")
-    quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "30"}
-    planner = plan(subscribe="a,b", failOnDataLoss=fails, **quick)
-
-    def delete(_: object) -> Action:
-        broker.cluster.topics.pop("b", None)
-        return Action.HANDLE
-
-    broker.control(ListOffsetsRequest, delete)
-    assert planner.log_ends({A0: 5, B0: 0}).offsets == {A0: 5, A1: 3}
 
 
 @pytest.mark.parametrize("subscribed", ["a", "a,b"])

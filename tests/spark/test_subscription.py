@@ -49,15 +49,16 @@ def test_all_partitions_of_the_topics() -> None:
     ("pattern", "names"),
     [
         ("a.*", ["a", "ab"]),
-        ("a", ["a"]),
-        ("a|b", ["a", "b"]),
+        ("a", ["a", "ab"]),
+        ("^a$", ["a"]),
+        ("a|b", ["a", "ab", "b"]),
         (".*", ["a", "ab", "b"]),
-        ("(?i)A", ["a"]),
+        ("(?i)B$", ["ab", "b"]),
         ("no", []),
         ("__.*", []),
     ],
 )
-def test_a_pattern_matches_whole_names_but_no_internal_topic(
+def test_a_pattern_is_found_in_names_but_in_no_internal_topics(
     pattern: str, names: list[str]
 ) -> None:
     topics = [topic(name, 1) for name in ("a", "ab", "b")]
