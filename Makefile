@@ -49,8 +49,8 @@ format: .venv/test  ## put the code into the house style
 types: .venv/test  ## mypy, strictly
 	$(BIN)/mypy
 
-bench: .venv/test  ## batch scan against Spark's own connector, interleaved, and the ratio
-	$(BIN)/python -m tests.benchmarks.scan
+bench: .venv/bench  ## against Spark's own connector, interleaved: tables and a plot in build/
+	$(BIN)/python -m tests.benchmarks
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -70,6 +70,10 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,fast]' 'pyspark==$(PYSPARK)'
+	touch $@
+
+.venv/bench: .venv/test
+	$(BIN)/$(INSTALL) --editable '.[bench]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -name '*.pyc')

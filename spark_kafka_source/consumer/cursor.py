@@ -96,6 +96,7 @@ class Cursor:
         self._known = known
         self._config = config
         self._fetch_bytes = config.max_partition_fetch_bytes
+        self._rack_id = config.client_rack
         self._replica: Broker | None = None
         self._checked_epoch = known.reached.leader_epoch
         self._ahead: _Ahead | None = None
@@ -167,7 +168,7 @@ class Cursor:
         try:
             return self._partition(ahead.asked.answer(deadline), what)
         except RemoteError:
-            self._replica = None
+            self._leave_replica()
             return None
 
     def _fetch_once(self, position: int, deadline: Deadline, what: str) -> PartitionData:
@@ -183,9 +184,14 @@ class Cursor:
         try:
             return self._fetch_from(self._replica, request, deadline, what)
         except RemoteError:
-            # It may be gone, or behind: only the leader knows what there is.
-            self._replica = None
+            self._leave_replica()
+            request = self._request(position, topic_id, leader_epoch)
             return self._fetch_from(leader, request, deadline, what)
+
+    def _leave_replica(self) -> None:
+        """It may be gone, or behind: from now on the leader is read from, and not asked for one."""
+        if self._replica is not None:
+            self._replica, self._rack_id = None, ""
 
     def _check_log(self, position: int, leader_epoch: int, what: str) -> None:
         """A new leader may have another log: the old epoch must reach as far as it did."""
@@ -244,7 +250,7 @@ class Cursor:
             min_bytes=config.fetch_min_bytes,
             max_bytes=max(config.fetch_max_bytes, self._fetch_bytes),
             isolation_level=config.isolation_level,
-            rack_id=config.client_rack,
+            rack_id=self._rack_id,
             topics=[
                 FetchTopic(
                     topic=self._topic_partition.topic, topic_id=topic_id, partitions=[partition]

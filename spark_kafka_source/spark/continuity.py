@@ -7,6 +7,7 @@ from spark_kafka_source.spark.conditions import (
     added_partition_not_from_zero,
     available_now_end_lost,
     available_now_end_shrunk,
+    cannot_read_range,
     log_truncated,
     partition_offset_changed,
     partitions_deleted,
@@ -54,6 +55,21 @@ def new_starts(
         **planner.earliest(anew),
         **_added_starts(added, planner, data_loss),
     }
+
+
+def aged_out(begin: Offsets, ends: LogEnds, planner: OffsetPlanner, data_loss: DataLoss) -> Offsets:
+    """Where those partitions begin whose next records are gone: at the earliest that are left.
+
+    Else a stream that reads a little at a time would pass through what is gone a little at a time.
+    """
+    waiting = [each for each, end in ends.offsets.items() if begin[each] < end]
+    starts = {}
+    for each, earliest in planner.earliest(waiting).items():
+        if begin[each] < earliest:
+            what = f"{each}: offsets {begin[each]} to {earliest} were deleted before they were read"
+            data_loss.report(cannot_read_range(what))
+            starts[each] = min(earliest, ends.offsets[each])
+    return starts
 
 
 def with_gone(ends: LogEnds, position: SourceOffset) -> LogEnds:

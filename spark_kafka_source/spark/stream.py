@@ -26,7 +26,12 @@ from spark_kafka_source.spark.admission import (
 )
 from spark_kafka_source.spark.bounds import Extreme, NamedBound
 from spark_kafka_source.spark.byte_limit import ByteLimit
-from spark_kafka_source.spark.continuity import check_pinned_end, new_starts, with_gone
+from spark_kafka_source.spark.continuity import (
+    aged_out,
+    check_pinned_end,
+    new_starts,
+    with_gone,
+)
 from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.log_ends import LogEnds
@@ -209,6 +214,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = {**position.offsets, **starts}
         if not starts and self._is_to_wait(begin, limit):
             return position
+        if isinstance(limit, ReadMaxRows | ReadMaxBytes) and not self._options.data_loss.fails:
+            starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
+            begin = {**begin, **starts}
         end = self._limited(begin, ends.offsets, limit)
         if not starts and end == position.offsets and not position.initial:
             return position

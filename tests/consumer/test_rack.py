@@ -5,7 +5,7 @@ import pytest
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ErrorCode, error_named
-from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.protocol import FetchRequest, FetchResponse
 from spark_kafka_source.records import Record, encode_batch
 from tests.consumer.reading import answer, offsets, reader
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
@@ -58,3 +58,20 @@ def test_a_replica_that_the_cluster_does_not_have_is_not_asked(
     broker.control(FetchRequest, answer(b"", preferred_read_replica=77), node_id=LEADER)
     assert offsets(reader(client, 0, 1, HERE)) == [0]
     assert nodes_asked(broker) == [LEADER, LEADER]
+
+
+def test_a_leader_that_goes_on_naming_a_replica_that_fails_is_not_asked_for_one_again(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
+) -> None:
+    for value in (b"a", b"b", b"c"):
+        log.append(value)
+
+    def prefers(request: FetchRequest) -> FetchResponse | Action:
+        named = answer(b"", preferred_read_replica=REPLICA)(request)
+        return named if request.rack_id else Action.HANDLE
+
+    broker.control(FetchRequest, prefers, node_id=LEADER, times=None)
+    broker.control(FetchRequest, Action.CLOSE, node_id=REPLICA, times=None)
+    assert offsets(reader(client, 0, 3, HERE)) == [0, 1, 2]
+    assert nodes_asked(broker)[:3] == [LEADER, REPLICA, LEADER]
+    assert nodes_asked(broker).count(REPLICA) == 1

@@ -137,6 +137,21 @@ def test_a_topic_that_was_hidden_for_a_while_goes_on_where_it_was(
     assert ranges(restarted, without, end) == [OffsetRange(B0, 7, 9, ID)]
 
 
+def test_a_limited_stream_does_not_crawl_through_what_is_gone(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.end = {A0: 1_000, A1: 3}
+    limited = parsed(startingOffsets="earliest", failOnDataLoss="false", maxOffsetsPerTrigger="10")
+    reader = reader_of(limited, log)
+    limit = reader.getDefaultReadLimit()
+    first = latest(reader, initial(reader), limit)
+    log.first[A0] = 900
+    second = latest(reader, first, limit)
+    (of_a0,) = (each for each in ranges(reader, first, second) if each.topic_partition == A0)
+    assert (of_a0.start, of_a0.size) == (900, 9)
+    assert "a-0: offsets 9 to 900 were deleted" in caplog.text
+
+
 def test_all_topics_hidden_are_waited_for(log: Log, read: Json) -> None:
     log.end, log.topic_ids, log.epochs = {}, {}, {}
     reader = reader_of(GOES_ON, log)

@@ -1,0 +1,98 @@
+"""A driver to be killed: `python -m tests.reliability.driver` reads what it is to do as JSON.
+
+Runs a stream to the end of its topic into one file for each attempt at a micro-batch, or kills
+itself on the way, with the JVM, as a machine would that loses its power.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+import spark_kafka_source
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a driver does: it goes on to the end unless one of the last three has it killed."""
+
+    options: dict[str, str]
+    directory: str
+    attempt: int
+    dies_after_seconds: float | None = None
+    dies_before_batch: int | None = None
+    dies_after_batch: int | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Sink:
+    """Writes a file for each attempt at a micro-batch, which are counted from 1 in each run."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._batches = 0
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        self._batches += 1
+        if self._orders.dies_before_batch == self._batches:
+            kill()
+        self._write(frame, batch_id)
+        if self._orders.dies_after_batch == self._batches:
+            kill()
+
+    def _write(self, frame: DataFrame, batch_id: int) -> None:
+        rows = [[row.partition, row.offset, bytes(row.value).decode()] for row in frame.collect()]
+        path = Path(self._orders.directory, "rows", f"{batch_id}.{self._orders.attempt}")
+        path.parent.mkdir(exist_ok=True)
+        unfinished = path.with_name("unfinished")
+        unfinished.write_text(json.dumps(sorted(rows)))
+        unfinished.rename(path)
+
+
+def kill() -> None:
+    """The end of this process and of the JVM that it started."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def session(master: str) -> SparkSession:
+    """A session of a process of its own: small, silent and quick to start."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    return (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "OFF")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .getOrCreate()
+    )
+
+
+def main() -> None:
+    spark = session("local[2]")
+    spark_kafka_source.register(spark)
+    orders = Orders(**json.loads(sys.stdin.readline()))
+    if orders.dies_after_seconds is not None:
+        threading.Timer(orders.dies_after_seconds, kill).start()
+    query = (
+        spark.readStream.format("pykafka")
+        .options(**orders.options)
+        .load()
+        .writeStream.foreachBatch(Sink(orders))
+        .option("checkpointLocation", str(Path(orders.directory, "checkpoint")))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    spark.stop()
+    os._exit(0)  # A kill that is still to come is none any more.
+
+
+if __name__ == "__main__":
+    main()

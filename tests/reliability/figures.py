@@ -1,0 +1,86 @@
+"""The table of `make reliability`: what was promised, what was done to it, what came of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+PROMISES = {
+    "2": "a driver killed and started again reads the same rows in the same micro-batches",
+    "3": "a Python worker killed in mid-read loses no row and doubles none",
+    "4": "a topic made anew, shorter or longer, is data loss by name",
+    "5": "an unclean leader election is data loss that names the offset where the logs part",
+    "6": "retention that overtakes a read is an error or a skip, and never a wrong or double row",
+    "7": "gaps of compaction, emptied batches and deleted records are passed over in silence",
+    "8": "transactions are exact in both isolation levels",
+    "9": "odd lists of aborted transactions and odd markers show no aborted row",
+    "10": "added partitions are read from their first record on",
+    "11": "brokers killed one after another do not end a query",
+    "12": "a leader that moves in mid-read costs no row and doubles none",
+    "13": "a killed group coordinator does not end a query, and the group's lag ends at 0",
+    "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """`promise` is a key of `PROMISES`, `test` the test that holds it."""
+
+    promise: str
+    done: str
+    found: str
+    test: str
+
+
+SHOWN_ELSEWHERE = (
+    Figure(
+        "4",
+        "a topic deleted and made anew while its stream is stopped, shorter, as long and longer",
+        "detected",
+        "tests/parity/test_topic_life.py::test_a_topic_is_made_anew_while_the_stream_is_stopped",
+    ),
+    Figure(
+        "4",
+        "the same under Trigger.AvailableNow, with fewer rows",
+        "detected",
+        "tests/spark/test_streaming.py::test_a_topic_made_anew_with_fewer_rows_is_data_loss",
+    ),
+    Figure(
+        "9",
+        "the list in any order, a producer in it twice",
+        "leaks: 0",
+        "tests/records/test_chunks.py::"
+        "test_a_producer_may_abort_twice_and_the_list_come_in_any_order",
+    ),
+    Figure(
+        "9",
+        "an abort marker twice",
+        "leaks: 0",
+        "tests/records/test_chunks.py::test_a_marker_may_come_twice",
+    ),
+    Figure(
+        "9",
+        "a marker with no data",
+        "leaks: 0",
+        "tests/records/test_chunks.py::test_a_marker_without_data_before_it_is_no_harm",
+    ),
+    Figure(
+        "9",
+        "all three by Fetch, from the in-memory broker",
+        "leaks: 0",
+        "tests/consumer/test_range_reader.py::"
+        "test_an_aborted_list_in_any_order_with_a_marker_twice_or_without_data",
+    ),
+)
+"""What tests outside this package hold."""
+
+
+def render(figures: Iterable[Figure], seed: int) -> str:
+    """The table as Markdown, in the order of the promises."""
+    order = list(PROMISES)
+    rows = sorted([*figures, *SHOWN_ELSEWHERE], key=lambda each: order.index(each.promise))
+    cells = [
+        (each.promise, PROMISES[each.promise], each.done, each.found, f"`{each.test}`")
+        for each in rows
+    ]
+    head = ["| # | promise | what was done | figure | test |", "|---|---|---|---|---|"]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join([f"Seed {seed}.", "", *head, *lines, ""])

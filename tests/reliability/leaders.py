@@ -1,0 +1,38 @@
+"""Who leads a topic's partitions, and which replicas are in sync, as confluent-kafka sees it."""
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from spark_kafka_source.testing import LocalKafka
+from tests.spark.traffic import wait_until
+
+_ASK_SECONDS = 5
+
+
+class Leaders:
+    """The leaders and in-sync replicas of all partitions of a topic."""
+
+    def __init__(self, kafka: LocalKafka, topic: str) -> None:
+        servers = kafka.bootstrap_servers
+        self._client = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+        self._topic = topic
+
+    def now(self) -> set[int]:
+        """The brokers that lead a partition; -1 where a partition has no leader."""
+        return {leader for leader, _ in self._found()}
+
+    def await_leader(self, node_id: int) -> None:
+        """Waits until one broker leads all partitions."""
+        wait_until(lambda: self.now() == {node_id})
+
+    def await_in_sync(self, *node_ids: int) -> None:
+        """Waits until just these brokers are in sync, for each partition."""
+        wait_until(lambda: {in_sync for _, in_sync in self._found()} == {frozenset(node_ids)})
+
+    def _found(self) -> set[tuple[int, frozenset[int]]]:
+        try:
+            topics = self._client.list_topics(self._topic, _ASK_SECONDS).topics
+        except KafkaException:
+            return set()
+        partitions = topics[self._topic].partitions.values()
+        return {(each.leader, frozenset(each.isrs)) for each in partitions}
