@@ -16,6 +16,7 @@ from spark_kafka_source.consumer.losses import (
     UNKNOWN_TOPIC,
     LogTruncatedError,
     OffsetOutOfRangeError,
+    RecordsLostError,
     TopicGoneError,
     patient,
 )
@@ -70,6 +71,7 @@ class _Ahead:
     """A fetch that was asked for before its turn."""
 
     position: int
+    broker: Broker
     asked: Asked[FetchResponse]
 
 
@@ -134,7 +136,7 @@ class Cursor:
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         # What goes wrong here will be found, and healed, when it is the turn of this fetch.
         with contextlib.suppress(RemoteError):
-            self._ahead = _Ahead(position, self._ask(broker, request, deadline))
+            self._ahead = _Ahead(position, broker, self._ask(broker, request, deadline))
 
     def ask_for(self, batch_bytes: int, position: int) -> None:
         """Makes fetches larger, where one did not bring even one whole batch.
@@ -155,7 +157,9 @@ class Cursor:
     def _adapt(self, size: int, waited_seconds: float) -> None:
         """A full answer that had to be waited for was too small for so long a way."""
         if waited_seconds > _LONG_WAIT_SECONDS and size >= self._fetch_bytes // 2:
-            most_bytes = self._config.max_partition_fetch_bytes * _MOST_GROWTH
+            most_bytes = min(
+                self._config.max_partition_fetch_bytes * _MOST_GROWTH, self._config.fetch_max_bytes
+            )
             self._fetch_bytes = max(self._fetch_bytes, min(2 * self._fetch_bytes, most_bytes))
 
     def _asked_before(self, position: int, what: str) -> PartitionData | None:
@@ -166,10 +170,11 @@ class Cursor:
         # Its time runs from now on: it may have been here long before somebody wanted it.
         deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
         try:
-            return self._partition(ahead.asked.answer(deadline), what)
+            fetched = self._partition(ahead.asked.answer(deadline), what)
         except RemoteError:
             self._leave_replica()
             return None
+        return self._of_replica(fetched) if ahead.broker == self._replica else fetched
 
     def _fetch_once(self, position: int, deadline: Deadline, what: str) -> PartitionData:
         where = self._topic_partition
@@ -182,7 +187,7 @@ class Cursor:
         if self._replica is None:
             return self._fetch_from(leader, request, deadline, what)
         try:
-            return self._fetch_from(self._replica, request, deadline, what)
+            return self._of_replica(self._fetch_from(self._replica, request, deadline, what))
         except RemoteError:
             self._leave_replica()
             request = self._request(position, topic_id, leader_epoch)
@@ -193,12 +198,20 @@ class Cursor:
         if self._replica is not None:
             self._replica, self._rack_id = None, ""
 
+    def _of_replica(self, fetched: PartitionData) -> PartitionData:
+        """One that has nothing is behind: what was planned to be read, the leader has."""
+        if not fetched.records:
+            self._leave_replica()
+        return fetched
+
     def _check_log(self, position: int, leader_epoch: int, what: str) -> None:
         """A new leader may have another log: the old epoch must reach as far as it did."""
         reached = self._known.reached
         if reached.leader_epoch < 0 or leader_epoch in (-1, self._checked_epoch):
             return
         if leader_epoch < reached.leader_epoch:
+            if self._known.topic_id is None:
+                return  # It may be another topic of that name: such brokers cannot tell.
             # The broker that described the topic is behind the one that the driver asked.
             raise BrokerError(_FENCED_LEADER_EPOCH, what)
         where = self._topic_partition
@@ -233,8 +246,11 @@ class Cursor:
         if partitions[0].error_code:
             raise BrokerError(error_code(partitions[0].error_code), what)
         # A replica in our rack, where the leader names one, costs less to read from (KIP-392).
-        preferred = self._client.cluster.brokers.get(partitions[0].preferred_read_replica)
-        self._replica = preferred or self._replica
+        preferred = partitions[0].preferred_read_replica
+        if preferred >= 0:
+            self._replica = self._client.cluster.brokers.get(preferred)
+            # One that nobody has told us of yet cannot be asked.
+            self._rack_id = self._rack_id if self._replica else ""
         return partitions[0]
 
     def _request(self, position: int, topic_id: UUID, leader_epoch: int) -> FetchRequest:
@@ -258,10 +274,15 @@ class Cursor:
             ],
         )
 
-    def _out_of_range(self, position: int) -> OffsetOutOfRangeError:
+    def _out_of_range(self, position: int) -> RecordsLostError:
         where = self._topic_partition
-        earliest = earliest_offsets(self._client, [where])[where]
-        latest = latest_offsets(self._client, [where])[where].offset
+        try:
+            earliest = earliest_offsets(self._client, [where])[where]
+            latest = latest_offsets(self._client, [where])[where].offset
+        except BrokerError as error:
+            if error.error in UNKNOWN_TOPIC:
+                return TopicGoneError(where, position)
+            raise
         return OffsetOutOfRangeError(where, position, earliest, latest)
 
 

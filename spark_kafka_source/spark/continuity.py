@@ -1,7 +1,8 @@
 """Whether the topics are still those that were read, and where to go on where they are not."""
 
-from collections.abc import Collection, Container, Mapping, Set
-from typing import TypeVar
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from uuid import UUID
 
 from spark_kafka_source.spark.conditions import (
     added_partition_not_from_zero,
@@ -20,8 +21,8 @@ from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
-K = TypeVar("K")
-V = TypeVar("V")
+Gone = Mapping[TopicPartition, tuple[int, UUID | None]]
+"""Partitions that are gone: where the query was in them, and their topic's id."""
 
 
 def new_starts(
@@ -29,22 +30,28 @@ def new_starts(
     ends: LogEnds,
     planner: OffsetPlanner,
     data_loss: DataLoss,
-    known_gone: Set[TopicPartition] = frozenset(),
+    known_gone: Gone = MappingProxyType({}),
 ) -> Offsets:
     """Where those partitions begin that do not go on from `position`.
 
     Added ones, and those of a topic made anew, begin at their start; a log that was truncated goes
-    on where it was cut. Each loss is reported, but for what is `known_gone`: with
+    on where it was cut. What is `known_gone` already goes on where the query was in it, once it is
+    back: it was hidden for a while, as where access is denied. Each loss is reported, with
     `failOnDataLoss=true` as `DataLossError`.
     """
     recreated = _recreated_topics(position, ends)
     if recreated:
         data_loss.report(topics_recreated(recreated))
-    gone = position.offsets.keys() - ends.offsets.keys() - known_gone
+    gone = position.offsets.keys() - ends.offsets.keys() - known_gone.keys()
     if gone:
         data_loss.report(partitions_deleted(gone))
     anew = [each for each in ends.offsets if each.topic in recreated]
     added = ends.offsets.keys() - position.offsets.keys() - set(anew)
+    back = {
+        each: known_gone[each][0]
+        for each in added & known_gone.keys()
+        if known_gone[each][1] and known_gone[each][1] == ends.topic_ids.get(each.topic)
+    }
     kept = {
         each: offset
         for each, offset in position.offsets.items()
@@ -53,7 +60,8 @@ def new_starts(
     return {
         **_truncated(kept, position.leader_epochs, ends, planner, data_loss),
         **planner.earliest(anew),
-        **_added_starts(added, planner, data_loss),
+        **_added_starts(added - back.keys(), planner, data_loss),
+        **back,
     }
 
 
@@ -72,28 +80,13 @@ def aged_out(begin: Offsets, ends: LogEnds, planner: OffsetPlanner, data_loss: D
     return starts
 
 
-def with_gone(ends: LogEnds, position: SourceOffset) -> LogEnds:
-    """The ends, and for partitions that are gone where the query is in them.
-
-    They may be hidden for a while only, as where access is denied: they are then gone on with. A
-    topic made anew has nothing of the old one.
-    """
-    gone = {
-        each
-        for each in position.offsets.keys() - ends.offsets.keys()
-        if each.topic not in ends.topic_ids
-        or ends.topic_ids[each.topic] == position.topic_ids.get(each.topic)
+def gone_from(position: SourceOffset, ends: LogEnds) -> Gone:
+    """The partitions that are gone, and where the query is in them."""
+    return {
+        each: (offset, position.topic_ids.get(each.topic))
+        for each, offset in position.offsets.items()
+        if each not in ends.offsets
     }
-    names = {each.topic for each in gone}
-    return LogEnds(
-        {**ends.offsets, **_of(gone, position.offsets)},
-        {**ends.leader_epochs, **_of(gone, position.leader_epochs)},
-        {**_of(names, position.topic_ids), **ends.topic_ids},
-    )
-
-
-def _of(wanted: Container[K], found: Mapping[K, V]) -> dict[K, V]:
-    return {each: value for each, value in found.items() if each in wanted}
 
 
 def _added_starts(

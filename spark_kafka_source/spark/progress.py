@@ -75,7 +75,7 @@ class Progress:
 
 def _shown_bytes(size: float) -> str:
     for unit in _BYTE_UNITS[:-1]:
-        if size < 1000:
+        if size < 999.5:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} {_BYTE_UNITS[-1]}"

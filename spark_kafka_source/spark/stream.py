@@ -5,7 +5,7 @@ second one is only pickled, for `read`. So nothing is looked up before the first
 """
 
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -27,21 +27,21 @@ from spark_kafka_source.spark.admission import (
 from spark_kafka_source.spark.bounds import Extreme, NamedBound
 from spark_kafka_source.spark.byte_limit import ByteLimit
 from spark_kafka_source.spark.continuity import (
+    Gone,
     aged_out,
     check_pinned_end,
+    gone_from,
     new_starts,
-    with_gone,
 )
 from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
-from spark_kafka_source.spark.pace import LEAST_PAUSE_SECONDS, Pace
+from spark_kafka_source.spark.pace import Pace
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.planning import limit_offsets
 from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
-from spark_kafka_source.topic_partition import TopicPartition
 
 _MOST_LOOKS = 3
 _FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
@@ -57,7 +57,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._position: SourceOffset | None = None
         self._position_unknown = False
         self._ends = LogEnds({})
-        self._known_gone: Set[TopicPartition] = frozenset()
+        self._gone: Gone = {}
         self._available_now = False
         self._pinned: LogEnds | None = None
         self._last_batch_seconds: float | None = None
@@ -98,12 +98,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is not None:
             self._position = SourceOffset.from_json(start)
             self._finished(self._position)
-        end = self._next_if_due(self._position, limit)
+        end = self._look_in_time(self._position, limit)
         if end is self._position:
             if self._available_now:
                 self._finished(end, is_last=True)
-            else:
-                time.sleep(LEAST_PAUSE_SECONDS)
             # As Spark gave it, be it in an older format: it compares texts.
             return dict(start if start is not None else end.to_json())
         self._position, self._last_batch_seconds = end, time.monotonic()
@@ -173,10 +171,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         check_pinned_end(self._pinned.offsets, latest.offsets)
         return self._pinned
 
-    def _next_if_due(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
-        """As `_next`, but the brokers are not asked at every trigger of an idle query."""
-        if position is not None and not self._available_now and not self._pace.is_due:
-            return position
+    def _look_in_time(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+        """As `_look`, but not as often as Spark asks while there is nothing."""
+        if not self._available_now:
+            self._pace.wait()
         asked_before = self._planner.client.requests_sent
         end = self._look(position, limit)
         if end is position:
@@ -210,7 +208,6 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if position.initial and not ends.offsets:
             return position
         starts = self._starts(position, ends)
-        ends = with_gone(ends, position)
         begin = {**position.offsets, **starts}
         if not starts and self._is_to_wait(begin, limit):
             return position
@@ -218,7 +215,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
             begin = {**begin, **starts}
         end = self._limited(begin, ends.offsets, limit)
-        if not starts and end == position.offsets and not position.initial:
+        nothing_new = not starts and (end == position.offsets or not end)
+        if nothing_new and not position.initial:
             return position
         return SourceOffset(end, starts, ends.leader_epochs, ends.topic_ids)
 
@@ -233,10 +231,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the partitions begin that do not go on from `position`."""
         if position.initial:
             return self._planner.resolve(self._options.starting or _FROM_LATEST, ends.offsets)
-        starts = new_starts(
-            position, ends, self._planner, self._options.data_loss, self._known_gone
-        )
-        self._known_gone = position.offsets.keys() - ends.offsets.keys()
+        starts = new_starts(position, ends, self._planner, self._options.data_loss, self._gone)
+        still_gone = {each: of for each, of in self._gone.items() if each not in ends.offsets}
+        self._gone = {**still_gone, **gone_from(position, ends)}
         return starts
 
     def _is_to_wait(self, begin: Offsets, limit: ReadLimit | None) -> bool:

@@ -95,6 +95,20 @@ def test_fetches_grow_where_full_answers_are_waited_for(
     assert max(asked_bytes(broker)) == (800 if long_wait_seconds < 0 else 100)
 
 
+def test_fetches_do_not_grow_beyond_what_is_allowed(
+    broker: MemoryBroker,
+    client: KafkaClient,
+    log: PartitionLog,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cursor_module, "_LONG_WAIT_SECONDS", -1.0)
+    fill(log, 40)
+    config = FetchConfig(max_partition_fetch_bytes=100, fetch_max_bytes=250)
+    assert offsets(reader(client, 0, 40, config)) == list(range(40))
+    assert max(asked_bytes(broker)) == 250
+    assert {request.max_bytes for request in broker.requests(FetchRequest)} == {250}
+
+
 def test_where_a_fetch_leads_to() -> None:
     first = encode_batch([Record(), Record()])
     second = encode_batch([Record()], base_offset=7)

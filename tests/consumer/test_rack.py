@@ -75,3 +75,27 @@ def test_a_leader_that_goes_on_naming_a_replica_that_fails_is_not_asked_for_one_
     assert offsets(reader(client, 0, 3, HERE)) == [0, 1, 2]
     assert nodes_asked(broker)[:3] == [LEADER, REPLICA, LEADER]
     assert nodes_asked(broker).count(REPLICA) == 1
+
+
+def test_a_replica_that_has_nothing_is_behind_and_left(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
+) -> None:
+    log.append(b"a", b"b")
+    broker.control(FetchRequest, answer(b"", preferred_read_replica=REPLICA), node_id=LEADER)
+    broker.control(FetchRequest, answer(b""), node_id=REPLICA)
+    assert offsets(reader(client, 0, 2, HERE)) == [0, 1]
+    assert nodes_asked(broker) == [LEADER, REPLICA, LEADER]
+
+
+def test_a_leader_that_goes_on_naming_an_unknown_replica_is_not_asked_for_one_again(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
+) -> None:
+    log.append(b"a")
+
+    def prefers(request: FetchRequest) -> FetchResponse | Action:
+        named = answer(b"", preferred_read_replica=77)(request)
+        return named if request.rack_id else Action.HANDLE
+
+    broker.control(FetchRequest, prefers, times=None)
+    assert offsets(reader(client, 0, 1, HERE)) == [0]
+    assert nodes_asked(broker) == [LEADER, LEADER]

@@ -107,5 +107,7 @@ def test_a_broker_that_is_behind_the_plan_is_asked_again(
 
     broker.control(MetadataRequest, Action.HANDLE)
     broker.control(MetadataRequest, catch_up)
-    assert values(reader(client, 1, 5)) == [b"a"]
+    topic_id = broker.cluster.topics["t"].topic_id
+    wanted = OffsetRange(T0, 0, 1, topic_id, leader_epoch=5)
+    assert values(RangeReader(client, wanted, FetchConfig())) == [b"a"]
     assert len(broker.requests(MetadataRequest)) == 2

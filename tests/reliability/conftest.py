@@ -10,7 +10,7 @@ import pytest
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.figures import Figure, render
 
-_FEW = 3
+_FEW = 1
 _FIGURES = pytest.StashKey[list[Figure]]()
 _SEED = pytest.StashKey[int]()
 

@@ -51,26 +51,35 @@ def test_a_partition_that_cannot_be_learnt_is_like_the_others() -> None:
     assert ByteLimit(CLIENT, 10, sample=logs()).ends({A2: 0}, {A2: 100}) == {A2: 100}
 
 
-def test_records_that_grow_are_seen_before_they_are_read() -> None:
-    """Small ones at first, then large ones: where the micro-batch would end is looked at, too."""
+def test_records_that_grow_are_seen_and_small_ones_before_them_not_crawled_through() -> None:
+    """Where the micro-batch would end is looked at, too, and nearer by if that is too much."""
 
     def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         return {each: 1e6 if offset >= 1000 else 100 for each, offset in positions.items()}
 
-    ends = ByteLimit(CLIENT, 10_000_000, sample=sample).ends({A0: 0}, {A0: 1_000_000})
-    assert ends[A0] < 1000
+    limit = ByteLimit(CLIENT, 1_000_000, sample=sample)
+    ends, triggers = {A0: 0}, 0
+    while ends[A0] < 1000:
+        before, ends = ends[A0], dict(limit.ends(ends, {A0: 1_000_000}))
+        small = min(ends[A0], 1000) - before
+        assert 100 * small + 1e6 * max(ends[A0] - 1000, 0) <= 1.5e6
+        triggers += 1
+    assert triggers <= 20
 
 
-def test_a_partition_that_a_shared_sample_left_out_is_asked_for_alone() -> None:
+def test_what_a_shared_sample_left_out_is_asked_for_alone_each_time() -> None:
     asked: list[set[TopicPartition]] = []
+    sizes = {A0: 100.0, A1: 1000.0}
 
     def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         asked.append(set(positions))
-        return {each: 1000.0 for each in positions if len(positions) == 1 or each == A0}
+        return {each: sizes[each] for each in positions if len(positions) == 1 or each == A0}
 
-    limit = ByteLimit(CLIENT, 10_000, sample=sample)
-    assert limit.ends({A0: 0, A1: 0}, {A0: 100, A1: 100}) == {A0: 5, A1: 5}
-    assert asked == [{A0, A1}, {A1}, {A0, A1}]
+    limit = ByteLimit(CLIENT, 11_000, sample=sample)
+    assert limit.ends({A0: 0, A1: 0}, {A0: 100, A1: 100}) == {A0: 10, A1: 10}
+    assert asked == [{A0, A1}, {A1}] * 2
+    sizes[A1] = 10_000.0
+    assert limit.ends({A0: 0, A1: 0}, {A0: 100, A1: 100}) == {A0: 1, A1: 1}
 
 
 @given(

@@ -9,40 +9,54 @@ from spark_kafka_source.spark.pace import Pace
 
 class Clock:
     def __init__(self) -> None:
-        self.seconds = 50.0
+        self.seconds = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(time, "monotonic", lambda: clock.seconds)
+    monkeypatch.setattr(time, "sleep", clock.sleep)
     return clock
 
 
-def looks(pace: Pace, clock: Clock, requests: int, seconds: int) -> int:
-    """How many looks there are while Spark asks every fifth of a second and nothing is new."""
-    count = 0
-    for _ in range(5 * seconds):
-        if pace.is_due:
-            count += 1
-            pace.found_nothing(requests)
-        clock.seconds += 0.2001
+def looks(pace: Pace, clock: Clock, requests: int, seconds: float) -> int:
+    """How many looks there are in so many seconds while nothing is new."""
+    count, until_seconds = 0, clock.seconds + seconds
+    while clock.seconds < until_seconds:
+        pace.wait()
+        pace.found_nothing(requests)
+        count += 1
     return count
 
 
-@pytest.mark.parametrize("brokers", [1, 3, 30, 100])
+def test_a_query_that_has_rows_to_read_never_waits(clock: Clock) -> None:
+    pace = Pace()
+    for _ in range(5):
+        pace.wait()
+        pace.found_something()
+    assert clock.seconds == 0
+
+
+@pytest.mark.parametrize("brokers", [1, 3, 15])
 def test_an_idle_query_costs_ten_requests_a_second_in_the_long_run(
     clock: Clock, brokers: int
 ) -> None:
     pace, requests = Pace(), brokers + 1
     looks(pace, clock, requests, 30)
-    assert looks(pace, clock, requests, 600) * requests <= 600 * 10 * 1.01
-    assert looks(pace, clock, requests, 600) >= 600 * 10 // requests // 2
+    assert looks(pace, clock, requests, 600) * requests <= 600 * 10 * 1.02
+
+
+def test_it_looks_every_two_seconds_however_many_brokers_there_are(clock: Clock) -> None:
+    pace = Pace()
+    looks(pace, clock, 1_000, 30)
+    assert looks(pace, clock, 1_000, 600) == pytest.approx(300, abs=2)
 
 
 def test_a_query_that_was_busy_looks_again_soon(clock: Clock) -> None:
     pace = Pace()
     looks(pace, clock, 101, 60)
     pace.found_something()
-    assert pace.is_due
     assert looks(pace, clock, 101, 1) >= 2
