@@ -76,7 +76,7 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 	$(BIN)/$(INSTALL) --editable '.[bench]' 'pyspark==$(PYSPARK)'
 	touch $@
 
-SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -name '*.pyc')
+SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')
 
 $(SPARK:%=.venv-spark-%/bin/python): .venv-spark-%/bin/python:
 	$(new_environment)

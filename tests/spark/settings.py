@@ -1,8 +1,11 @@
 """Options as a user gives them, without a broker, and names for what they speak of."""
 
+import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
+import pytest
 from pyspark import cloudpickle
 
 from spark_kafka_source.spark.options import SourceOptions, parse_options
@@ -16,6 +19,24 @@ B0 = TopicPartition("b", 0)
 T = TypeVar("T")
 Plan = Callable[..., OffsetPlanner]
 """Makes a planner, with options."""
+
+
+def pauses_taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that this thread takes from now on, instead of waiting for them.
+
+    Other tests' Spark has threads in this process that sleep as well, and go on doing so.
+    """
+    taken: list[float] = []
+    sleep, here = time.sleep, threading.current_thread()
+
+    def pause(seconds: float) -> None:
+        if threading.current_thread() is here:
+            taken.append(seconds)
+        else:
+            sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)
+    return taken
 
 
 def shipped(found: T) -> T:

@@ -16,7 +16,7 @@ from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.planner import OffsetPlanner
 from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
-from tests.spark.settings import A0, A1, A2, B0, Plan, parsed
+from tests.spark.settings import A0, A1, A2, B0, Plan, parsed, pauses_taken
 
 ID = UUID(int=7)
 UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
@@ -25,9 +25,7 @@ UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses taken instead of being waited for."""
-    taken: list[float] = []
-    monkeypatch.setattr(time, "sleep", taken.append)
-    return taken
+    return pauses_taken(monkeypatch)
 
 
 # -- the ends of the logs --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from spark_kafka_source.spark.admission import ReadAllAvailable, ReadMaxRows
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from tests.spark.engine import FakePlanner, Json, Log, initial, latest, ranges, reader_of
-from tests.spark.settings import A0, A1, A2, parsed, shipped
+from tests.spark.settings import A0, A1, A2, parsed, pauses_taken, shipped
 
 EARLIEST = parsed(startingOffsets="earliest")
 
@@ -20,8 +20,7 @@ EARLIEST = parsed(startingOffsets="earliest")
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The pauses taken instead of being waited for."""
-    taken: list[float] = []
-    monkeypatch.setattr(time, "sleep", taken.append)
+    taken = pauses_taken(monkeypatch)
     monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
     yield taken
 

@@ -311,4 +311,5 @@ def test_records_deleted_before_they_were_read_are_data_loss(
     events.trim({0: 3})
     text = failure(start(frame.writeStream.foreachBatch(Batches()).trigger(availableNow=True)))
     assert "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE]" in text
-    assert f"{events.name}-0 [2, 6): offset 2 is not in the log, which has offsets 3 to 6" in text
+    assert f"Cannot read {events.name}-0 [2, 6): " in text
+    assert "offset 2 is not in the log, which has offsets 3 to 6" in text
