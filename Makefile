@@ -19,7 +19,7 @@ demo: .venv/run  ## a real broker, a producer, a streaming query whose rows and 
 	$(BIN)/python -m spark_kafka_source.demo
 
 test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
-	$(BIN)/python -m pytest -m "not parity_full"
+	$(BIN)/python -m pytest -m "not parity_full and not reliability_full"
 
 test-matrix: $(SPARK:%=test-spark-%)  ## what a user meets on Spark 4.0 to 4.3, or on SPARK="4.0 4.3"
 

@@ -84,6 +84,7 @@ def running(steady: Steady) -> Iterator[None]:
         assert not thread.is_alive()
 
 
+@pytest.mark.reliability_full  # for minutes: the peer's stream stands still so long
 def test_a_stream_outlives_every_broker(
     spark: SparkSession, all_brokers: LocalKafka, topic: str, start: Start, trial: Trial
 ) -> None:
