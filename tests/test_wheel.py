@@ -37,7 +37,7 @@ def test_is_pure_python_and_whole(wheel: Path) -> None:
     sources = {
         str(path.relative_to(PROJECT))
         for path in (PROJECT / "spark_kafka_source").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and path.parent.name != "__pycache__"
     }
 
     assert wheel.name.endswith("-py3-none-any.whl")
