@@ -49,8 +49,12 @@ format: .venv/test  ## put the code into the house style
 types: .venv/test  ## mypy, strictly
 	$(BIN)/mypy
 
-bench: .venv/bench  ## against Spark's own connector, interleaved: tables and a plot in build/
-	$(BIN)/python -m tests.benchmarks
+bench: .venv/test  ## against Spark's own connector, interleaved, and the ratios
+	$(BIN)/python -m tests.benchmarks.scan
+	$(BIN)/python -m tests.benchmarks.distance
+	$(BIN)/python -m tests.benchmarks.memory
+	$(BIN)/python -m tests.benchmarks.planning
+	$(BIN)/python -m tests.benchmarks.cold
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -70,10 +74,6 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,fast]' 'pyspark==$(PYSPARK)'
-	touch $@
-
-.venv/bench: .venv/test
-	$(BIN)/$(INSTALL) --editable '.[bench]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')

@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
-    DataSourceStreamReader,
     InputPartition,
 )
 from pyspark.sql.types import StructType
@@ -19,7 +18,6 @@ from pyspark.sql.types import StructType
 from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS, compiled, schema
 from spark_kafka_source.spark import KafkaDataSource
 from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.executor import _kept
 from spark_kafka_source.spark.schema import kafka_schema
 from spark_kafka_source.spark.stream import KafkaStreamReader
 
@@ -119,9 +117,6 @@ class ReadyMadeSource(DataSource):
     def reader(self, schema: StructType) -> "ReadyMadeReader":
         return ReadyMadeReader(self._rows, self._partitions, self._value_bytes, self._headers)
 
-    def streamReader(self, schema: StructType) -> "ReadyMadeStream":
-        return ReadyMadeStream(self._partitions, self._value_bytes)
-
 
 def _columns(headers: int) -> tuple[str, ...]:
     return COLUMNS_WITH_HEADERS if headers else COLUMNS
@@ -151,31 +146,6 @@ class ReadyMadeReader(DataSourceReader):
         batch = ready_batch(rows, self._value_bytes, self._headers)
         for done in range(0, partition.rows, rows):
             yield batch.slice(0, min(rows, partition.rows - done))
-
-
-class ReadyMadeStream(DataSourceStreamReader):
-    """A micro-batch at every trigger, with one row for each partition."""
-
-    def __init__(self, partitions: int, value_bytes: int) -> None:
-        self._partitions, self._value_bytes = partitions, value_bytes
-        self._end = 0
-
-    def initialOffset(self) -> dict[str, int]:
-        return {"offset": 0}
-
-    def latestOffset(self, *_: object) -> dict[str, int]:
-        self._end += 1
-        return {"offset": self._end}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        return [Part(1) for _ in range(self._partitions)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        _kept.freeze_imports()
-        yield ready_batch(1, self._value_bytes, 0)
-
-    def commit(self, end: dict[str, int]) -> None:
-        pass
 
 
 def ready_batch(rows: int, value_bytes: int, headers: int) -> pa.RecordBatch:
