@@ -93,6 +93,10 @@ class Settings:
         return known[text]
 
 
+def shown(text: str) -> str:
+    """A text as errors show it: in quotes, and cut where it is long."""
+    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}..."
+
+
 def _refused(name: str, text: str, expected: str) -> ConfigurationError:
-    cut = "..." if len(text) > _MOST_SHOWN else ""
-    return ConfigurationError(name, f"found {text[:_MOST_SHOWN]!r}{cut}", expected)
+    return ConfigurationError(name, f"found {shown(text)}", expected)

@@ -50,7 +50,7 @@ _LONG_WAIT_SECONDS = 0.01
 _MOST_GROWTH = 8
 
 # Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
-_FETCH_BY_NAME = 12
+FETCH_BY_NAME = 12
 _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
 
 
@@ -233,7 +233,7 @@ class Cursor:
     ) -> Asked[FetchResponse]:
         by_name = not request.topics[0].topic_id.int
         return self._client.ask(
-            request, broker, deadline, max_version=_FETCH_BY_NAME if by_name else None
+            request, broker, deadline, max_version=FETCH_BY_NAME if by_name else None
         )
 
     def _partition(self, answer: FetchResponse, what: str) -> PartitionData:

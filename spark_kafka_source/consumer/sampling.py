@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.cursor import FETCH_BY_NAME
 from spark_kafka_source.consumer.leaders import ByTopic, ask_leaders
 from spark_kafka_source.consumer.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.errors import CorruptRecordError
@@ -19,8 +20,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 SAMPLE_BYTES = 64 * 1024
 """How much is fetched of each partition, if its first batch is not larger."""
 
-# By name, so that an answer says of what it is without topic ids.
-_FETCH_BY_NAME = 12
 _ANSWER_BYTES = 50 * 1024 * 1024
 
 
@@ -33,8 +32,9 @@ def sampled_bytes_per_offset(
     batch is larger than the sample, unless its leader was asked for nothing else: that one comes
     whole (KIP-74). Errors: see `ask_leaders`.
     """
+    # By name an answer says of what it is; by id it would take the topics' names to know.
     found = ask_leaders(
-        client, "Fetch of a sample", positions, _request, _samples, max_version=_FETCH_BY_NAME
+        client, "Fetch of a sample", positions, _request, _samples, max_version=FETCH_BY_NAME
     )
     return {each: size for each, size in found.items() if size}
 

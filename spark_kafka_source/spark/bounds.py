@@ -5,12 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.offsets import (
-    OFFSETS_EXAMPLE,
-    Offsets,
-    parse_offsets_option,
-    shown,
-)
+from spark_kafka_source.settings import shown
+from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, parse_offsets_option
 
 
 class Extreme(Enum):

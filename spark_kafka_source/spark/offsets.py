@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.settings import shown
 from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
@@ -18,7 +19,6 @@ MAX_PARTITION = 2**31 - 1
 """Kafka's partitions are int32."""
 
 _PARTITION = re.compile("0|[1-9][0-9]{0,9}")
-_MOST_SHOWN = 100
 
 
 def parse_offsets_option(
@@ -58,11 +58,6 @@ def parse_json_option(option: str, text: str, expected: str) -> Any:
 def is_partition_number(text: str) -> bool:
     """Whether a text is the number of a partition, in the one way in which it is written."""
     return bool(_PARTITION.fullmatch(text)) and int(text) <= MAX_PARTITION
-
-
-def shown(text: str) -> str:
-    """A text as errors show it: in quotes, and cut where it is long."""
-    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}..."
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
-from spark_kafka_source.settings import Settings, settings_of
+from spark_kafka_source.settings import Settings, settings_of, shown
 from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
 from spark_kafka_source.spark.data_loss import DataLoss
-from spark_kafka_source.spark.offsets import shown
 from spark_kafka_source.spark.planning import ALL_OFFSETS
 from spark_kafka_source.spark.subscription import Subscription, parse_subscription
 from spark_kafka_source.spark.without_effect import warn_of_options_without_effect

@@ -17,6 +17,7 @@ from spark_kafka_source.consumer import (
 )
 from spark_kafka_source.errors import BrokerError, ConfigurationError, error_named
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.settings import shown
 from spark_kafka_source.spark.bounds import AtTimestamp, Committed, Extreme, Given, NamedBound
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
@@ -24,7 +25,7 @@ from spark_kafka_source.spark.conditions import (
     start_offset_reset,
 )
 from spark_kafka_source.spark.log_ends import LogEnds
-from spark_kafka_source.spark.offsets import Offsets, shown
+from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.topic_partition import TopicPartition
 

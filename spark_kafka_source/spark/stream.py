@@ -117,12 +117,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         The same again after a restart.
         """
         before, after = SourceOffset.from_json(start), SourceOffset.from_json(end)
-        starts = {**before.offsets, **after.starts}
+        starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
         if self._position_unknown or not after.follows(before):
             # Spark before 4.2 says only now where the query stands.
-            starts |= self._starts(before, _ends_at(after))
+            starts |= self._starts(before, ends)
             self._position_unknown = False
-        return plan_tasks(starts, _ends_at(after), self._options)
+        return plan_tasks(starts, ends, self._options)
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Commits a finished micro-batch to the group."""

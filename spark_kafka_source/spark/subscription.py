@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option, shown
+from spark_kafka_source.settings import shown
+from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
 

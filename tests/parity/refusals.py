@@ -39,3 +39,18 @@ def _text(thrown: JavaObject) -> str:
     has_condition = is_instance_of(SparkContext._gateway, thrown, "org.apache.spark.SparkThrowable")
     condition = f"[{thrown.getCondition()}] " if has_condition else ""
     return f"{condition}{thrown.getMessage()}"
+
+
+BAD_SUBSCRIPTIONS: dict[str, tuple[dict[str, object], str, str]] = {
+    "no strategy": ({"subscribe": None}, "subscribe", "must be specified"),
+    "subscribe and a pattern": ({"subscribePattern": "t.*"}, "subscribe", "Only one"),
+    "subscribe and assign": ({"assign": '{"a":[0]}'}, "assign", "Only one"),
+    "assign is empty": ({"subscribe": None, "assign": ""}, "assign", "assign"),
+    "subscribe is empty": ({"subscribe": ""}, "subscribe", "subscribe"),
+    "the pattern is empty": (
+        {"subscribe": None, "subscribePattern": ""},
+        "subscribePattern",
+        "subscribePattern",
+    ),
+}
+"""What neither a batch nor a stream takes: options, the one that ours names, the peer's words."""

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from spark_kafka_source.testing import LocalKafka
-from tests.parity.refusals import refused
+from tests.parity.refusals import BAD_SUBSCRIPTIONS, refused
 from tests.parity.scenario import Source
 from tests.spark.test_transactions import Transactions
 from tests.spark.traffic import Events, Writer, values
@@ -246,7 +246,7 @@ def test_transactions_at_both_isolation_levels(
 
 
 # The option of each error as ours names it, and the words of the peer's, which names none.
-BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
+BAD_OPTIONS: dict[str, tuple[dict[str, object], str, str]] = {
     "start at latest": (
         {"startingOffsets": "latest"},
         "startingOffsets",
@@ -267,16 +267,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
         "endingOffsets",
         "can't be earliest for batch",
     ),
-    "no strategy": ({"subscribe": None}, "subscribe", "must be specified"),
-    "subscribe and a pattern": ({"subscribePattern": "t.*"}, "subscribe", "Only one"),
-    "subscribe and assign": ({"assign": '{"a":[0]}'}, "assign", "Only one"),
-    "assign is empty": ({"subscribe": None, "assign": ""}, "assign", "assign"),
-    "subscribe is empty": ({"subscribe": ""}, "subscribe", "subscribe"),
-    "the pattern is empty": (
-        {"subscribe": None, "subscribePattern": ""},
-        "subscribePattern",
-        "subscribePattern",
-    ),
+    **BAD_SUBSCRIPTIONS,
 }
 
 

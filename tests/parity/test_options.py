@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from tests.parity.refusals import refused
+from tests.parity.refusals import BAD_SUBSCRIPTIONS, refused
 from tests.parity.scenario import Follow, Source, process_all_available
 from tests.spark.traffic import Batches, Events, Writer, sizes, values, wait_until
 from tests.spark_session import Run, Start
@@ -31,16 +31,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, object], str, str]] = {
         "endingOffsetsByTimestamp",
         "ending timestamp not valid",
     ),
-    "no strategy": ({"subscribe": None}, "subscribe", "must be specified"),
-    "subscribe and a pattern": ({"subscribePattern": "t.*"}, "subscribe", "Only one"),
-    "subscribe and assign": ({"assign": '{"a":[0]}'}, "assign", "Only one"),
-    "assign is empty": ({"subscribe": None, "assign": ""}, "assign", "assign"),
-    "subscribe is empty": ({"subscribe": ""}, "subscribe", "subscribe"),
-    "the pattern is empty": (
-        {"subscribe": None, "subscribePattern": ""},
-        "subscribePattern",
-        "subscribePattern",
-    ),
+    **BAD_SUBSCRIPTIONS,
     "more at least than at most": (
         {"minOffsetsPerTrigger": 20, "maxOffsetsPerTrigger": 15},
         "minOffsetsPerTrigger",
