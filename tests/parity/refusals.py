@@ -41,7 +41,7 @@ def _text(thrown: JavaObject) -> str:
     return f"{condition}{thrown.getMessage()}"
 
 
-BAD_SUBSCRIPTIONS: dict[str, tuple[dict[str, object], str, str]] = {
+BAD_SUBSCRIPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
     "no strategy": ({"subscribe": None}, "subscribe", "must be specified"),
     "subscribe and a pattern": ({"subscribePattern": "t.*"}, "subscribe", "Only one"),
     "subscribe and assign": ({"assign": '{"a":[0]}'}, "assign", "Only one"),

@@ -246,7 +246,7 @@ def test_transactions_at_both_isolation_levels(
 
 
 # The option of each error as ours names it, and the words of the peer's, which names none.
-BAD_OPTIONS: dict[str, tuple[dict[str, object], str, str]] = {
+BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
     "start at latest": (
         {"startingOffsets": "latest"},
         "startingOffsets",

@@ -24,7 +24,7 @@ TIME = datetime.fromtimestamp(TIME_MS / 1000, UTC)
 # -- what is refused -----------------------------------------------------------------------------
 
 # The option of each error as ours names it, and the words of the peer's.
-BAD_OPTIONS: dict[str, tuple[dict[str, object], str, str]] = {
+BAD_OPTIONS: dict[str, tuple[Mapping[str, object], str, str]] = {
     "an end": ({"endingOffsets": "latest"}, "endingOffsets", "ending offset not valid"),
     "an end by timestamp": (
         {"endingOffsetsByTimestamp": '{"t":{"0":1000}}'},
