@@ -1,6 +1,5 @@
-"""Kafka's consumer semantics over a client: offsets, a group's commits, ranges read ahead."""
+"""Kafka's consumer semantics over a client: offsets, a group's commits, ranges of records."""
 
-from spark_kafka_source.consumer.ahead import Ahead
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.group_offsets import commit_offsets, committed_offsets
 from spark_kafka_source.consumer.losses import (
@@ -28,7 +27,6 @@ __all__ = [
     "LATEST_TIMESTAMP",
     "NO_OFFSET",
     "UNKNOWN_TOPIC",
-    "Ahead",
     "FetchConfig",
     "LogTruncatedError",
     "OffsetAndEpoch",

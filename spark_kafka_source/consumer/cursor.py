@@ -46,8 +46,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 # An answer that takes longer is not the broker's work, but the way there and back.
 _LONG_WAIT_SECONDS = 0.01
-# Fetches of more than 8 MiB were slower again, near and far.
-_MOST_GROWTH = 8
+# By default up to 2 MiB, and 8 MiB from afar; larger ones were slower again.
+_NEAR_GROWTH, _FAR_GROWTH = 2, 8
 
 # Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
 FETCH_BY_NAME = 12
@@ -155,10 +155,11 @@ class Cursor:
         self._fetch_bytes = batch_bytes
 
     def _adapt(self, size: int, waited_seconds: float) -> None:
-        """A full answer that had to be waited for was too small for so long a way."""
-        if waited_seconds > _LONG_WAIT_SECONDS and size >= self._fetch_bytes // 2:
+        """A full answer was too small, and the more so where it had to be waited for."""
+        if size >= self._fetch_bytes // 2:
+            growth = _FAR_GROWTH if waited_seconds > _LONG_WAIT_SECONDS else _NEAR_GROWTH
             most_bytes = min(
-                self._config.max_partition_fetch_bytes * _MOST_GROWTH, self._config.fetch_max_bytes
+                self._config.max_partition_fetch_bytes * growth, self._config.fetch_max_bytes
             )
             self._fetch_bytes = max(self._fetch_bytes, min(2 * self._fetch_bytes, most_bytes))
 

@@ -1,7 +1,7 @@
 """The data plane, without IO: a fetch's bytes to Arrow in two stages, and records to bytes.
 
-`chunks` checks and decompresses, for the thread that fetches ahead; `to_arrow` makes Arrow of
-each chunk. The format is https://kafka.apache.org/documentation/#recordbatch.
+`chunks` checks and decompresses; `to_arrow` makes Arrow of each chunk, best while it is in the
+cache. The format is https://kafka.apache.org/documentation/#recordbatch.
 """
 
 from spark_kafka_source.records.batch import BatchHeader, batches, cut_batch_bytes

@@ -1,7 +1,4 @@
-"""Stage 1: a fetch's records, checked and decompressed, as chunks that fit a cache.
-
-It is for the thread that fetches ahead: nearly all of it happens without the GIL.
-"""
+"""Stage 1: a fetch's records, checked and decompressed, as chunks that fit a cache."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -15,7 +15,6 @@ from pyspark.sql.datasource import InputPartition
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.consumer import (
-    Ahead,
     FetchConfig,
     OffsetRange,
     RangeReader,
@@ -33,9 +32,7 @@ from spark_kafka_source.spark.splitting import gather_ranges, split_ranges
 RACK = "SPARK_KAFKA_SOURCE_RACK"
 """The environment variable by which an executor says in which rack (or zone) it is."""
 
-# Enough to keep the fetching thread busy while a batch is handed over; a task holds this and
-# little more.
-_AHEAD_BYTES = 8 * 1024 * 1024
+_LARGEST_BLOCK_BYTES = 16 * 1024 * 1024
 # A worker that reads from more clusters than this in turn connects anew.
 _MOST_KEPT_CLIENTS = 8
 
@@ -92,10 +89,22 @@ class _Kept:
 
     def freeze_imports(self) -> None:
         """Spares the collector what imports left: Spark collects in full after every task."""
+        if not self._frozen_modules:
+            _keep_freed_memory()
         if len(sys.modules) != self._frozen_modules:
             gc.collect()
             gc.freeze()
             self._frozen_modules = len(sys.modules)
+
+
+def _keep_freed_memory() -> None:
+    """Has glibc keep what is freed, up to 32 MiB, for what is allocated next.
+
+    Else every fetch and every piece that is decompressed, of a MiB or two, is mapped anew, zeroed
+    by the kernel page by page, and unmapped. glibc learns from the largest block that it has seen
+    freed (https://man7.org/linux/man-pages/man3/mallopt.3.html); this one is never touched.
+    """
+    bytes(_LARGEST_BLOCK_BYTES)
 
 
 _kept = _Kept()
@@ -104,21 +113,15 @@ _kept = _Kept()
 def read_ranges(
     task: KafkaInputPartition, options: SourceOptions, progress: Progress | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a task's ranges, as record batches of a few MiB, fetched ahead by a thread.
+    """The rows of a task's ranges, as record batches of a few MiB.
 
     Raises `DataLossError` where a log no longer has them, unless `failOnDataLoss` is false, and
     what `RangeReader.chunks` raises.
     """
     _kept.freeze_imports()
     client = _kept.take_client(options.client)
-    ahead: Ahead[Chunk] = Ahead(
-        _chunks(client, task.ranges, options),
-        size=lambda chunk: chunk.size_bytes,
-        max_size=_AHEAD_BYTES,
-        interrupt=client.close,
-    )
     try:
-        for chunk in ahead:
+        for chunk in _chunks(client, task.ranges, options):
             batch = record_batch(chunk, options.columns)
             if batch.num_rows:
                 yield batch
@@ -127,7 +130,6 @@ def read_ranges(
         if progress:
             progress.finished()
     finally:
-        ahead.close()
         _kept.put_client(client)
 
 

@@ -16,7 +16,14 @@ from tests.memory_broker import MemoryBroker
 
 T0 = TopicPartition("t", 0)
 COMMITTED = FetchConfig(isolation_level=IsolationLevel.READ_COMMITTED)
-SMALL = FetchConfig(max_partition_fetch_bytes=100)
+
+
+def fetches_of(size_bytes: int) -> FetchConfig:
+    """Fetches that do not grow."""
+    return FetchConfig(max_partition_fetch_bytes=size_bytes, fetch_max_bytes=size_bytes)
+
+
+SMALL = fetches_of(100)
 
 
 def reader(

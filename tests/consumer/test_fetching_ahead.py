@@ -1,4 +1,4 @@
-"""The next fetch is asked for before its turn, and fetches grow where they are long on the way."""
+"""The next fetch is asked for before its turn, and fetches grow, the more the longer the way."""
 
 import pytest
 from hypothesis import given
@@ -79,20 +79,20 @@ def asked_bytes(broker: MemoryBroker) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("long_wait_seconds", [-1.0, 60.0])
-def test_fetches_grow_where_full_answers_are_waited_for(
+@pytest.mark.parametrize("far", [True, False])
+def test_fetches_grow_where_answers_are_full_and_more_where_they_are_waited_for(
     broker: MemoryBroker,
     client: KafkaClient,
     log: PartitionLog,
     monkeypatch: pytest.MonkeyPatch,
-    long_wait_seconds: float,
+    far: bool,
 ) -> None:
-    monkeypatch.setattr(cursor_module, "_LONG_WAIT_SECONDS", long_wait_seconds)
+    monkeypatch.setattr(cursor_module, "_LONG_WAIT_SECONDS", -1.0 if far else 60.0)
     fill(log, 40)
     config = FetchConfig(max_partition_fetch_bytes=100)
     assert offsets(reader(client, 0, 40, config)) == list(range(40))
     assert asked_bytes(broker)[0] == 100
-    assert max(asked_bytes(broker)) == (800 if long_wait_seconds < 0 else 100)
+    assert max(asked_bytes(broker)) == (800 if far else 200)
 
 
 def test_fetches_do_not_grow_beyond_what_is_allowed(

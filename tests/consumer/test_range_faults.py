@@ -23,7 +23,16 @@ from spark_kafka_source.protocol import (
     PartitionData,
 )
 from spark_kafka_source.records import Codec, Record, encode_batch, to_arrow
-from tests.consumer.reading import COMMITTED, SMALL, T0, fetched, offsets, reader, values
+from tests.consumer.reading import (
+    COMMITTED,
+    SMALL,
+    T0,
+    fetched,
+    fetches_of,
+    offsets,
+    reader,
+    values,
+)
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker, PartitionLog
 
 # -- promised, and not there -----------------------------------------------------------------------
@@ -89,7 +98,7 @@ def test_retention_that_overtakes_a_read_is_told_after_what_was_read(
         log.append(b"a")
     found = []
     with pytest.raises(OffsetOutOfRangeError, match=r"offset 4 is not in the log.* 5 to 6"):
-        for chunk in reader(client, 0, 6, FetchConfig(max_partition_fetch_bytes=150)).chunks():
+        for chunk in reader(client, 0, 6, fetches_of(150)).chunks():
             found += to_arrow(chunk)["offset"].to_pylist()
             broker.wait_for(FetchRequest, 2)
             log.log_start_offset = 5

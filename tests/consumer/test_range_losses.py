@@ -23,7 +23,7 @@ from spark_kafka_source.errors import BrokerError, RemoteError, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import ZERO_UUID, FetchRequest
 from spark_kafka_source.records import to_arrow
-from tests.consumer.reading import T0, fetched, offsets, reader, values
+from tests.consumer.reading import T0, fetched, fetches_of, offsets, reader, values
 from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
 
 PLANNED, MADE_ANEW = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -73,7 +73,7 @@ def test_retention_that_overtakes_a_read_neither_ends_it_nor_doubles_a_record(
     for _ in range(10):
         log.append(b"a")
     found = []
-    config = FetchConfig(max_partition_fetch_bytes=150)
+    config = fetches_of(150)
     for chunk in reader(client, 0, 10, config, skip_lost=True).chunks():
         found += to_arrow(chunk)["offset"].to_pylist()
         broker.wait_for(FetchRequest, 2)

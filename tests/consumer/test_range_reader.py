@@ -18,7 +18,16 @@ from spark_kafka_source.protocol import (
     MetadataRequest,
 )
 from spark_kafka_source.records import Codec, IsolationLevel, Record
-from tests.consumer.reading import COMMITTED, SMALL, answer, fetched, offsets, reader, values
+from tests.consumer.reading import (
+    COMMITTED,
+    SMALL,
+    answer,
+    fetched,
+    fetches_of,
+    offsets,
+    reader,
+    values,
+)
 from tests.memory_broker import MemoryBroker, PartitionLog
 
 # -- the range -------------------------------------------------------------------------------------
@@ -61,9 +70,7 @@ def test_a_range_takes_as_many_fetches_as_it_must_and_no_metadata_between(
 ) -> None:
     for _ in range(10):
         log.append(b"x" * 50)
-    assert offsets(reader(client, 0, 10, FetchConfig(max_partition_fetch_bytes=300))) == list(
-        range(10)
-    )
+    assert offsets(reader(client, 0, 10, fetches_of(300))) == list(range(10))
     assert fetched(broker) == [0, 2, 4, 6, 8]
     assert len(broker.requests(MetadataRequest)) == 1
 
