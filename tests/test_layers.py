@@ -10,13 +10,14 @@ import spark_kafka_source
 
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
-BASE = {"errors", "topic_partition", "settings"}
+BASE = {"errors", "topic_partition", "settings", "secret"}
 LAYERS = ["protocol", "records", "net", "client", "consumer"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": set[str](),
     "errors": {"topic_partition"},
-    "settings": {"errors"},
+    "secret": set[str](),
+    "settings": {"errors", "secret"},
     # Bytes off a socket and records in them have nothing to do with each other.
     "records": BASE,
     "net": BASE | {"protocol"},
