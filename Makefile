@@ -49,12 +49,9 @@ format: .venv/test  ## put the code into the house style
 types: .venv/test  ## mypy, strictly
 	$(BIN)/mypy
 
-bench: .venv/test  ## against Spark's own connector, interleaved, and the ratios
-	$(BIN)/python -m tests.benchmarks.scan
-	$(BIN)/python -m tests.benchmarks.distance
-	$(BIN)/python -m tests.benchmarks.memory
-	$(BIN)/python -m tests.benchmarks.planning
-	$(BIN)/python -m tests.benchmarks.cold
+bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README
+	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks.decode
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -73,7 +70,7 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 	touch $@
 
 .venv/test: .venv/run
-	$(BIN)/$(INSTALL) --editable '.[test,dev,fast]' 'pyspark==$(PYSPARK)'
+	$(BIN)/$(INSTALL) --editable '.[test,dev,fast,bench]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')

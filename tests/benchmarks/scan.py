@@ -1,7 +1,8 @@
 """Batch scans and AvailableNow runs of a topic into the noop sink, all ways in turn.
 
     python -m tests.benchmarks.scan [--rows N] [--runs N] [--codecs none,lz4] [--value-bytes N]
-                                    [--headers N] [--streaming] [--default-settings]
+                                    [--headers N] [--partitions N] [--streaming]
+                                    [--default-settings]
 
 Prints, for each codec, the median seconds of each way, and how many times as fast as the peer ours
 is without and with the extra `fast`, and how much longer than ready-made batches it takes: median
@@ -10,8 +11,9 @@ is without and with the extra `fast`, and how much longer than ready-made batche
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -23,109 +25,107 @@ from tests.benchmarks.sources import CEILING, FAST, PEER, PLAIN
 from tests.benchmarks.topics import CODECS, PARTITIONS, fill
 
 WAYS = (PEER, PLAIN, FAST, CEILING)
-HEAD = (
-    "codec", "value B", "headers", "peer s", "plain s", "fast s", "ready s",
-    "plain x", "fast x", "fast/ready",
-)  # fmt: skip
+HEAD = ("scan", "peer s", "plain s", "fast s", "ready s", "plain x", "fast x", "fast/ready")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A topic, and how it is scanned."""
+
+    codec: str
+    value_bytes: int = 150
+    rows: int = 4_000_000
+    headers: int = 0
+    partitions: int = PARTITIONS
+    streaming: bool = False
+
+    def __str__(self) -> str:
+        headers = f", {self.headers} headers" if self.headers else ""
+        return f"{self.codec}, {self.value_bytes} B{headers}{', stream' * self.streaming}"
 
 
 def main() -> None:
     arguments = _arguments()
     spark = session(recommended=not arguments.default_settings)
-    print(f"Spark {spark.version}, {arguments.rows} rows in {PARTITIONS} partitions, medians")
-    print("".join(f"{each:>18}" for each in HEAD))
+    print(f"Spark {spark.version}, {arguments.rows} rows in {arguments.partitions} partitions")
+    print(f"{HEAD[0]:24}" + "".join(f"{each:>18}" for each in HEAD[1:]))
     with broker() as kafka:
         for codec in arguments.codecs.split(","):
-            seconds = measure(
-                spark,
-                kafka,
-                codec=codec,
-                rows=arguments.rows,
-                value_bytes=arguments.value_bytes,
+            case = Case(
+                codec,
+                arguments.value_bytes,
+                arguments.rows,
                 headers=arguments.headers,
-                runs=arguments.runs,
+                partitions=arguments.partitions,
                 streaming=arguments.streaming,
             )
-            row = cells(codec, arguments.value_bytes, arguments.headers, seconds)
-            print("".join(f"{each:>18}" for each in row), flush=True)
+            name, *row = cells(case, measure(spark, kafka, case, arguments.runs))
+            print(f"{name:24}" + "".join(f"{each:>18}" for each in row), flush=True)
     spark.stop()
 
 
-def measure(
-    spark: SparkSession,
-    kafka: LocalKafka,
-    *,
-    codec: str,
-    rows: int,
-    value_bytes: int,
-    headers: int = 0,
-    runs: int = 5,
-    streaming: bool = False,
-) -> Seconds:
-    """Seconds of each way's runs over a topic that is made for it."""
-    with filled(kafka, codec, rows, value_bytes, headers) as topic:
-        options: dict[str, dict[str, object]] = {
-            PEER: _kafka_options(kafka, topic, headers),
-            PLAIN: _kafka_options(kafka, topic, headers),
-            FAST: _kafka_options(kafka, topic, headers),
-            CEILING: {
-                "rows": rows,
-                "partitions": PARTITIONS,
-                "valueBytes": value_bytes,
-                "headers": headers,
-            },
-        }
-        # Ready-made batches have no end that a stream could come to.
-        names = [name for name in WAYS if not (streaming and name == CEILING)]
-        run = _stream if streaming else _scan
-        ways: dict[str, Callable[[], object]] = {
-            name: partial(run, spark, name, options[name]) for name in names
-        }
-        return interleaved(ways, runs)
+def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
+    """Seconds of each way's runs."""
+    with ways(spark, kafka, case) as runnable:
+        return interleaved(runnable, runs)
 
 
 @contextmanager
-def filled(
-    kafka: LocalKafka, codec: str, rows: int, value_bytes: int, headers: int
-) -> Iterator[str]:
-    """A topic with so many rows, for as long as the context lasts."""
-    topic = f"scan-{codec}-{value_bytes}-{headers}"
-    kafka.create_topic(topic, partitions=PARTITIONS)
+def ways(
+    spark: SparkSession, kafka: LocalKafka, case: Case
+) -> Iterator[Mapping[str, Callable[[], None]]]:
+    """What to run for each way, over a topic that is there for as long as the context lasts."""
+    run = _stream if case.streaming else _scan
+    with filled(kafka, case) as topic:
+        ours: dict[str, object] = {
+            "kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+            "includeHeaders": bool(case.headers),
+        }
+        ready: dict[str, object] = {
+            "rows": case.rows,
+            "partitions": case.partitions,
+            "valueBytes": case.value_bytes,
+            "headers": case.headers,
+        }
+        # Ready-made batches have no end that a stream could come to.
+        names = [name for name in WAYS if not (case.streaming and name == CEILING)]
+        yield {
+            name: partial(run, spark, name, ready if name == CEILING else ours) for name in names
+        }
+
+
+@contextmanager
+def filled(kafka: LocalKafka, case: Case) -> Iterator[str]:
+    """A topic as the case has it, for as long as the context lasts."""
+    topic = f"scan-{case.codec}-{case.value_bytes}-{case.headers}-{case.rows}-{case.partitions}"
+    kafka.create_topic(topic, partitions=case.partitions)
     try:
         fill(
             kafka.bootstrap_servers,
             topic,
-            rows=rows,
-            value_bytes=value_bytes,
-            codec=codec,
-            headers=headers,
+            rows=case.rows,
+            value_bytes=case.value_bytes,
+            codec=case.codec,
+            headers=case.headers,
+            partitions=case.partitions,
         )
         yield topic
     finally:
         kafka.delete_topic(topic)
 
 
-def cells(codec: str, value_bytes: int, headers: int, seconds: Seconds) -> list[str]:
+def cells(case: Case, seconds: Seconds) -> list[str]:
     """One row of the table, under `HEAD`."""
     took = medians(seconds)
     return [
-        codec,
-        str(value_bytes),
-        str(headers),
+        str(case),
         *(f"{took[name]:.2f}" if name in took else "-" for name in WAYS),
         str(Ratio.of(seconds, PEER, PLAIN)),
         str(Ratio.of(seconds, PEER, FAST)),
         str(Ratio.of(seconds, FAST, CEILING)) if CEILING in seconds else "-",
     ]
-
-
-def _kafka_options(kafka: LocalKafka, topic: str, headers: int) -> dict[str, object]:
-    return {
-        "kafka.bootstrap.servers": kafka.bootstrap_servers,
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-        "includeHeaders": bool(headers),
-    }
 
 
 def _scan(spark: SparkSession, name: str, options: dict[str, object]) -> None:
@@ -146,6 +146,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--value-bytes", type=int, default=150)
     parser.add_argument("--headers", type=int, default=0, help="headers in each record")
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
     parser.add_argument("--codecs", default=",".join(CODECS))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--streaming", action="store_true", help="AvailableNow, not batch")

@@ -10,16 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.parity.differences import DIFFERENCES
 from tests.parity.scenario import OURS, PEER, Follow, Source, Stream
 from tests.parity.table import (
-    BEGIN,
-    END,
     FAILS,
+    MARKS,
     NOT_RUN,
     Outcome,
-    between_marks,
     instances,
     outcome,
     render,
-    write_between_marks,
 )
 from tests.spark_session import Start
 
@@ -62,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--parity-table",
         type=Path,
-        help=f"write the table of scenarios into this file, between {BEGIN} and {END}",
+        help=f"write the table of scenarios into this file, between {MARKS.begin} and {MARKS.end}",
     )
 
 
@@ -71,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     path = _table_path(config)
     if path:
         try:
-            between_marks(path)  # Before the scenarios are run, not after.
+            MARKS.split(path)  # Before the scenarios are run, not after.
         except (OSError, ValueError) as error:
             raise pytest.UsageError(f"--parity-table: {error}") from error
 
@@ -92,7 +89,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if path and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         outcomes = session.config.stash[_OUTCOMES]
         found = instances(outcomes, DIFFERENCES)
-        write_between_marks(path, render(found))
+        MARKS.write(path, render(found))
         if any(each.verdict.word in (FAILS, NOT_RUN) for each in found):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.marks import Marks
 from tests.parity.differences import Difference
 from tests.parity.scenario import OURS, PEER
 from tests.parity.suites import NOT_COUNTED, SUITES, Suite
 
-BEGIN = "<!-- parity: written by make parity -->"
-END = "<!-- end of parity -->"
+MARKS = Marks("<!-- parity: written by make parity -->", "<!-- end of parity -->")
 
 FAILS = "**fails**"
 NOT_RUN = "**not run**"
@@ -114,20 +114,6 @@ def render(found: Sequence[Instance], suites: Mapping[str, Suite] = SUITES) -> s
             "</details>",
         ]
     )
-
-
-def write_between_marks(path: Path, text: str) -> None:
-    """Puts `text` in the place of what is between the two marks of a file."""
-    before, after = between_marks(path)[::2]
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
-
-
-def between_marks(path: Path) -> tuple[str, str, str]:
-    """A file's text before, between and after the marks; `ValueError` where it lacks them."""
-    match = re.fullmatch(f"(.*){BEGIN}\n(.*?)\n?{END}(.*)", path.read_text(), re.DOTALL)
-    if match is None:
-        raise ValueError(f"{path} has no line {BEGIN!r} and after it {END!r}")
-    return match[1], match[2], match[3]
 
 
 def _verdict(passed: Mapping[str, bool], difference: Difference | None) -> Verdict:

@@ -10,15 +10,12 @@ from tests.parity.differences import DIFFERENCES, Difference
 from tests.parity.scenario import OURS, PEER
 from tests.parity.suites import SUITES, LeftOut, Suite
 from tests.parity.table import (
-    BEGIN,
-    END,
+    MARKS,
     Outcome,
-    between_marks,
     instances,
     outcome,
     render,
     split_name,
-    write_between_marks,
 )
 
 PROJECT = Path(__file__).parents[2]
@@ -99,24 +96,6 @@ def test_a_test_that_is_of_neither_format() -> None:
     assert outcome("tests/parity/test_ranges.py::test_split[kafkas]", passed=True) is None
 
 
-def test_the_table_goes_between_the_marks(tmp_path: Path) -> None:
-    path = tmp_path / "README.md"
-    path.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
-    for text in ("| a table |\n| of two |", "| another |"):
-        write_between_marks(path, text)
-        assert between_marks(path) == ("before\n", text, "\nafter\n")
-    assert path.read_text() == f"before\n{BEGIN}\n| another |\n{END}\nafter\n"
-
-
-@pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}\n"])
-def test_a_file_without_the_marks_is_left_alone(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "README.md"
-    path.write_text(text)
-    with pytest.raises(ValueError, match="has no line"):
-        write_between_marks(path, "a table")
-    assert path.read_text() == text
-
-
 SCENARIOS = """
 import pytest
 
@@ -138,7 +117,7 @@ def test_offsets(name):
 def test_what_is_skipped_or_left_out_fails_the_run(tmp_path: Path) -> None:
     (tmp_path / "test_batch.py").write_text(SCENARIOS)
     table = tmp_path / "README.md"
-    table.write_text(f"{BEGIN}\n{END}\n")
+    table.write_text(f"{MARKS.begin}\n{MARKS.end}\n")
     command = ["-p", "tests.parity.conftest", "--rootdir", tmp_path, "--parity-table", table]
     ended = pytest_in_a_process(*command, tmp_path, check=False)
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
@@ -195,6 +174,6 @@ def test_each_suite_is_counted_and_what_it_adds_is_there(scenarios: set[str]) ->
 
 
 def test_the_readme_has_exactly_the_scenarios_that_there_are(all_passed: list[Outcome]) -> None:
-    _, table, _ = between_marks(PROJECT / "README.md")
+    _, table, _ = MARKS.split(PROJECT / "README.md")
     # So that a table with a failure in it, too, is no table for the README.
     assert table == render(instances(all_passed, DIFFERENCES)), "run `make parity`"

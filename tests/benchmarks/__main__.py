@@ -1,0 +1,174 @@
+"""`make bench`: all benchmarks one after the other, into the README; some 35 minutes.
+
+    python -m tests.benchmarks [--readme README.md] [--only scans,curves] [--quick]
+
+Writes each table into the README as soon as it is there, and the plots beside this file. `--quick`
+tries everything with few rows, for no figures. README.md beside this file says how to read them.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.jars import KAFKA_VERSION
+from tests.benchmarks import cold, distance, memory, planning, plots, processors, scan, trickle
+from tests.benchmarks.scan import Case
+from tests.benchmarks.session import BROKER_JAVA_OPTIONS, broker, session
+from tests.benchmarks.topics import CODECS
+from tests.marks import Marks
+
+PLOTS = Path(__file__).parent
+CASES = (
+    *(Case(codec) for codec in CODECS),
+    Case("lz4", 20),
+    Case("lz4", 2048, rows=1_000_000),
+    Case("lz4", headers=2, rows=2_000_000),
+    Case("lz4", streaming=True),
+)
+_CURVE_ROWS = 1_000_000
+CURVES: Mapping[str, Sequence[tuple[int, Case]]] = {
+    "rows": [(rows, Case("lz4", rows=rows)) for rows in (250_000, 1_000_000, 4_000_000)],
+    "bytes of a value": [
+        (size, Case("lz4", size, rows=_CURVE_ROWS)) for size in (20, 150, 600, 2048)
+    ],
+    "partitions": [
+        (count, Case("lz4", rows=_CURVE_ROWS, partitions=count)) for count in (1, 4, 16, 64)
+    ],
+}
+"""What grows, how far, and what is scanned then."""
+
+
+def main() -> None:
+    arguments = _arguments()
+    spark = session()
+    scale = 100 if arguments.quick else 1
+    for name in arguments.only.split(","):
+        text = "\n".join([_about(spark, name), "", *_SECTIONS[name](spark, scale)])
+        print(text, flush=True)
+        if not arguments.quick:
+            marks(name).write(arguments.readme, text)
+    spark.stop()
+
+
+def marks(name: str) -> Marks:
+    """Between which lines of the README a section is."""
+    return Marks(f"<!-- {name}: written by make bench -->", f"<!-- end of {name} -->")
+
+
+def _about(spark: SparkSession, name: str) -> str:
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    return (
+        f"*{today.day} {today:%B %Y}, `python -m tests.benchmarks --only {name}`: "
+        f"Spark {spark.version}, Kafka {KAFKA_VERSION}, Python {platform.python_version()}, "
+        f"pyarrow {version('pyarrow')}, numba {version('numba')}, {os.cpu_count()} cores "
+        f"({platform.machine()}), load {os.getloadavg()[0]:.1f} at the start.*"
+    )
+
+
+def _smaller(case: Case, scale: int) -> Case:
+    return Case(
+        case.codec,
+        case.value_bytes,
+        case.rows // scale,
+        headers=case.headers,
+        partitions=case.partitions,
+        streaming=case.streaming,
+    )
+
+
+def _scans(spark: SparkSession, scale: int) -> Iterator[str]:
+    cases = [_smaller(case, scale) for case in CASES]
+    with broker() as kafka:
+        found = {case: scan.measure(spark, kafka, case) for case in cases}
+    plots.bars(found, PLOTS / "scans.svg")
+    yield from _table(scan.HEAD, (scan.cells(case, each) for case, each in found.items()))
+
+
+def _processors(spark: SparkSession, scale: int) -> Iterator[str]:
+    rows: list[list[str]] = []
+    with broker() as kafka:
+        for codec in CODECS:
+            case = _smaller(Case(codec), scale)
+            rows += processors.cells(case, processors.measure(spark, kafka, case))
+    yield from _table(processors.HEAD, rows)
+
+
+def _curves(spark: SparkSession, scale: int) -> Iterator[str]:
+    found: dict[str, list[plots.Point]] = {}
+    with broker() as kafka:
+        for name, points in CURVES.items():
+            found[name] = [_point(spark, kafka, at, _smaller(case, scale)) for at, case in points]
+    found["brokers"] = []
+    for count in (1, 3):
+        with LocalKafka(count, java_options=BROKER_JAVA_OPTIONS) as kafka:
+            case = _smaller(Case("lz4", rows=_CURVE_ROWS, partitions=12), scale)
+            found["brokers"].append(_point(spark, kafka, count, case))
+    plots.curves(found, PLOTS / "curves.svg")
+    rows = (point.cells(name) for name, points in found.items() for point in points)
+    yield from _table(plots.HEAD, rows)
+
+
+def _point(spark: SparkSession, kafka: LocalKafka, at: int, case: Case) -> plots.Point:
+    return plots.Point(at, case.rows, scan.measure(spark, kafka, case, runs=3))
+
+
+def _trickle(spark: SparkSession, scale: int) -> Iterator[str]:
+    counts = (4, 16) if scale > 1 else (4, 16, 64, 256)
+    with broker() as kafka:
+        found = {each: trickle.measure(spark, kafka, each) for each in counts}
+    yield from _table(trickle.HEAD, (trickle.cells(each, took) for each, took in found.items()))
+
+
+def _distance(spark: SparkSession, scale: int) -> Iterator[str]:
+    round_trips = [0.0, 20.0, 50.0]
+    sizes = {"rows": 4_000_000 // scale, "peer_rows": 100_000 // scale}
+    rates = distance.measure(spark, round_trips, **sizes)
+    yield from _table(distance.HEAD, (distance.cells(each, 0.0, rates) for each in round_trips))
+
+
+def _alone(_: SparkSession, scale: int) -> Iterator[str]:
+    rows = (4 << 30) // memory.VALUE_BYTES // scale
+    found = {"a task that reads 4 GiB of one partition, MiB above the start, the most": max(
+        memory.measure(rows, "lz4")
+    )}  # fmt: skip
+    for name, value in planning.measure(10_000 // scale, 100).items():
+        found[f"10,000 partitions on 100 brokers in memory: {name}"] = value
+    found["importing, ms over pyspark's own"] = sorted(cold.measure(9))[4]
+    yield from _table(("what", "figure"), ([name, f"{one:,.0f}"] for name, one in found.items()))
+
+
+_SECTIONS: Mapping[str, Callable[[SparkSession, int], Iterator[str]]] = {
+    "scans": _scans,
+    "processors": _processors,
+    "curves": _curves,
+    "trickle": _trickle,
+    "distance": _distance,
+    "alone": _alone,
+}
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    head = list(head)
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--readme", type=Path, default=Path("README.md"))
+    parser.add_argument("--only", default=",".join(_SECTIONS))
+    parser.add_argument("--quick", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The figures as pictures."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("svg")
+from matplotlib import pyplot as plt  # once it is known that no screen is needed
+
+from tests.benchmarks.interleaved import Ratio, Seconds, medians
+from tests.benchmarks.scan import Case
+from tests.benchmarks.sources import CEILING, FAST, PEER, PLAIN
+
+LABELS = {PEER: "Spark's own connector", PLAIN: "plain", FAST: "fast", CEILING: "ready-made"}
+COLOURS = {PEER: "#d08770", PLAIN: "#8fb8de", FAST: "#2f6fab", CEILING: "#bbbbbb"}
+HEAD = ("what grows", "to", "peer ns a row", "plain", "fast", "ready", "plain x", "fast x")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Of a curve: how far something has grown, and what so many rows then took each way."""
+
+    at: int
+    rows: int
+    seconds: Seconds
+
+    def nanoseconds(self, way: str) -> float:
+        """A row's share of a scan."""
+        return medians(self.seconds)[way] / self.rows * 1e9
+
+    def cells(self, name: str) -> list[str]:
+        """A row of the table, under `HEAD`."""
+        return [
+            name,
+            f"{self.at:,}",
+            *(f"{self.nanoseconds(way):,.0f}" for way in LABELS),
+            *(str(Ratio.of(self.seconds, PEER, way)) for way in (PLAIN, FAST)),
+        ]
+
+
+def bars(scans: Mapping[Case, Seconds], path: Path) -> None:
+    """How many times as fast as the peer each way is, by what is scanned."""
+    _, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
+    for index, way in enumerate((PLAIN, FAST, CEILING)):
+        drawn = [(at, found) for at, found in enumerate(scans.values()) if way in found]
+        ratios = [Ratio.of(found, PEER, way) for _, found in drawn]
+        axes.bar(
+            [at + 0.27 * (index - 1) for at, _ in drawn],
+            [each.median for each in ratios],
+            width=0.25,
+            label=LABELS[way],
+            color=COLOURS[way],
+            yerr=list(zip(*map(_spread, ratios), strict=True)),
+            error_kw={"linewidth": 0.8},
+        )
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xticks(range(len(scans)), list(map(str, scans)), rotation=30, ha="right")
+    axes.set_ylabel("times as fast as Spark's own connector")
+    axes.legend()
+    _save(path)
+
+
+def curves(found: Mapping[str, Sequence[Point]], path: Path) -> None:
+    """What a row costs as something grows, a picture for each thing that grows."""
+    _, all_axes = plt.subplots(1, len(found), figsize=(13, 3.6), layout="constrained")
+    for axes, (name, points) in zip(all_axes, found.items(), strict=True):
+        for way, label in LABELS.items():
+            axes.plot(
+                [point.at for point in points],
+                [point.nanoseconds(way) for point in points],
+                marker="o",
+                label=label,
+                color=COLOURS[way],
+            )
+        axes.set_xscale("log")
+        axes.set_xticks([point.at for point in points], [f"{point.at:,}" for point in points])
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(name)
+    all_axes[0].set_ylabel("nanoseconds a row")
+    all_axes[0].legend()
+    _save(path)
+
+
+def _spread(ratio: Ratio) -> Iterable[float]:
+    return ratio.median - ratio.least, ratio.most - ratio.median
+
+
+def _save(path: Path) -> None:
+    # Without a date, so that the same figures are the same file.
+    plt.savefig(path, metadata={"Date": None})
+    plt.close()

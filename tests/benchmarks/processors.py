@@ -1,0 +1,98 @@
+"""Where the processor time of a scan goes, by process: the profile behind the ratios.
+
+    python -m tests.benchmarks.processors [--codecs none,lz4] [--rows N] [--runs N]
+
+Prints nanoseconds a row of the broker, of Spark's JVM and of its Python workers, their sum, and the
+time that passed: on a machine whose cores are all busy, the sum is what decides it.
+"""
+
+import argparse
+import statistics
+from collections.abc import Mapping
+
+import psutil
+from pyspark.sql import SparkSession
+
+from spark_kafka_source.testing import LocalKafka
+from tests.benchmarks.interleaved import interleaved
+from tests.benchmarks.scan import Case, ways
+from tests.benchmarks.session import broker, session
+
+HEAD = ("scan", "way", "broker ns", "JVM ns", "workers ns", "sum ns", "passed ns")
+
+Nanoseconds = Mapping[str, list[float]]
+"""A row's share of each column of `HEAD` from the third on, by way."""
+
+
+def main() -> None:
+    arguments = _arguments()
+    spark = session()
+    print("".join(f"{each:>16}" for each in HEAD))
+    with broker() as kafka:
+        for codec in arguments.codecs.split(","):
+            case = Case(codec, rows=arguments.rows)
+            for row in cells(case, measure(spark, kafka, case, arguments.runs)):
+                print("".join(f"{each:>16}" for each in row), flush=True)
+    spark.stop()
+
+
+def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 3) -> Nanoseconds:
+    """The medians of each way's runs."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    java = psutil.Process(gateway.proc.pid)
+    server = psutil.Process(kafka.broker(1).pid)
+    used: dict[str, list[list[float]]] = {}
+
+    def now() -> list[float]:
+        # What the JVM started are its Python workers.
+        workers = sum(map(_with_ended, java.children(recursive=True)))
+        return [_seconds(server), _seconds(java), workers]
+
+    with ways(spark, kafka, case) as runnable:
+        for name in runnable:
+            used[name] = []
+
+        def metered(name: str) -> None:
+            before = now()
+            runnable[name]()
+            used[name].append([after - b for after, b in zip(now(), before, strict=True)])
+
+        turns = {name: (lambda name=name: metered(name)) for name in runnable}
+        passed = interleaved(turns, runs)
+    found = {}
+    for name, each in used.items():
+        by_process = [statistics.median(column) for column in zip(*each[1:], strict=True)]
+        seconds = [*by_process, sum(by_process), statistics.median(passed[name])]
+        found[name] = [one / case.rows * 1e9 for one in seconds]
+    return found
+
+
+def cells(case: Case, found: Nanoseconds) -> list[list[str]]:
+    """Rows of the table, under `HEAD`."""
+    return [[str(case), name, *(f"{one:.0f}" for one in each)] for name, each in found.items()]
+
+
+def _seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _with_ended(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:  # Its parent has counted it.
+        return 0.0
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--codecs", default="none,lz4")
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
