@@ -11,6 +11,7 @@ import datetime
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,7 +31,8 @@ CASES = (
     Case("lz4", 20),
     Case("lz4", 2048, rows=1_000_000),
     Case("lz4", headers=2, rows=2_000_000),
-    Case("lz4", streaming=True),
+    Case("lz4", streaming="whole"),
+    Case("lz4", streaming="micro-batches"),
 )
 _CURVE_ROWS = 1_000_000
 CURVES: Mapping[str, Sequence[tuple[int, Case]]] = {
@@ -73,14 +75,7 @@ def _about(spark: SparkSession, name: str) -> str:
 
 
 def _smaller(case: Case, scale: int) -> Case:
-    return Case(
-        case.codec,
-        case.value_bytes,
-        case.rows // scale,
-        headers=case.headers,
-        partitions=case.partitions,
-        streaming=case.streaming,
-    )
+    return replace(case, rows=case.rows // scale)
 
 
 def _scans(spark: SparkSession, scale: int) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Batch scans and AvailableNow runs of a topic into the noop sink, all ways in turn.
 
     python -m tests.benchmarks.scan [--rows N] [--runs N] [--codecs none,lz4] [--value-bytes N]
-                                    [--headers N] [--partitions N] [--streaming]
-                                    [--default-settings]
+                                    [--headers N] [--partitions N] [--default-settings]
+                                    [--streaming whole|micro-batches]
 
 Prints, for each codec, the median seconds of each way, and how many times as fast as the peer ours
 is without and with the extra `fast`, and how much longer than ready-made batches it takes: median
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from pyspark.sql import SparkSession
 
@@ -37,11 +38,13 @@ class Case:
     rows: int = 4_000_000
     headers: int = 0
     partitions: int = PARTITIONS
-    streaming: bool = False
+    streaming: Literal["", "whole", "micro-batches"] = ""
+    """An AvailableNow run: all of it, or its micro-batches, without the start of the query."""
 
     def __str__(self) -> str:
         headers = f", {self.headers} headers" if self.headers else ""
-        return f"{self.codec}, {self.value_bytes} B{headers}{', stream' * self.streaming}"
+        streaming = f", stream ({self.streaming})" if self.streaming else ""
+        return f"{self.codec}, {self.value_bytes} B{headers}{streaming}"
 
 
 def main() -> None:
@@ -73,9 +76,9 @@ def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 5) -
 @contextmanager
 def ways(
     spark: SparkSession, kafka: LocalKafka, case: Case
-) -> Iterator[Mapping[str, Callable[[], None]]]:
+) -> Iterator[Mapping[str, Callable[[], float | None]]]:
     """What to run for each way, over a topic that is there for as long as the context lasts."""
-    run = _stream if case.streaming else _scan
+    run = {"": _scan, "whole": _stream, "micro-batches": _micro_batches}[case.streaming]
     with filled(kafka, case) as topic:
         ours: dict[str, object] = {
             "kafka.bootstrap.servers": kafka.bootstrap_servers,
@@ -134,11 +137,18 @@ def _scan(spark: SparkSession, name: str, options: dict[str, object]) -> None:
 
 
 def _stream(spark: SparkSession, name: str, options: dict[str, object]) -> None:
+    _micro_batches(spark, name, options)
+
+
+def _micro_batches(spark: SparkSession, name: str, options: dict[str, object]) -> float:
+    """Runs a query and returns the seconds of its micro-batches."""
     rows = spark.readStream.format(name).options(**options).load()  # type: ignore[arg-type]  # any value
     with tempfile.TemporaryDirectory() as checkpoint:
         writing = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)
         query = writing.trigger(availableNow=True).start()
         assert query.awaitTermination(600)
+        took_ms = [each["durationMs"]["triggerExecution"] for each in query.recentProgress]
+    return float(sum(took_ms)) / 1000
 
 
 def _arguments() -> argparse.Namespace:
@@ -149,7 +159,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--partitions", type=int, default=PARTITIONS)
     parser.add_argument("--codecs", default=",".join(CODECS))
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--streaming", action="store_true", help="AvailableNow, not batch")
+    parser.add_argument("--streaming", choices=["whole", "micro-batches"], default="")
     parser.add_argument("--default-settings", action="store_true", help="Spark's own defaults")
     return parser.parse_args()
 
