@@ -61,6 +61,10 @@ class Asked(Generic[R]):
         response = cast(R, self._connection.receive(deadline or self._deadline))
         return self._client.heard(self._connection, response)
 
+    def fileno(self) -> int:
+        """Of the connection that the answer comes on."""
+        return self._connection.fileno()
+
 
 class KafkaClient:
     """Sends requests to brokers by their role, and tries again by the table of errors."""

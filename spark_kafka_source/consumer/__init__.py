@@ -21,6 +21,7 @@ from spark_kafka_source.consumer.offsets import (
 )
 from spark_kafka_source.consumer.range_reader import OffsetRange, RangeReader
 from spark_kafka_source.consumer.sampling import sampled_bytes_per_offset
+from spark_kafka_source.consumer.watch import Watch
 
 __all__ = [
     "EARLIEST_TIMESTAMP",
@@ -35,6 +36,7 @@ __all__ = [
     "RangeReader",
     "RecordsLostError",
     "TopicGoneError",
+    "Watch",
     "commit_offsets",
     "committed_offsets",
     "earliest_offsets",

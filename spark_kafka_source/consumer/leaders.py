@@ -41,7 +41,7 @@ def ask_leaders(
         missing = {each: question for each, question in questions.items() if each not in found}
         leaders = client.leaders(missing, deadline)
         requests = {
-            leader: request(by_topic) for leader, by_topic in _by_leader(missing, leaders).items()
+            leader: request(by_topic) for leader, by_topic in by_leader(missing, leaders).items()
         }
         failures: list[KafkaError] = []
         for answer in client.send_to_each(requests, deadline, max_version=max_version).values():
@@ -57,16 +57,17 @@ def ask_leaders(
     return client.retrying(what, patient(attempt)) if questions else found
 
 
-def _by_leader(
+def by_leader(
     questions: Mapping[TopicPartition, Q], leaders: Mapping[TopicPartition, tuple[Broker, int]]
 ) -> dict[Broker, ByTopic[Q]]:
-    by_leader: dict[Broker, dict[str, list[tuple[int, int, Q]]]] = defaultdict(
+    """What is to be asked of each leader."""
+    found: dict[Broker, dict[str, list[tuple[int, int, Q]]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for where, question in questions.items():
         leader, leader_epoch = leaders[where]
-        by_leader[leader][where.topic].append((where.partition, leader_epoch, question))
-    return dict(by_leader)
+        found[leader][where.topic].append((where.partition, leader_epoch, question))
+    return dict(found)
 
 
 def _take(

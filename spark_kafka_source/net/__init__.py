@@ -3,6 +3,7 @@
 from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.readable import readable
 
 __all__ = [
     "Address",
@@ -11,4 +12,5 @@ __all__ = [
     "Deadline",
     "RequestTimeoutError",
     "parse_addresses",
+    "readable",
 ]

@@ -137,6 +137,10 @@ class Connection:
         most_ms = self._settings.connections_max_idle_ms
         return (most_ms < 0 or idle_ms < most_ms) and not self._hung_up()
 
+    def fileno(self) -> int:
+        """Of the socket, to wait for several at once; -1 once it is closed."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Closes the socket, waking a thread that waits on it. Never raises."""
         self.closed = True

@@ -5,17 +5,19 @@ import time
 from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer import (
     NO_OFFSET,
+    Watch,
     committed_offsets,
     earliest_offsets,
     epoch_end_offsets,
     latest_offsets,
     list_offsets,
 )
-from spark_kafka_source.errors import BrokerError, ConfigurationError, error_named
+from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.settings import shown
 from spark_kafka_source.spark.bounds import AtTimestamp, Committed, Extreme, Given, NamedBound
@@ -27,6 +29,7 @@ from spark_kafka_source.spark.conditions import (
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.pace import Pace
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -49,11 +52,13 @@ class OffsetPlanner:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self.client = KafkaClient(options.client)
+        self._watch = Watch(self.client, options.fetch)
         self._lost: set[TopicPartition] = set()
 
     def close(self) -> None:
         """Closes the connections."""
         self.client.close()
+        self._watch.close()
 
     def log_ends(self, read: Offsets = MappingProxyType({})) -> LogEnds:
         """The partitions of the subscription and their ends, asked afresh.
@@ -74,23 +79,40 @@ class OffsetPlanner:
             time.sleep(min(_ASK_AGAIN_SECONDS, patience.remaining_seconds()))
 
     def _log_ends_once(self, read: Offsets) -> LogEnds:
-        # What was gone at one question is not in `read` at the next, and is not to be missed then.
-        goes_on = bool(read) and not self._options.data_loss.fails
-        topics = self._topics(_Everything() if goes_on else {each.topic for each in read})
-        where = self._options.subscription.select(topics, _Everything() if goes_on else read)
+        topics, where = self._partitions(read)
         found = latest_offsets(self.client, where, self._options.fetch.isolation_level)
-        names = {each.topic for each in where}
         return LogEnds(
             offsets={each: end.offset for each, end in found.items()},
             leader_epochs={
                 each: end.leader_epoch for each, end in found.items() if end.leader_epoch >= 0
             },
-            topic_ids={
-                topic.name: topic.topic_id
-                for topic in topics
-                if topic.name in names and topic.topic_id.int
-            },
+            topic_ids=_topic_ids(topics, where),
         )
+
+    def _partitions(self, read: Offsets) -> tuple[list[Topic], list[TopicPartition]]:
+        # What was gone at one question is not in `read` at the next, and is not to be missed then.
+        goes_on = bool(read) and not self._options.data_loss.fails
+        topics = self._topics(_Everything() if goes_on else {each.topic for each in read})
+        return topics, self._options.subscription.select(topics, _Everything() if goes_on else read)
+
+    @property
+    def watches(self) -> bool:
+        """Whether the leaders say by themselves when there is more."""
+        return self._watch.useful
+
+    def news(self, ends: LogEnds, pace: Pace) -> bool:
+        """Waits as long as `pace` says, or until there may be more than `ends`.
+
+        False where that was found out at less cost than by a look: no leader has more to show, and
+        the partitions are the same.
+        """
+        if self._watch.news(ends.offsets, pace.pause_seconds) or not pace.may_spare_look():
+            return True
+        try:
+            topics, where = self._partitions(ends.offsets)
+        except KafkaError:
+            return True  # The look will come upon it, too.
+        return set(where) != ends.offsets.keys() or _topic_ids(topics, where) != ends.topic_ids
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that each partition still has."""
@@ -198,6 +220,13 @@ class OffsetPlanner:
 
     def _patience(self) -> Deadline:
         return Deadline.after_ms(self._options.topic_lookup_timeout_ms)
+
+
+def _topic_ids(topics: Iterable[Topic], where: Iterable[TopicPartition]) -> dict[str, UUID]:
+    names = {each.topic for each in where}
+    return {
+        topic.name: topic.topic_id for topic in topics if topic.name in names and topic.topic_id.int
+    }
 
 
 def _filled(offsets: Offsets, latest: Offsets, if_none: Extreme | None) -> Offsets:

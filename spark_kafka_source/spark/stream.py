@@ -173,12 +173,16 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _look_in_time(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """As `_look`, but not as often as Spark asks while there is nothing."""
-        if not self._available_now:
-            self._pace.wait()
+        if self._pace.pause_seconds and not self._available_now:
+            news = self._planner.news(self._ends, self._pace)
+            # Where rows wait for more to come, time alone may end that.
+            if not news and position and position.offsets == self._ends.offsets:
+                return position
         asked_before = self._planner.client.requests_sent
         end = self._look(position, limit)
         if end is position:
-            self._pace.found_nothing(self._planner.client.requests_sent - asked_before)
+            asked = self._planner.client.requests_sent - asked_before
+            self._pace.found_nothing(asked, watched=self._planner.watches)
         else:
             self._pace.found_something()
         return end

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.net import Address, ConnectionSettings
-from spark_kafka_source.protocol import Request, Response, Versions
+from spark_kafka_source.protocol import FetchRequest, FetchResponse, Request, Response, Versions
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
-from tests.memory_broker.handlers import HANDLERS, HOST
+from tests.memory_broker.handlers import HANDLERS, HOST, fetch
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
 
@@ -55,6 +55,8 @@ class MemoryBroker:
         self.cluster = MemoryCluster()
         self.cluster.versions.update(versions or {})
         self.seen: list[Seen] = []
+        self.held_step_seconds: float | None = None
+        """How often a fetch without records is tried again until its time is up; None: never."""
         self._nodes = {
             node_id: Node(node_id, self.cluster.versions, self._respond) for node_id in range(nodes)
         }
@@ -182,10 +184,25 @@ class MemoryBroker:
             answer = Action.HANDLE
         if answer is Action.HANDLE:
             answer = handle(self.cluster, node_id, request, version)
+            if self.held_step_seconds and isinstance(request, FetchRequest):
+                answer = await self._held(node_id, request, version, self.held_step_seconds)
             if type(request) in self.cluster.throttle_time_ms:
                 throttled: Any = answer
                 throttled.throttle_time_ms = self.cluster.throttle_time_ms[type(request)]
         return answer
+
+    async def _held(
+        self, node_id: int, request: FetchRequest, version: int, step_seconds: float
+    ) -> FetchResponse:
+        """The answer once there is anything in it, or else after `max_wait_ms`."""
+        until_seconds = self._loop.time() + request.max_wait_ms / 1000
+        while True:
+            answer = fetch(self.cluster, node_id, request, version)
+            found = [each for topic in answer.responses for each in topic.partitions]
+            over = self._loop.time() >= until_seconds
+            if over or any(each.error_code or each.records for each in found):
+                return answer
+            await asyncio.sleep(step_seconds)
 
     def _controlled(self, node_id: int, request: Request[Any]) -> Answer:
         for control in self._controls:

@@ -181,7 +181,7 @@ def _epoch_end(
 def fetch(
     cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
 ) -> FetchResponse:
-    """v4-18, without sessions, and without waiting: by name to v12, by id from v13 on."""
+    """v4-18, without sessions: by name to v12, by id from v13 on. The broker does the waiting."""
     return FetchResponse(
         responses=[
             FetchableTopicResponse(

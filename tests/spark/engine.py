@@ -1,6 +1,7 @@
 """Stand-ins for what surrounds a stream reader: the brokers' offsets, and Spark that asks it."""
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.pace import Pace
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
@@ -47,6 +49,10 @@ class FakePlanner(OffsetPlanner):
 
     def log_ends(self, _: Offsets = MappingProxyType({})) -> LogEnds:
         return LogEnds(dict(self._log.end), dict(self._log.epochs), dict(self._log.topic_ids))
+
+    def news(self, _: LogEnds, pace: Pace) -> bool:
+        time.sleep(pace.pause_seconds)
+        return True
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {each: self._log.first[each] for each in topic_partitions}

@@ -21,6 +21,7 @@ from spark_kafka_source.spark.admission import ReadLimit, ReadMaxRows
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
+from spark_kafka_source.spark.pace import Pace
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
@@ -124,6 +125,9 @@ class Planner(OffsetPlanner):
             {each: log.epoch for each, log in logs.items()},
             {name: topics[name].topic_id for name in topics if self._cluster.with_ids},
         )
+
+    def news(self, ends: LogEnds, pace: Pace) -> bool:
+        return True
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         logs = self._cluster.all_logs()

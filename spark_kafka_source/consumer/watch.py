@@ -1,0 +1,140 @@
+"""Waits for news of partitions without asking all the time: a fetch that its leader holds back.
+
+A broker answers a Fetch once there are `min_bytes`, or after `max_wait_ms`:
+https://kafka.apache.org/protocol#The_Messages_Fetch.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.consumer.config import FetchConfig
+from spark_kafka_source.consumer.cursor import FETCH_BY_NAME
+from spark_kafka_source.consumer.leaders import ByTopic, by_leader
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.protocol import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from spark_kafka_source.topic_partition import TopicPartition
+
+_HELD_PART_OF_TIMEOUT = 0.8
+# Of all that there is, a broker sends one record batch; and that says enough.
+_AS_LITTLE_AS_POSSIBLE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A fetch that a broker has not answered yet."""
+
+    request: FetchRequest
+    asked: Asked[FetchResponse]
+    since_seconds: float
+
+
+class Watch:
+    """Tells when partitions may have more than is known, as soon as their leaders do.
+
+    It has connections of its own, one to each leader, since a broker answers nothing else on one
+    while it holds a fetch back. `useful` is False once a broker was seen not to hold any.
+    """
+
+    def __init__(self, client: KafkaClient, config: FetchConfig) -> None:
+        self._client = client
+        self._waiting = KafkaClient(client.config)
+        self._config = config
+        self._held_ms = int(client.config.connection.request_timeout_ms * _HELD_PART_OF_TIMEOUT)
+        self._held: dict[Broker, _Held] = {}
+        self._ends: Mapping[TopicPartition, int] | None = None
+        self._requests: dict[Broker, FetchRequest] = {}
+        self.useful = True
+
+    @property
+    def requests_sent(self) -> int:
+        """How many so far."""
+        return self._waiting.requests_sent
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._waiting.close()
+
+    def news(self, ends: Mapping[TopicPartition, int], seconds: float) -> bool:
+        """Waits for so long, or until there may be more than `ends`; whether there may be.
+
+        False is said only where all leaders hold a fetch back. Never raises: what goes wrong with
+        one is a reason to look, and will be found there.
+        """
+        deadline = Deadline.after_ms(int(seconds * 1000))
+        if self.useful:
+            try:
+                self._hold(ends)
+                return self._answered(deadline)
+            except KafkaError:
+                self._held.clear()
+        time.sleep(deadline.remaining_seconds())
+        return True
+
+    def _hold(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Asks each leader that holds no fetch for these very offsets."""
+        deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
+        if self._ends is not ends:
+            leaders = self._client.leaders(ends, deadline)
+            found = by_leader(ends, leaders)
+            self._requests = {each: self._request(asked) for each, asked in found.items()}
+            self._ends = ends
+        for broker, request in self._requests.items():
+            held = self._held.get(broker)
+            if held is None or held.request != request:
+                if held and readable([held.asked], Deadline.after_ms(0)):
+                    held.asked.answer()  # So that the connection can be used again.
+                by_name = not all(topic.topic_id.int for topic in request.topics)
+                asked = self._waiting.ask(
+                    request, broker, deadline, max_version=FETCH_BY_NAME if by_name else None
+                )
+                self._held[broker] = _Held(request, asked, time.monotonic())
+        for broker in self._held.keys() - self._requests.keys():
+            del self._held[broker]
+
+    def _answered(self, deadline: Deadline) -> bool:
+        by_asked = {each.asked: broker for broker, each in self._held.items()}
+        news = False
+        for asked in readable(by_asked, deadline):
+            held = self._held.pop(by_asked[asked])
+            if _has_news(asked.answer()):
+                news = True
+            elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
+                self.useful = False
+                self.close()
+        return news or not self.useful
+
+    def _request(self, asked: ByTopic[int]) -> FetchRequest:
+        topics = self._client.cluster.topics
+        return FetchRequest(
+            max_wait_ms=self._held_ms,
+            min_bytes=1,
+            max_bytes=_AS_LITTLE_AS_POSSIBLE,
+            isolation_level=self._config.isolation_level,
+            topics=[
+                FetchTopic(
+                    topic=name,
+                    topic_id=topics[name].topic_id,
+                    partitions=[
+                        FetchPartition(
+                            partition=partition,
+                            current_leader_epoch=leader_epoch,
+                            fetch_offset=offset,
+                            partition_max_bytes=_AS_LITTLE_AS_POSSIBLE,
+                        )
+                        for partition, leader_epoch, offset in partitions
+                    ],
+                )
+                for name, partitions in asked.items()
+            ],
+        )
+
+
+def _has_news(answer: FetchResponse) -> bool:
+    return bool(answer.error_code) or any(
+        partition.error_code or partition.records
+        for topic in answer.responses
+        for partition in topic.partitions
+    )

@@ -1,0 +1,105 @@
+"""Leaders that hold a fetch back say at once when there is more, and nothing until then."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import FetchConfig, Watch
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import Action, MemoryBroker
+
+PARTITIONS = 6
+LONG_SECONDS = 20.0
+ENDS = {TopicPartition("t", partition): 1 for partition in range(PARTITIONS)}
+
+
+@pytest.fixture
+def three() -> Iterator[MemoryBroker]:
+    """Three brokers that hold fetches back, and a topic with a record in each partition."""
+    with MemoryBroker(3) as broker:
+        broker.held_step_seconds = 0.01
+        for log in broker.create_topic("t", partitions=PARTITIONS):
+            log.append(b"x")
+        yield broker
+
+
+@pytest.fixture
+def watch(three: MemoryBroker) -> Iterator[Watch]:
+    with KafkaClient(three.config()) as client:
+        watch = Watch(client, FetchConfig())
+        yield watch
+        watch.close()
+
+
+def test_without_news_each_leader_is_asked_once(three: MemoryBroker, watch: Watch) -> None:
+    for _ in range(5):
+        assert not watch.news(ENDS, 0.02)
+    assert len(three.requests(FetchRequest)) == 3
+    assert sorted(request.node_id for request in three.seen if _is_fetch(request)) == [0, 1, 2]
+    assert watch.useful
+
+
+def _is_fetch(seen: object) -> bool:
+    return isinstance(getattr(seen, "request", None), FetchRequest)
+
+
+def test_a_new_record_ends_the_wait(three: MemoryBroker, watch: Watch) -> None:
+    assert not watch.news(ENDS, 0.02)
+    log = three.cluster.topics["t"].logs[4]
+    writing = threading.Timer(0.05, log.append, [b"new"])
+    writing.start()
+    started_seconds = time.monotonic()
+    assert watch.news(ENDS, LONG_SECONDS)
+    assert time.monotonic() - started_seconds < LONG_SECONDS / 2
+    writing.join()
+    # The others hold theirs; the one that spoke is asked again, from where its logs end now.
+    after = {**ENDS, TopicPartition("t", 4): 2}
+    assert not watch.news(after, 0.02)
+    assert len(three.requests(FetchRequest)) == 4
+
+
+def test_a_record_that_nobody_may_see_yet_is_no_news(three: MemoryBroker) -> None:
+    log = three.cluster.topics["t"].logs[0]
+    with KafkaClient(three.config()) as client:
+        watch = Watch(client, FetchConfig(isolation_level=IsolationLevel.READ_COMMITTED))
+        log.fixed_last_stable_offset = 1
+        log.append(b"in a transaction")
+        assert not watch.news(ENDS, 0.05)
+        log.fixed_last_stable_offset = None
+        assert watch.news(ENDS, LONG_SECONDS)
+        watch.close()
+
+
+def test_a_leader_that_has_moved_is_news(three: MemoryBroker, watch: Watch) -> None:
+    three.control(FetchRequest, error_named("NOT_LEADER_OR_FOLLOWER"))
+    assert watch.news(ENDS, LONG_SECONDS)
+
+
+def test_a_broker_that_hangs_up_is_news_and_asked_again(three: MemoryBroker, watch: Watch) -> None:
+    three.control(FetchRequest, Action.CLOSE)
+    assert watch.news(ENDS, 0.02)
+    assert not watch.news(ENDS, 0.02)
+    assert watch.useful
+
+
+def test_a_broker_that_holds_nothing_back_is_not_asked_for_ever(
+    three: MemoryBroker, watch: Watch
+) -> None:
+    three.held_step_seconds = None
+    for _ in range(5):
+        assert watch.news(ENDS, 0.01)
+    assert not watch.useful
+    assert len(three.requests(FetchRequest)) <= 3
+
+
+def test_what_was_held_for_other_offsets_is_asked_anew(three: MemoryBroker, watch: Watch) -> None:
+    assert not watch.news(ENDS, 0.02)
+    for log in three.cluster.topics["t"].logs:
+        log.append(b"more")
+    assert not watch.news(dict.fromkeys(ENDS, 2), 0.1)
