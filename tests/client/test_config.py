@@ -57,9 +57,10 @@ def test_every_setting_is_read() -> None:
         ("request_timeout_ms", "9" * 5000),
         ("retry_backoff_ms", "\u0661"),
         ("receive_buffer_bytes", "-2"),
-        ("security_protocol", "SSL"),
+        ("security_protocol", "TLS"),
         ("ssl_truststore_location", "x"),
         ("sasl_mechanism", "PLAIN"),
+        ("ssl_engine_factory_class", "x"),
     ],
 )
 def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:

@@ -1,6 +1,7 @@
 """The in-memory broker: some nodes on loopback sockets, one thread, and a test's hand in it all."""
 
 import asyncio
+import ssl
 import threading
 import uuid
 from collections.abc import Coroutine
@@ -51,12 +52,19 @@ class MemoryBroker:
     A failure of its own is raised at the end of the context.
     """
 
-    def __init__(self, nodes: int = 1, *, versions: dict[int, Versions] | None = None) -> None:
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        versions: dict[int, Versions] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.cluster = MemoryCluster()
         self.cluster.versions.update(versions or {})
         self.seen: list[Seen] = []
         self._nodes = {
-            node_id: Node(node_id, self.cluster.versions, self._respond) for node_id in range(nodes)
+            node_id: Node(node_id, self.cluster.versions, self._respond, tls)
+            for node_id in range(nodes)
         }
         self._controls: list[Control] = []
         self._changed = threading.Condition()

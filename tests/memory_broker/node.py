@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -23,6 +24,10 @@ from spark_kafka_source.protocol import (
 from tests.memory_broker.answers import Action, Raw
 from tests.memory_broker.cluster import REQUESTS
 from tests.memory_broker.handlers import HOST, code
+from tests.memory_broker.link import Link, PlainLink, TlsLink
+
+# `socket.request.max.bytes`
+_MOST_BYTES = 100 * 1024 * 1024
 
 Respond = Callable[[int, Request[Any], int], Awaitable[Response | Raw | Action]]
 
@@ -30,12 +35,18 @@ Respond = Callable[[int, Request[Any], int], Awaitable[Response | Raw | Action]]
 class Node:
     """Frames in, frames out; `respond` says what with. Used within the event loop only."""
 
-    def __init__(self, node_id: int, spoken: dict[int, Versions], respond: Respond) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        spoken: dict[int, Versions],
+        respond: Respond,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.node_id = node_id
         self.port = 0
         self.accepted = 0
         self.error: BaseException | None = None
-        self._spoken, self._respond = spoken, respond
+        self._spoken, self._respond, self._tls = spoken, respond, tls
         self._listening: socket.socket | None = None
         self._conversations: dict[asyncio.Task[None], socket.socket] = {}
 
@@ -80,12 +91,23 @@ class Node:
 
     async def _converse(self, link: socket.socket) -> None:
         with link, contextlib.suppress(ConnectionError):
-            while await self._answer_next(link):
+            through = await self._link(link)
+            while await self._answer_next(through):
                 pass
 
-    async def _answer_next(self, link: socket.socket) -> bool:
+    async def _link(self, link: socket.socket) -> Link:
+        if self._tls is None:
+            return PlainLink(link)
+        through = TlsLink(link, self._tls)
+        await through.handshake()
+        return through
+
+    async def _answer_next(self, link: Link) -> bool:
         """Answers one request; whether to go on."""
-        frame = await _read(link, int.from_bytes(await _read(link, 4)))
+        size = int.from_bytes(await _read(link, 4))
+        if size > _MOST_BYTES:
+            return False
+        frame = await _read(link, size)
         request_type = REQUESTS[int.from_bytes(frame[:2])]
         version = int.from_bytes(frame[2:4])
         if not self._speaks(request_type, version):
@@ -103,7 +125,7 @@ class Node:
             if isinstance(answer, Raw)
             else _frame(request_type, version, header.correlation_id, answer)
         )
-        await asyncio.get_running_loop().sock_sendall(link, data)
+        await link.sendall(data)
         return not (isinstance(answer, Raw) and answer.close)
 
     def _speaks(self, request_type: type[Request[Any]], version: int) -> bool:
@@ -112,10 +134,10 @@ class Node:
         return request_type is ApiVersionsRequest or version in spoken
 
 
-async def _read(link: socket.socket, size: int) -> bytes:
+async def _read(link: Link, size: int) -> bytes:
     data = b""
     while len(data) < size:
-        part = await asyncio.get_running_loop().sock_recv(link, size - len(data))
+        part = await link.recv(size - len(data))
         if not part:
             raise ConnectionResetError
         data += part

@@ -1,0 +1,129 @@
+"""How to reach a broker safely, from `kafka.security.protocol` and `kafka.ssl.*` options.
+
+https://kafka.apache.org/documentation/#consumerconfigs_security.protocol
+"""
+
+import difflib
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import Secret
+from spark_kafka_source.settings import Settings, setting, settings_of
+
+PROTOCOL_OPTION = "kafka.security.protocol"
+
+_NONE_GIVEN = Secret("")
+
+
+class SecurityProtocol(Enum):
+    """What is spoken to a broker: TLS or not, authentication by SASL or not."""
+
+    PLAINTEXT = (False, False)
+    SSL = (True, False)
+    SASL_PLAINTEXT = (False, True)
+    SASL_SSL = (True, True)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.value[0]
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether the client authenticates itself by SASL."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Whom to trust and who we are, under Kafka's names.
+
+    An empty text is an option that is not given. What a store holds is seen by its content, so a
+    type need not be given; certificates in PEM count as passwords, as they do with Kafka.
+    """
+
+    ssl_truststore_location: str = setting("")
+    ssl_truststore_type: str = setting("")
+    ssl_truststore_password: Secret = setting(_NONE_GIVEN)
+    ssl_truststore_certificates: Secret = setting(_NONE_GIVEN)
+    ssl_keystore_location: str = setting("")
+    ssl_keystore_type: str = setting("")
+    ssl_keystore_password: Secret = setting(_NONE_GIVEN)
+    ssl_keystore_certificate_chain: Secret = setting(_NONE_GIVEN)
+    ssl_keystore_key: Secret = setting(_NONE_GIVEN)
+    ssl_key_password: Secret = setting(_NONE_GIVEN)
+    ssl_endpoint_identification_algorithm: str = setting("https")
+    ssl_enabled_protocols: str = setting("TLSv1.2,TLSv1.3")
+    ssl_protocol: str = setting("TLSv1.3")
+    ssl_cipher_suites: str = setting("")
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the client has a certificate to show."""
+        return bool(self.ssl_keystore_location or self.ssl_keystore_key)
+
+
+@dataclass(frozen=True, slots=True)
+class SecuritySettings:
+    """The protocol and what it needs; None is what it does not have."""
+
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    tls: TlsSettings | None = None
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "SecuritySettings":
+        """Raises `ConfigurationError` for security options that would do nothing, too."""
+        protocol = settings.choice(PROTOCOL_OPTION, SecurityProtocol.PLAINTEXT)
+        if protocol.has_sasl:
+            text, expected = f"{protocol.name} is not supported", "PLAINTEXT and SSL are, as yet"
+            raise ConfigurationError(PROTOCOL_OPTION, text, expected)
+        _refuse_what_would_do_nothing(settings, protocol)
+        return cls(protocol, settings.read(TlsSettings) if protocol.has_tls else None)
+
+    def not_offered(self) -> str:
+        """What a listener could ask for that these settings do not have, each with its option."""
+        missing = []
+        if not self.protocol.has_tls:
+            missing.append(f"TLS ('{PROTOCOL_OPTION}')")
+        elif self.tls and not self.tls.has_key:
+            missing.append("a certificate of the client's ('kafka.ssl.keystore.location')")
+        if not self.protocol.has_sasl:
+            missing.append(f"SASL ('{PROTOCOL_OPTION}')")
+        return " or ".join(missing)
+
+
+SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings)})
+"""The names of the options that `SecuritySettings.from_settings` reads."""
+
+_JAVA = "Java's providers of security cannot be used here"
+SECURITY_WITHOUT_EFFECT = {
+    "kafka.security.providers": _JAVA,
+    "kafka.ssl.keymanager.algorithm": _JAVA,
+    "kafka.ssl.provider": _JAVA,
+    "kafka.ssl.secure.random.implementation": _JAVA,
+    "kafka.ssl.trustmanager.algorithm": _JAVA,
+}
+"""Security options that may do nothing without harm, each with its reason."""
+
+
+def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol) -> None:
+    """A security option without effect, such as a slip in its name, is worse than an error."""
+    for prefix, matters, protocols in (
+        ("kafka.ssl.", protocol.has_tls, "SSL or SASL_SSL"),
+        ("kafka.sasl.", protocol.has_sasl, "SASL_SSL"),
+    ):
+        for name in sorted(settings.values):
+            if name in SECURITY_WITHOUT_EFFECT or not name.startswith(prefix):
+                continue
+            if not matters:
+                found = f"has no effect with {protocol.name}"
+                expected = f"Leave it out, or set '{PROTOCOL_OPTION}' to {protocols}"
+                raise ConfigurationError(name, found, expected)
+            if name not in SECURITY_OPTIONS:
+                raise ConfigurationError(name, "is not supported", _nearest(name))
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1)
+    return f"Did you mean '{close[0]}'?" if close else "Leave it out"
