@@ -8,6 +8,7 @@ from spark_kafka_source.net import (
     Address,
     ConnectionSettings,
     SecuritySettings,
+    TokenProvider,
     parse_addresses,
     tls_context,
 )
@@ -28,7 +29,9 @@ class ClientConfig:
     metadata_max_age_ms: int = setting(300_000)
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> "ClientConfig":
+    def from_settings(
+        cls, settings: Settings, token_provider: TokenProvider | None = None
+    ) -> "ClientConfig":
         """Reads certificates and keys, too, so that what is wrong with them shows at once.
 
         Raises `ConfigurationError` for a missing address, a bad value, or what we lack.
@@ -36,7 +39,7 @@ class ClientConfig:
         servers = settings.text(_SERVERS, "")
         if not servers.strip():
             raise ConfigurationError(_SERVERS, "is missing", "Give 'host:port', more by comma")
-        security = SecuritySettings.from_settings(settings)
+        security = SecuritySettings.from_settings(settings, token_provider)
         if security.tls is not None:
             tls_context(security.tls)
         return settings.read(

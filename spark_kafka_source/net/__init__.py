@@ -3,6 +3,7 @@
 from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.sasl import AuthenticationError, Token, TokenProvider
 from spark_kafka_source.net.security import (
     SECURITY_OPTIONS,
     SECURITY_WITHOUT_EFFECT,
@@ -17,6 +18,7 @@ __all__ = [
     "SECURITY_OPTIONS",
     "SECURITY_WITHOUT_EFFECT",
     "Address",
+    "AuthenticationError",
     "Connection",
     "ConnectionSettings",
     "Deadline",
@@ -25,6 +27,8 @@ __all__ = [
     "SecuritySettings",
     "TlsError",
     "TlsSettings",
+    "Token",
+    "TokenProvider",
     "parse_addresses",
     "tls_context",
 ]

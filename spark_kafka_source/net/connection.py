@@ -21,7 +21,9 @@ from spark_kafka_source.errors import (
     Remedy,
 )
 from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.authentication import Session, authenticate
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
 from spark_kafka_source.net.security import SecuritySettings, TlsSettings
 from spark_kafka_source.net.tls import start_tls
 from spark_kafka_source.net.tls_failures import speaks_no_tls, tls_failure
@@ -73,6 +75,7 @@ class Connection:
         self._last_used_seconds = time.monotonic()
         self._in_flight = 0
         self._is_proven = False
+        self._session = Session()
         self.closed = False
 
     @classmethod
@@ -83,12 +86,13 @@ class Connection:
         deadline: Deadline,
         opened: Callable[["Connection"], None] = lambda _: None,
     ) -> "Connection":
-        """Connects, with TLS if so set, and agrees on versions; within the set-up timeout.
+        """Connects, agrees on versions and authenticates, as set, within the set-up timeout.
 
         Every address that the host's name resolves to is tried in turn. `opened` is called before
         the first wait for an answer, so that another thread can close the connection by then.
         Raises `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each
-        address, `TlsError` where TLS will not do, and what `Exchange.api_versions` raises.
+        address, `TlsError` and `AuthenticationError` where one of the two will not have the other,
+        and what `Exchange.api_versions` raises.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         connection = cls(address, settings, _open_socket(address, settings, deadline))
@@ -106,7 +110,13 @@ class Connection:
     def send(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
     ) -> None:
-        """Sends one request; its answer is taken by a `receive` of its own, in order."""
+        """Sends one request; its answer is taken by a `receive` of its own, in order.
+
+        With nothing in flight it may first authenticate anew, before the session ends.
+        """
+        sasl = self._settings.security.sasl
+        if sasl is not None and not self._in_flight and self._session.is_due():
+            self._authenticate(sasl, deadline)
         # Encoding first: a request that cannot be said leaves the connection as it was.
         frame = self._exchange.request_bytes(request, max_version=max_version)
         self._in_flight += 1
@@ -137,8 +147,11 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be sent on: open, in step, not idle too long, not closed over there."""
-        if self.closed or self._in_flight:
+        """Whether it may be sent on: open, in step, not idle too long, not closed over there.
+
+        Nor may its session be over: a broker closes the connection at the next request.
+        """
+        if self.closed or self._in_flight or self._session.is_over():
             return False
         idle_ms = (time.monotonic() - self._last_used_seconds) * 1000
         most_ms = self._settings.connections_max_idle_ms
@@ -157,6 +170,8 @@ class Connection:
             if self._settings.security.tls is not None:
                 self._start_tls(self._settings.security.tls, deadline)
             self._agree_on_versions(deadline)
+            if self._settings.security.sasl is not None:
+                self._authenticate(self._settings.security.sasl, deadline)
         except BaseException:
             self.close()
             raise
@@ -175,6 +190,24 @@ class Connection:
             if was_ended and _answers_without_tls(self.address, self._settings, deadline):
                 failure = speaks_no_tls(self.address)
             raise failure from error
+
+    def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
+        """Does so, at first or anew (KIP-368)."""
+
+        def ask(request: Request[R]) -> R:
+            return self.request(request, deadline)
+
+        self._session = Session()  # The requests to come are not to begin it once more.
+        try:
+            lifetime_ms = authenticate(ask, mechanism_for(settings, self.address.host))
+        except AuthenticationError as error:
+            self.close()
+            found = f"{self.address}: {error.found}"
+            raise type(error)(error.mechanism, found, error.expected) from error
+        except BaseException:
+            self.close()
+            raise
+        self._session = Session.lasting_ms(lifetime_ms)
 
     def _agree_on_versions(self, deadline: Deadline) -> None:
         response = self.request(ApiVersionsRequest(), deadline)

@@ -1,4 +1,4 @@
-"""How to reach a broker safely, from `kafka.security.protocol` and `kafka.ssl.*` options.
+"""How to reach a broker safely, from `kafka.security.protocol`, `kafka.ssl.*`, `kafka.sasl.*`.
 
 https://kafka.apache.org/documentation/#consumerconfigs_security.protocol
 """
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.sasl import SASL_OPTIONS, SaslSettings, TokenProvider
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings, setting, settings_of
 
 PROTOCOL_OPTION = "kafka.security.protocol"
 
 _NONE_GIVEN = Secret("")
+_A_SLIP = 0.9
 
 
 class SecurityProtocol(Enum):
@@ -70,16 +72,25 @@ class SecuritySettings:
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsSettings | None = None
+    sasl: SaslSettings | None = None
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> "SecuritySettings":
-        """Raises `ConfigurationError` for security options that would do nothing, too."""
+    def from_settings(
+        cls, settings: Settings, token_provider: TokenProvider | None = None
+    ) -> "SecuritySettings":
+        """`token_provider` is for OAUTHBEARER where no token endpoint is given.
+
+        Raises `ConfigurationError`, also for security options that would do nothing.
+        """
         protocol = settings.choice(PROTOCOL_OPTION, SecurityProtocol.PLAINTEXT)
-        if protocol.has_sasl:
-            text, expected = f"{protocol.name} is not supported", "PLAINTEXT and SSL are, as yet"
-            raise ConfigurationError(PROTOCOL_OPTION, text, expected)
         _refuse_what_would_do_nothing(settings, protocol)
-        return cls(protocol, settings.read(TlsSettings) if protocol.has_tls else None)
+        tls = settings.read(TlsSettings) if protocol.has_tls else None
+        if not protocol.has_sasl:
+            return cls(protocol, tls)
+        sasl = SaslSettings.from_settings(
+            settings, tls=protocol.has_tls, token_provider=token_provider
+        )
+        return cls(protocol, tls, sasl)
 
     def not_offered(self) -> str:
         """What a listener could ask for that these settings do not have, each with its option."""
@@ -93,16 +104,30 @@ class SecuritySettings:
         return " or ".join(missing)
 
 
-SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings)})
+SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings), *SASL_OPTIONS})
 """The names of the options that `SecuritySettings.from_settings` reads."""
 
-_JAVA = "Java's providers of security cannot be used here"
+_WITHOUT_EFFECT_BY_REASON = {
+    "Java's providers of security cannot be used here": """
+        security.providers ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation
+        ssl.trustmanager.algorithm
+        """,
+    "the library of Kerberos sees to the tickets": """
+        sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
+        sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+        """,
+    "the broker checks a token, not who shows it": """
+        sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+        sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+        """,
+}
 SECURITY_WITHOUT_EFFECT = {
-    "kafka.security.providers": _JAVA,
-    "kafka.ssl.keymanager.algorithm": _JAVA,
-    "kafka.ssl.provider": _JAVA,
-    "kafka.ssl.secure.random.implementation": _JAVA,
-    "kafka.ssl.trustmanager.algorithm": _JAVA,
+    f"kafka.{name}": reason
+    for reason, names in _WITHOUT_EFFECT_BY_REASON.items()
+    for name in names.split()
 }
 """Security options that may do nothing without harm, each with its reason."""
 
@@ -125,5 +150,5 @@ def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol
 
 
 def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1)
+    close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1, cutoff=_A_SLIP)
     return f"Did you mean '{close[0]}'?" if close else "Leave it out"

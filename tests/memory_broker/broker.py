@@ -11,7 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.net import Address, ConnectionSettings
-from spark_kafka_source.protocol import Request, Response, Versions
+from spark_kafka_source.protocol import (
+    Request,
+    Response,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+    Versions,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
@@ -26,6 +32,11 @@ T = TypeVar("T")
 Q = TypeVar("Q", bound=Request[Any])
 
 _PATIENCE_SECONDS = 30
+
+
+def _fixed(answer: object) -> Response | Raw | Action:
+    assert isinstance(answer, Response | Raw | Action)
+    return answer
 
 
 class Seen(NamedTuple):
@@ -63,8 +74,7 @@ class MemoryBroker:
         self.cluster.versions.update(versions or {})
         self.seen: list[Seen] = []
         self._nodes = {
-            node_id: Node(node_id, self.cluster.versions, self._respond, tls)
-            for node_id in range(nodes)
+            node_id: Node(node_id, self.cluster, self._respond, tls) for node_id in range(nodes)
         }
         self._controls: list[Control] = []
         self._changed = threading.Condition()
@@ -182,6 +192,8 @@ class MemoryBroker:
         answer = self._controlled(node_id, request)
         if callable(answer):
             answer = answer(request)
+        if isinstance(request, SaslHandshakeRequest | SaslAuthenticateRequest):
+            return Action.AUTHENTICATE if answer is Action.HANDLE else _fixed(answer)
         handle = HANDLERS[type(request)]
         if isinstance(answer, ErrorCode):
             return handle(replace(self.cluster, refusal=answer.code), node_id, request, version)
