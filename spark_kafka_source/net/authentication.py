@@ -25,6 +25,8 @@ _MOST_MESSAGES = 20
 _MOST_SHOWN = 300
 _RENEWED_AFTER = 0.85
 _LONGEST_SECONDS = 10 * 365 * 86_400
+# A broker takes a second renewal sooner than that for a request like any other, and refuses it.
+_SOONEST_SECONDS = 1.0
 
 _UNSUPPORTED_MECHANISM = error_named("UNSUPPORTED_SASL_MECHANISM")
 _ILLEGAL_STATE = error_named("ILLEGAL_SASL_STATE")
@@ -47,13 +49,14 @@ class Session:
     ends_at_seconds: float = math.inf
 
     @classmethod
-    def lasting_ms(cls, lifetime_ms: int) -> "Session":
-        """One that begins now; of 0 ms, for ever."""
+    def lasting_ms(cls, lifetime_ms: int, since_seconds: float) -> "Session":
+        """One that began after `since_seconds` and before now; of 0 ms, for ever."""
         if lifetime_ms <= 0:
             return cls()
-        now_seconds = time.monotonic()
         lifetime_seconds = min(lifetime_ms / 1000, _LONGEST_SECONDS)
-        return cls(now_seconds + _RENEWED_AFTER * lifetime_seconds, now_seconds + lifetime_seconds)
+        renewed_at_seconds = since_seconds + _RENEWED_AFTER * lifetime_seconds
+        soonest_seconds = time.monotonic() + _SOONEST_SECONDS
+        return cls(max(renewed_at_seconds, soonest_seconds), since_seconds + lifetime_seconds)
 
     def is_due(self) -> bool:
         """Whether it is time to authenticate anew."""
@@ -64,12 +67,13 @@ class Session:
         return time.monotonic() >= self.ends_at_seconds
 
 
-def authenticate(ask: Ask, mechanism: Mechanism) -> int:
-    """Goes through with it; returns the session's lifetime in milliseconds, 0 where it has no end.
+def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
+    """Goes through with it.
 
     Raises `AuthenticationError` where either side is not satisfied, `BrokerError` for an error of
     the broker's that says nothing about who we are, and what `ask` raises.
     """
+    since_seconds = time.monotonic()
     _choose(ask, mechanism.name)
     message = mechanism.first()
     for _ in range(_MOST_MESSAGES):
@@ -79,7 +83,7 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> int:
             raise _refused(mechanism.name, found, response.error_message)
         answer = mechanism.next(response.auth_bytes)
         if answer is None:
-            return response.session_lifetime_ms
+            return Session.lasting_ms(response.session_lifetime_ms, since_seconds)
         message = answer
     raise AuthenticationError(mechanism.name, f"not done after {_MOST_MESSAGES} messages")
 

@@ -24,7 +24,7 @@ from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.authentication import Session, authenticate
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
-from spark_kafka_source.net.security import SecuritySettings, TlsSettings
+from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
 from spark_kafka_source.net.tls import start_tls
 from spark_kafka_source.net.tls_failures import speaks_no_tls, tls_failure
 from spark_kafka_source.protocol import (
@@ -75,6 +75,7 @@ class Connection:
         self._last_used_seconds = time.monotonic()
         self._in_flight = 0
         self._is_proven = False
+        self._is_set_up = False
         self._session = Session()
         self.closed = False
 
@@ -175,8 +176,9 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        # Any listener says its versions. What it expects besides shows in what it does next.
-        self._is_proven = False
+        # Any listener says its versions. Whether it expects SASL shows in what it does next.
+        self._is_proven = self._settings.security.sasl is not None
+        self._is_set_up = True
 
     def _start_tls(self, settings: TlsSettings, deadline: Deadline) -> None:
         try:
@@ -199,7 +201,7 @@ class Connection:
 
         self._session = Session()  # The requests to come are not to begin it once more.
         try:
-            lifetime_ms = authenticate(ask, mechanism_for(settings, self.address.host))
+            self._session = authenticate(ask, mechanism_for(settings, self.address.host))
         except AuthenticationError as error:
             self.close()
             found = f"{self.address}: {error.found}"
@@ -207,7 +209,6 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        self._session = Session.lasting_ms(lifetime_ms)
 
     def _agree_on_versions(self, deadline: Deadline) -> None:
         response = self.request(ApiVersionsRequest(), deadline)
@@ -255,8 +256,16 @@ class Connection:
         """What a listener may miss that hangs up on a client before it answered a question."""
         if self._is_proven or not isinstance(error, ssl.SSLEOFError | ConnectionResetError):
             return ""
-        expected = self._settings.security.not_offered()
-        return f" (does this listener expect {expected}?)" if expected else ""
+        tls = self._settings.security.tls
+        if self._is_set_up:
+            expected = f"SASL ('{PROTOCOL_OPTION}')"
+        elif tls is None:
+            expected = f"TLS ('{PROTOCOL_OPTION}')"
+        elif not tls.has_key:
+            expected = "a certificate of the client's ('kafka.ssl.keystore.location')"
+        else:
+            return ""
+        return f" (does this listener expect {expected}?)"
 
     def _hung_up(self) -> bool:
         """With nothing in flight, a readable socket can only be telling of its end."""

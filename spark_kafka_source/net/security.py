@@ -92,17 +92,6 @@ class SecuritySettings:
         )
         return cls(protocol, tls, sasl)
 
-    def not_offered(self) -> str:
-        """What a listener could ask for that these settings do not have, each with its option."""
-        missing = []
-        if not self.protocol.has_tls:
-            missing.append(f"TLS ('{PROTOCOL_OPTION}')")
-        elif self.tls and not self.tls.has_key:
-            missing.append("a certificate of the client's ('kafka.ssl.keystore.location')")
-        if not self.protocol.has_sasl:
-            missing.append(f"SASL ('{PROTOCOL_OPTION}')")
-        return " or ".join(missing)
-
 
 SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings), *SASL_OPTIONS})
 """The names of the options that `SecuritySettings.from_settings` reads."""

@@ -280,6 +280,25 @@ def test_a_connection_whose_session_is_over_is_not_usable(
     assert not session.usable
 
 
+def test_a_session_too_short_to_be_renewed_ends(
+    broker: MemoryBroker, clock: SimpleNamespace
+) -> None:
+    """Kafka takes a renewal within a second of the last one for an ordinary request."""
+    broker.cluster.session_lifetime_ms = 1_100
+    connection = connect(broker)
+    broker.forget()
+    clock.now += 0.99
+    ask(connection)
+    assert asked(broker) == ["Metadata"]
+    broker.cluster.session_lifetime_ms = 900
+    clock.now += 0.02
+    ask(connection)
+    assert asked(broker) == ["Metadata", *AGAIN, "Metadata"]
+    clock.now += 0.91
+    assert not connection.usable
+    connection.close()
+
+
 @pytest.mark.parametrize("lifetime_ms", [0, -1, 2**63 - 1])
 def test_a_session_without_an_end(
     broker: MemoryBroker, clock: SimpleNamespace, lifetime_ms: int

@@ -342,11 +342,11 @@ def test_a_tls_listener_that_is_spoken_to_without() -> None:
             connect(address, ConnectionSettings())
 
 
-def test_a_listener_that_hangs_up_before_it_answered_may_expect_something() -> None:
+def test_a_listener_that_hangs_up_before_it_answered_may_expect_sasl() -> None:
     with MemoryBroker() as broker:
         connection = connect(broker.address(), ConnectionSettings())
         broker.control(MetadataRequest, Action.CLOSE)
-        with pytest.raises(ConnectionFailedError, match=r"expect TLS \('kafka.security.protocol'"):
+        with pytest.raises(ConnectionFailedError, match=r"expect SASL \('kafka.security.protocol'"):
             connection.request(MetadataRequest(), in_time())
         connection = connect(broker.address(), ConnectionSettings())
         connection.request(MetadataRequest(), in_time())
