@@ -81,6 +81,23 @@ def test_without_servers_nothing_goes(servers: str) -> None:
         ClientConfig.from_settings(Settings({"kafka.bootstrap.servers": servers}))
 
 
+def test_stores_are_read_with_the_options() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        config(security_protocol="SSL", ssl_truststore_location="/no/such/file")
+    assert caught.value.option == "kafka.ssl.truststore.location"
+
+
+def test_secrets_are_in_no_repr() -> None:
+    found = config(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="SCRAM-SHA-256",
+        sasl_username="alice",
+        sasl_password="canary",
+    )
+    assert found.connection.security.sasl is not None
+    assert "canary" not in repr(found)
+
+
 @given(st.text(), st.sampled_from(sorted(CLIENT_OPTIONS)))
 def test_any_text_is_read_or_refused(text: str, name: str) -> None:
     try:

@@ -172,14 +172,28 @@ def test_close_wakes_a_thread_that_waits_in_the_handshake(settings: ConnectionSe
     assert isinstance(raised[0], ConnectionFailedError)
 
 
-def test_after_close_nothing_goes_out_without_tls(
-    connection: Connection, broker: MemoryBroker
+def test_while_it_closes_nothing_can_go_out_without_tls(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread may be about to send while another closes."""
-    link = connection._socket
+    """Another thread may be about to send: a socket that lost its TLS would send as it is."""
+    shutdown = socket.socket.shutdown
+    had_tls = []
+
+    def watched(link: ssl.SSLSocket, how: int) -> None:
+        had_tls.append(link.version() is not None)
+        shutdown(link, how)
+
+    monkeypatch.setattr(socket.socket, "shutdown", watched)
     connection.close()
-    with pytest.raises(OSError):
-        link.sendall(b"secret")
+    assert had_tls == [True]
+
+
+def test_a_certificate_in_the_truststore_is_trusted_without_its_authority(
+    broker: MemoryBroker, server: Certified
+) -> None:
+    """As Java has it."""
+    settings = secured(truststore_certificates=server.certificate_pem)
+    connect(broker.address(), settings).close()
 
 
 def test_a_client_shows_its_certificate(ca: Certified, server: Certified, tmp_path: Path) -> None:
