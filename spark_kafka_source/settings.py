@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import Secret
 
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
@@ -41,7 +42,8 @@ class Settings:
     that names the option.
     """
 
-    values: Mapping[str, str]
+    # Passwords among them.
+    values: Mapping[str, str] = field(repr=False)
 
     def read(self, config_type: type[T], **known: object) -> T:
         """A dataclass whose settings are read, and whose other fields are `known` or defaults."""
@@ -58,11 +60,17 @@ class Settings:
             return self.choice(name, default)
         if isinstance(default, int):
             return self.integer(name, default, minimum=minimum, maximum=_INT32_MAX)
+        if isinstance(default, Secret):
+            return self.secret(name)
         return self.text(name, default)
 
     def text(self, name: str, default: str) -> str:
         """The value as it is written."""
         return self.values.get(name.lower(), default)
+
+    def secret(self, name: str) -> Secret:
+        """The value, trimmed as Kafka trims its passwords; empty where it is not given."""
+        return Secret(self.text(name, "").strip())
 
     def integer(
         self, name: str, default: int, *, minimum: int = 0, maximum: int = _INT64_MAX

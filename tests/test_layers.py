@@ -30,6 +30,7 @@ MAY_IMPORT = BELOW | {
 MAY_TOUCH = {
     "socket": {"net", "testing"},
     "ssl": {"net", "testing"},
+    "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
     "numpy": {"records"},
     "pyarrow": {"records", "spark"},

@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings, setting, settings_of
+
+NOTHING = Secret("")
 
 
 class Colour(Enum):
@@ -23,23 +26,27 @@ class Config:
     fast: bool = setting(False)
     colour: Colour = setting(Colour.BLUE)
     rack_id: str = setting("")
+    password: Secret = setting(NOTHING)
     not_an_option: int = 7
 
 
 def test_a_field_is_all_that_a_setting_takes() -> None:
     assert list(settings_of(Config)) == [
-        "kafka.wait.max.ms", "kafka.fast", "kafka.colour", "kafka.rack.id",
+        "kafka.wait.max.ms", "kafka.fast", "kafka.colour", "kafka.rack.id", "kafka.password",
     ]  # fmt: skip
     values = {
         "kafka.wait.max.ms": " -1 ",
         "kafka.fast": "True",
         "kafka.colour": " light_RED",
         "kafka.rack.id": " a ",
+        "kafka.password": " canary ",
         "kafka.not.an.option": "8",
         "kafka.where": "there",
     }
-    found = Settings(values).read(Config, where="here")
-    assert found == Config("here", -1, True, Colour.LIGHT_RED, " a ")
+    settings = Settings(values)
+    found = settings.read(Config, where="here")
+    assert found == Config("here", -1, True, Colour.LIGHT_RED, " a ", Secret("canary"))
+    assert "canary" not in f"{settings}{found}"
 
 
 def test_what_is_not_given_is_the_default() -> None:

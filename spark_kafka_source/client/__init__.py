@@ -4,9 +4,11 @@ from spark_kafka_source.client.client import Asked, KafkaClient
 from spark_kafka_source.client.cluster import Broker, Cluster, Leadership, Topic
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.retry import Retry
+from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
 
 __all__ = [
     "CLIENT_OPTIONS",
+    "SECURITY_WITHOUT_EFFECT",
     "Asked",
     "Broker",
     "ClientConfig",

@@ -3,11 +3,18 @@
 from dataclasses import dataclass, field
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net import Address, ConnectionSettings, parse_addresses
+from spark_kafka_source.net import (
+    SECURITY_OPTIONS,
+    Address,
+    ConnectionSettings,
+    SecuritySettings,
+    TokenProvider,
+    parse_addresses,
+    tls_context,
+)
 from spark_kafka_source.settings import Settings, setting, settings_of
 
 _SERVERS = "kafka.bootstrap.servers"
-_PROTOCOL = "kafka.security.protocol"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,36 +29,27 @@ class ClientConfig:
     metadata_max_age_ms: int = setting(300_000)
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> "ClientConfig":
-        """Raises `ConfigurationError` for a missing address, a bad value, or what we lack."""
+    def from_settings(
+        cls, settings: Settings, token_provider: TokenProvider | None = None
+    ) -> "ClientConfig":
+        """Reads certificates and keys, too, so that what is wrong with them shows at once.
+
+        Raises `ConfigurationError` for a missing address, a bad value, or what we lack.
+        """
         servers = settings.text(_SERVERS, "")
         if not servers.strip():
             raise ConfigurationError(_SERVERS, "is missing", "Give 'host:port', more by comma")
-        _refuse_security(settings)
+        security = SecuritySettings.from_settings(settings, token_provider)
+        if security.tls is not None:
+            tls_context(security.tls)
         return settings.read(
             cls,
             bootstrap_servers=parse_addresses(servers),
-            connection=settings.read(ConnectionSettings),
+            connection=settings.read(ConnectionSettings, security=security),
         )
 
 
 CLIENT_OPTIONS = frozenset(
-    {_SERVERS, _PROTOCOL, *settings_of(ClientConfig), *settings_of(ConnectionSettings)}
+    {_SERVERS, *SECURITY_OPTIONS, *settings_of(ClientConfig), *settings_of(ConnectionSettings)}
 )
 """The names of the options that `ClientConfig.from_settings` reads."""
-
-
-def _refuse_security(settings: Settings) -> None:
-    """A security option that did nothing would be worse than an error."""
-    protocol = settings.text(_PROTOCOL, "PLAINTEXT").strip().upper()
-    if protocol != "PLAINTEXT":
-        raise ConfigurationError(
-            _PROTOCOL, f"{protocol!r} is not supported", "Only PLAINTEXT is, as yet"
-        )
-    for name in sorted(settings.values):
-        if name.startswith(("kafka.ssl.", "kafka.sasl.")):
-            raise ConfigurationError(
-                name,
-                "has no effect with PLAINTEXT",
-                "Leave it out: TLS and SASL are not supported yet",
-            )

@@ -4,13 +4,33 @@ from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.readable import readable
+from spark_kafka_source.net.sasl import AuthenticationError, Token, TokenProvider
+from spark_kafka_source.net.security import (
+    SECURITY_OPTIONS,
+    SECURITY_WITHOUT_EFFECT,
+    SecurityProtocol,
+    SecuritySettings,
+    TlsSettings,
+)
+from spark_kafka_source.net.tls import tls_context
+from spark_kafka_source.net.tls_failures import TlsError
 
 __all__ = [
+    "SECURITY_OPTIONS",
+    "SECURITY_WITHOUT_EFFECT",
     "Address",
+    "AuthenticationError",
     "Connection",
     "ConnectionSettings",
     "Deadline",
     "RequestTimeoutError",
+    "SecurityProtocol",
+    "SecuritySettings",
+    "TlsError",
+    "TlsSettings",
+    "Token",
+    "TokenProvider",
     "parse_addresses",
     "readable",
+    "tls_context",
 ]

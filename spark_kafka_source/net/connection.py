@@ -7,9 +7,10 @@ be in step.
 
 import contextlib
 import socket
+import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from spark_kafka_source.errors import (
@@ -20,7 +21,12 @@ from spark_kafka_source.errors import (
     Remedy,
 )
 from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.authentication import Session, authenticate
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
+from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
+from spark_kafka_source.net.tls import start_tls
+from spark_kafka_source.net.tls_failures import speaks_no_tls, tls_failure
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
     Exchange,
@@ -33,6 +39,7 @@ R = TypeVar("R", bound=Response)
 
 # A frame's memory is taken in steps as its bytes come in, whatever length its first four claim.
 _RECEIVE_STEP_BYTES = 4 * 1024 * 1024
+_PROBE_TIMEOUT_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ class ConnectionSettings:
     receive_buffer_bytes: int = setting(-1, minimum=-1)
     send_buffer_bytes: int = setting(-1, minimum=-1)
     max_response_bytes: int = 256 * 1024 * 1024
+    security: SecuritySettings = field(default_factory=SecuritySettings)
 
 
 class RequestTimeoutError(KafkaTimeoutError):
@@ -66,6 +74,9 @@ class Connection:
         )
         self._last_used_seconds = time.monotonic()
         self._in_flight = 0
+        self._is_proven = False
+        self._is_set_up = False
+        self._session = Session()
         self.closed = False
 
     @classmethod
@@ -76,18 +87,18 @@ class Connection:
         deadline: Deadline,
         opened: Callable[["Connection"], None] = lambda _: None,
     ) -> "Connection":
-        """Connects and agrees on versions, before `deadline` and the set-up timeout.
+        """Connects, agrees on versions and authenticates, as set, within the set-up timeout.
 
         Every address that the host's name resolves to is tried in turn. `opened` is called before
         the first wait for an answer, so that another thread can close the connection by then.
         Raises `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each
-        address, and what `Exchange.api_versions` raises.
+        address, `TlsError` and `AuthenticationError` where one of the two will not have the other,
+        and what `Exchange.api_versions` raises.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         connection = cls(address, settings, _open_socket(address, settings, deadline))
         opened(connection)
-        # The seam for TLS (wrap the socket) and SASL (authenticate after the versions are known).
-        connection._agree_on_versions(deadline)
+        connection._set_up(deadline)
         return connection
 
     def request(
@@ -100,7 +111,13 @@ class Connection:
     def send(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
     ) -> None:
-        """Sends one request; its answer is taken by a `receive` of its own, in order."""
+        """Sends one request; its answer is taken by a `receive` of its own, in order.
+
+        With nothing in flight it may first authenticate anew, before the session ends.
+        """
+        sasl = self._settings.security.sasl
+        if sasl is not None and not self._in_flight and self._session.is_due():
+            self._authenticate(sasl, deadline)
         # Encoding first: a request that cannot be said leaves the connection as it was.
         frame = self._exchange.request_bytes(request, max_version=max_version)
         self._in_flight += 1
@@ -122,6 +139,7 @@ class Connection:
             raise ProtocolError(f"{self.address}: {error}") from error
         self._in_flight -= 1
         self._last_used_seconds = time.monotonic()
+        self._is_proven = True
         return response
 
     def supports(self, request_type: type[Request[R]], version: int) -> bool:
@@ -130,8 +148,11 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be sent on: open, in step, not idle too long, not closed over there."""
-        if self.closed or self._in_flight:
+        """Whether it may be sent on: open, in step, not idle too long, not closed over there.
+
+        Nor may its session be over: a broker closes the connection at the next request.
+        """
+        if self.closed or self._in_flight or self._session.is_over():
             return False
         idle_ms = (time.monotonic() - self._last_used_seconds) * 1000
         most_ms = self._settings.connections_max_idle_ms
@@ -145,20 +166,61 @@ class Connection:
         """Closes the socket, waking a thread that waits on it. Never raises."""
         self.closed = True
         with contextlib.suppress(OSError):  # It may not be connected any more.
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Not that of TLS's sockets: a thread that sends would go on, without TLS.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         self._socket.close()
 
-    def _agree_on_versions(self, deadline: Deadline) -> None:
+    def _set_up(self, deadline: Deadline) -> None:
         try:
-            response = self.request(ApiVersionsRequest(), deadline)
-            self._exchange.api_versions(response)
-            # A broker that does not know our version answers with the ones it does (KIP-511).
-            while response.error_code:
-                response = self.request(ApiVersionsRequest(), deadline)
-                self._exchange.api_versions(response)
+            if self._settings.security.tls is not None:
+                self._start_tls(self._settings.security.tls, deadline)
+            self._agree_on_versions(deadline)
+            if self._settings.security.sasl is not None:
+                self._authenticate(self._settings.security.sasl, deadline)
         except BaseException:
             self.close()
             raise
+        # Any listener says its versions. Whether it expects SASL shows in what it does next.
+        self._is_proven = self._settings.security.sasl is not None
+        self._is_set_up = True
+
+    def _start_tls(self, settings: TlsSettings, deadline: Deadline) -> None:
+        try:
+            self._socket = link = start_tls(self._socket, settings, self.address.host)
+            self._set_timeout(deadline)
+            link.do_handshake()
+        except OSError as error:
+            was_ended = not self.closed and isinstance(error, ssl.SSLEOFError | ConnectionError)
+            failure = self._failed(error, "starting TLS")
+            # A broker that dies and a listener without TLS end it alike, but one may come back.
+            if was_ended and _answers_without_tls(self.address, self._settings, deadline):
+                failure = speaks_no_tls(self.address)
+            raise failure from error
+
+    def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
+        """Does so, at first or anew (KIP-368)."""
+
+        def ask(request: Request[R]) -> R:
+            return self.request(request, deadline)
+
+        self._session = Session()  # The requests to come are not to begin it once more.
+        try:
+            self._session = authenticate(ask, mechanism_for(settings, self.address.host))
+        except AuthenticationError as error:
+            self.close()
+            found = f"{self.address}: {error.found}"
+            raise type(error)(error.mechanism, found, error.expected) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _agree_on_versions(self, deadline: Deadline) -> None:
+        response = self.request(ApiVersionsRequest(), deadline)
+        self._exchange.api_versions(response)
+        # A broker that does not know our version answers with the ones it does (KIP-511).
+        while response.error_code:
+            response = self.request(ApiVersionsRequest(), deadline)
+            self._exchange.api_versions(response)
 
     def _read(self, size: int, deadline: Deadline) -> memoryview:
         buffer = bytearray(min(size, _RECEIVE_STEP_BYTES))
@@ -186,18 +248,56 @@ class Connection:
         self.close()
         if isinstance(error, TimeoutError):
             return RequestTimeoutError(f"{self.address}: timed out {doing}")
-        return ConnectionFailedError(f"{self.address}: {error.strerror or error} while {doing}")
+        tls = self._settings.security.tls
+        if tls is not None and isinstance(error, ssl.SSLError):
+            found = tls_failure(error, self.address, tls)
+            if found is not None:
+                return found
+        text = f"{self.address}: {error.strerror or error} while {doing}"
+        return ConnectionFailedError(text + self._suspicion(error))
+
+    def _suspicion(self, error: OSError) -> str:
+        """What a listener may miss that hangs up on a client before it answered a question."""
+        if self._is_proven or not isinstance(error, ssl.SSLEOFError | ConnectionResetError):
+            return ""
+        tls = self._settings.security.tls
+        if self._is_set_up:
+            expected = f"SASL ('{PROTOCOL_OPTION}')"
+        elif tls is None:
+            expected = f"TLS ('{PROTOCOL_OPTION}')"
+        elif not tls.has_key:
+            expected = "a certificate of the client's ('kafka.ssl.keystore.location')"
+        else:
+            return ""
+        return f" (does this listener expect {expected}?)"
 
     def _hung_up(self) -> bool:
         """With nothing in flight, a readable socket can only be telling of its end."""
+        # TLS cannot peek; but what is read in its place is of no use, and the connection ends.
+        flags = 0 if isinstance(self._socket, ssl.SSLSocket) else socket.MSG_PEEK
         try:
             self._socket.settimeout(0)
-            self._socket.recv(1, socket.MSG_PEEK)
-        except (BlockingIOError, InterruptedError):
+            self._socket.recv(1, flags)
+        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError):
             return False
         except OSError:
-            return True
+            pass
+        self.close()
         return True
+
+
+def _answers_without_tls(
+    address: Address, settings: ConnectionSettings, deadline: Deadline
+) -> bool:
+    """Asks for the versions and nothing else: no secret goes out."""
+    deadline = deadline.within_ms(_PROBE_TIMEOUT_MS)
+    try:
+        Connection.connect(
+            address, replace(settings, security=SecuritySettings()), deadline
+        ).close()
+    except KafkaError:
+        return False
+    return True
 
 
 def _open_socket(

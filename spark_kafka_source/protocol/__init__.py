@@ -130,6 +130,12 @@ from spark_kafka_source.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from spark_kafka_source.protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from spark_kafka_source.protocol.wire import (
     ZERO_UUID,
     Records,
@@ -223,6 +229,10 @@ __all__ = [
     "RequestHeader",
     "Response",
     "ResponseHeader",
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
     "SnapshotId",
     "SupportedFeatureKey",
     "TopicProduceData",

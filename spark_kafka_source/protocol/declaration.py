@@ -89,12 +89,14 @@ def wire(
     tagged: str = "none",
     default: Any = _BY_TYPE,
     ignorable: bool = False,
+    secret: bool = False,
 ) -> Any:
     """Declares the field of a message, as `key: str = wire(STRING, "0-3")`.
 
     `versions` carry the field, `nullable` among them may carry None, and `tagged` carry it under
     `tag`. `ignorable`: a version without the field drops its value, whatever it is, instead of
-    refusing it. The default is the type's own (0, "", [], an all-default struct), unless given.
+    refusing it. A `secret` is in no repr. The default is the type's own (0, "", [], an all-default
+    struct), unless given.
     """
     declared = partial(
         WireField,
@@ -106,7 +108,7 @@ def wire(
         ignorable=ignorable,
     )
     initial = _initial(kind) if default is _BY_TYPE else {"default": default}
-    return dataclasses.field(**initial, metadata={"wire": declared})
+    return dataclasses.field(**initial, repr=not secret, metadata={"wire": declared})
 
 
 def _initial(kind: Kind) -> dict[str, Any]:

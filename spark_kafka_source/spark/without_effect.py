@@ -7,9 +7,11 @@ import difflib
 import logging
 from collections.abc import Collection
 
+from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
+
 logger = logging.getLogger(__name__)
 
-# Refused, not ignored.
+# Refused, not ignored, but for those with a reason.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
 
 _BY_REASON = {
@@ -53,7 +55,7 @@ _BY_REASON = {
 }
 REASONS = {
     f"kafka.{name}": reason for reason, names in _BY_REASON.items() for name in names.split()
-}
+} | SECURITY_WITHOUT_EFFECT
 """Why a setting of Kafka's clients does nothing here, by the name of its option."""
 
 
@@ -61,9 +63,9 @@ def warn_of_options_without_effect(given: Collection[str], read: Collection[str]
     """Warns of what is `given`, in lower case, and not `read`: why, or what may have been meant."""
     nearest = {each.lower().removeprefix("kafka."): each for each in read}
     for name in sorted(set(given) - {each.lower() for each in read}):
-        if name.startswith(_SECURITY):
-            continue
         reason = REASONS.get(name)
+        if reason is None and name.startswith(_SECURITY):
+            continue
         close = difflib.get_close_matches(name.removeprefix("kafka."), nearest, n=1)
         hint = f"; did you mean '{nearest[close[0]]}'?" if close else ""
         logger.warning("Option '%s' has no effect here%s", name, f": {reason}" if reason else hint)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net import Address, ConnectionSettings
+from spark_kafka_source.net import SECURITY_OPTIONS, Address, ConnectionSettings
 from spark_kafka_source.settings import Settings
 
 SERVERS = {"kafka.bootstrap.servers": "a:1"}
@@ -34,7 +34,8 @@ def test_defaults_are_those_of_kafka() -> None:
 
 
 def test_every_setting_is_read() -> None:
-    numbers = sorted(name for name in CLIENT_OPTIONS if name.endswith((".ms", ".bytes")))
+    options = CLIENT_OPTIONS - SECURITY_OPTIONS
+    numbers = sorted(name for name in options if name.endswith((".ms", ".bytes")))
     values = {name: str(1000 + number) for number, name in enumerate(numbers)}
     found = ClientConfig.from_settings(Settings(SERVERS | values | {"kafka.client.id": "me"}))
     flat = str(found)
@@ -57,9 +58,10 @@ def test_every_setting_is_read() -> None:
         ("request_timeout_ms", "9" * 5000),
         ("retry_backoff_ms", "\u0661"),
         ("receive_buffer_bytes", "-2"),
-        ("security_protocol", "SSL"),
+        ("security_protocol", "TLS"),
         ("ssl_truststore_location", "x"),
         ("sasl_mechanism", "PLAIN"),
+        ("ssl_engine_factory_class", "x"),
     ],
 )
 def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:
@@ -77,6 +79,23 @@ def test_less_than_nothing_leaves_it_to_the_system_or_to_the_broker() -> None:
 def test_without_servers_nothing_goes(servers: str) -> None:
     with pytest.raises(ConfigurationError, match=r"kafka\.bootstrap\.servers"):
         ClientConfig.from_settings(Settings({"kafka.bootstrap.servers": servers}))
+
+
+def test_stores_are_read_with_the_options() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        config(security_protocol="SSL", ssl_truststore_location="/no/such/file")
+    assert caught.value.option == "kafka.ssl.truststore.location"
+
+
+def test_secrets_are_in_no_repr() -> None:
+    found = config(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="SCRAM-SHA-256",
+        sasl_username="alice",
+        sasl_password="canary",
+    )
+    assert found.connection.security.sasl is not None
+    assert "canary" not in repr(found)
 
 
 @given(st.text(), st.sampled_from(sorted(CLIENT_OPTIONS)))

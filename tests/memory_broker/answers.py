@@ -16,6 +16,7 @@ class Action(Enum):
     HANDLE = "answer as if there were no control"
     CLOSE = "close the connection"
     SILENCE = "keep the connection and never answer"
+    AUTHENTICATE = "answer as the connection's guard has it"
 
 
 @dataclass(frozen=True, slots=True)

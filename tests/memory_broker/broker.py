@@ -1,6 +1,7 @@
 """The in-memory broker: some nodes on loopback sockets, one thread, and a test's hand in it all."""
 
 import asyncio
+import ssl
 import threading
 import uuid
 from collections.abc import Coroutine
@@ -10,7 +11,15 @@ from typing import Any, NamedTuple, TypeVar
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.net import Address, ConnectionSettings
-from spark_kafka_source.protocol import FetchRequest, FetchResponse, Request, Response, Versions
+from spark_kafka_source.protocol import (
+    FetchRequest,
+    FetchResponse,
+    Request,
+    Response,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+    Versions,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
@@ -25,6 +34,11 @@ T = TypeVar("T")
 Q = TypeVar("Q", bound=Request[Any])
 
 _PATIENCE_SECONDS = 30
+
+
+def _fixed(answer: object) -> Response | Raw | Action:
+    assert isinstance(answer, Response | Raw | Action)
+    return answer
 
 
 class Seen(NamedTuple):
@@ -51,14 +65,20 @@ class MemoryBroker:
     A failure of its own is raised at the end of the context.
     """
 
-    def __init__(self, nodes: int = 1, *, versions: dict[int, Versions] | None = None) -> None:
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        versions: dict[int, Versions] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.cluster = MemoryCluster()
         self.cluster.versions.update(versions or {})
         self.seen: list[Seen] = []
         self.held_step_seconds: float | None = None
         """How often a fetch without records is tried again until its time is up; None: never."""
         self._nodes = {
-            node_id: Node(node_id, self.cluster.versions, self._respond) for node_id in range(nodes)
+            node_id: Node(node_id, self.cluster, self._respond, tls) for node_id in range(nodes)
         }
         self._controls: list[Control] = []
         self._changed = threading.Condition()
@@ -176,6 +196,8 @@ class MemoryBroker:
         answer = self._controlled(node_id, request)
         if callable(answer):
             answer = answer(request)
+        if isinstance(request, SaslHandshakeRequest | SaslAuthenticateRequest):
+            return Action.AUTHENTICATE if answer is Action.HANDLE else _fixed(answer)
         handle = HANDLERS[type(request)]
         if isinstance(answer, ErrorCode):
             return handle(replace(self.cluster, refusal=answer.code), node_id, request, version)

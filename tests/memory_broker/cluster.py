@@ -1,6 +1,7 @@
 """What all nodes of an in-memory cluster know: topics, leaders, coordinators, committed offsets."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ from spark_kafka_source.protocol import (
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     Request,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
     Versions,
     versions,
 )
@@ -29,6 +32,8 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     OffsetForLeaderEpochRequest: Versions(0, 2),
     FindCoordinatorRequest: Versions(0, 2),
     ApiVersionsRequest: Versions(0, 2),
+    SaslHandshakeRequest: Versions(0, 1),
+    SaslAuthenticateRequest: Versions(0, 0),
 }
 
 REQUESTS = {request_type.KEY: request_type for request_type in _OLDEST}
@@ -49,10 +54,21 @@ class MemoryTopic:
     logs: list[PartitionLog]
 
 
+class RefusedError(Exception):
+    """What a client shows is not right; the text is told to it."""
+
+
+Verify = Callable[[list[bytes]], bytes | None]
+"""Judges all that a client has said in one authentication: what to say next, None where it is in.
+
+Raises `RefusedError`."""
+
+
 @dataclass
 class MemoryCluster:
     """The state that handlers read and tests write; a node without a port is down.
 
+    With `mechanisms`, by name, connections must authenticate before they ask for anything else.
     With a `refusal`, an error code, handlers answer nothing else, wherever their API has errors.
     """
 
@@ -63,6 +79,8 @@ class MemoryCluster:
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0
+    mechanisms: dict[str, Verify] = field(default_factory=dict)
+    session_lifetime_ms: int = 0
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
         logs = self.topics[topic].logs if topic in self.topics else []

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,7 +13,10 @@ from spark_kafka_source.protocol import (
     RequestHeader,
     Response,
     ResponseHeader,
-    Versions,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
     decode,
     decode_prefix,
     encode,
@@ -21,21 +25,69 @@ from spark_kafka_source.protocol import (
     versions,
 )
 from tests.memory_broker.answers import Action, Raw
-from tests.memory_broker.cluster import REQUESTS
+from tests.memory_broker.cluster import REQUESTS, MemoryCluster, RefusedError, Verify
 from tests.memory_broker.handlers import HOST, code
+from tests.memory_broker.link import Link, PlainLink, TlsLink
+
+# `socket.request.max.bytes`
+_MOST_BYTES = 100 * 1024 * 1024
 
 Respond = Callable[[int, Request[Any], int], Awaitable[Response | Raw | Action]]
+
+
+class Guard:
+    """Who is on one connection."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+        self._verify: Verify | None = None
+        self._said: list[bytes] = []
+        self._is_in = not cluster.mechanisms
+
+    def lets_in(self, request: Request[Any]) -> bool:
+        """A stranger may only ask for versions, and to be let in."""
+        for_all = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
+        return self._is_in or isinstance(request, for_all)
+
+    def answer(self, request: Request[Any]) -> Response:
+        if isinstance(request, SaslHandshakeRequest):
+            return self._handshake(request)
+        assert isinstance(request, SaslAuthenticateRequest)
+        if self._verify is None:
+            return SaslAuthenticateResponse(code("ILLEGAL_SASL_STATE"), None)
+        self._said.append(request.auth_bytes)
+        try:
+            challenge = self._verify(self._said)
+        except RefusedError as refused:
+            return SaslAuthenticateResponse(code("SASL_AUTHENTICATION_FAILED"), str(refused))
+        self._is_in = challenge is None
+        lifetime_ms = self._cluster.session_lifetime_ms if self._is_in else 0
+        return SaslAuthenticateResponse(0, None, challenge or b"", lifetime_ms)
+
+    def _handshake(self, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+        names = list(self._cluster.mechanisms)
+        if not names:
+            return SaslHandshakeResponse(code("ILLEGAL_SASL_STATE"))
+        self._verify, self._said = self._cluster.mechanisms.get(request.mechanism), []
+        known = 0 if self._verify else code("UNSUPPORTED_SASL_MECHANISM")
+        return SaslHandshakeResponse(known, names)
 
 
 class Node:
     """Frames in, frames out; `respond` says what with. Used within the event loop only."""
 
-    def __init__(self, node_id: int, spoken: dict[int, Versions], respond: Respond) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        cluster: MemoryCluster,
+        respond: Respond,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.node_id = node_id
         self.port = 0
         self.accepted = 0
         self.error: BaseException | None = None
-        self._spoken, self._respond = spoken, respond
+        self._cluster, self._respond, self._tls = cluster, respond, tls
         self._listening: socket.socket | None = None
         self._conversations: dict[asyncio.Task[None], socket.socket] = {}
 
@@ -80,12 +132,24 @@ class Node:
 
     async def _converse(self, link: socket.socket) -> None:
         with link, contextlib.suppress(ConnectionError):
-            while await self._answer_next(link):
+            through = await self._link(link)
+            guard = Guard(self._cluster)
+            while await self._answer_next(through, guard):
                 pass
 
-    async def _answer_next(self, link: socket.socket) -> bool:
+    async def _link(self, link: socket.socket) -> Link:
+        if self._tls is None:
+            return PlainLink(link)
+        through = TlsLink(link, self._tls)
+        await through.handshake()
+        return through
+
+    async def _answer_next(self, link: Link, guard: Guard) -> bool:
         """Answers one request; whether to go on."""
-        frame = await _read(link, int.from_bytes(await _read(link, 4)))
+        size = int.from_bytes(await _read(link, 4))
+        if size > _MOST_BYTES:
+            return False
+        frame = await _read(link, size)
         request_type = REQUESTS[int.from_bytes(frame[:2])]
         version = int.from_bytes(frame[2:4])
         if not self._speaks(request_type, version):
@@ -93,7 +157,12 @@ class Node:
         header, body = decode_prefix(
             RequestHeader, request_header_version(request_type, version), frame
         )
-        answer = await self._respond(self.node_id, decode(request_type, version, body), version)
+        request = decode(request_type, version, body)
+        if not guard.lets_in(request):
+            return False
+        answer = await self._respond(self.node_id, request, version)
+        if answer is Action.AUTHENTICATE:
+            answer = guard.answer(request)
         if answer is Action.SILENCE:
             await asyncio.Event().wait()
         if isinstance(answer, Action):
@@ -103,19 +172,19 @@ class Node:
             if isinstance(answer, Raw)
             else _frame(request_type, version, header.correlation_id, answer)
         )
-        await asyncio.get_running_loop().sock_sendall(link, data)
+        await link.sendall(data)
         return not (isinstance(answer, Raw) and answer.close)
 
     def _speaks(self, request_type: type[Request[Any]], version: int) -> bool:
         """A real broker, too, hangs up on a version that it did not offer."""
-        spoken = self._spoken[request_type.KEY].common(versions(request_type))
+        spoken = self._cluster.versions[request_type.KEY].common(versions(request_type))
         return request_type is ApiVersionsRequest or version in spoken
 
 
-async def _read(link: socket.socket, size: int) -> bytes:
+async def _read(link: Link, size: int) -> bytes:
     data = b""
     while len(data) < size:
-        part = await asyncio.get_running_loop().sock_recv(link, size - len(data))
+        part = await link.recv(size - len(data))
         if not part:
             raise ConnectionResetError
         data += part

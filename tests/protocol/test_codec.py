@@ -1,5 +1,6 @@
 """The codec on good messages: everything comes back, and nothing that is set gets lost unsaid."""
 
+import base64
 import re
 import uuid
 from typing import Any
@@ -69,6 +70,8 @@ def _assert_same(value: Any, expected: Any) -> None:
     elif isinstance(value, uuid.UUID):
         # Kafka prints ids in base64.
         assert value.int >> 64 == value.int & (2**64 - 1) != 0
+    elif isinstance(value, bytes):
+        assert value == base64.b64decode(expected)
     elif isinstance(value, memoryview):
         assert expected == ""  # Kafka's JSON has no records.
     elif hasattr(value, "__dataclass_fields__"):

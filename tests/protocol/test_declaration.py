@@ -11,6 +11,8 @@ from spark_kafka_source.protocol import (
     FetchResponse,
     Message,
     MetadataRequest,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
     Versions,
 )
 from spark_kafka_source.protocol.declaration import Array, Kind, wire_fields
@@ -27,6 +29,11 @@ def test_versions(text: str, inside: list[int], outside: list[int]) -> None:
     assert all(version in versions for version in inside)
     assert not any(version in versions for version in outside)
     assert (str(versions), bool(versions)) == (text, bool(inside))
+
+
+def test_what_authenticates_is_in_no_repr() -> None:
+    for message in (SaslAuthenticateRequest(b"canary"), SaslAuthenticateResponse(0, "", b"canary")):
+        assert "canary" not in repr(message)
 
 
 def test_common_versions() -> None:

@@ -1,6 +1,7 @@
 """Every setting of Kafka's own clients is read, refused, or warned of with a reason."""
 
 import os
+import re
 import subprocess
 from enum import Enum
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net import ConnectionSettings
+from spark_kafka_source.net import SECURITY_OPTIONS, ConnectionSettings, TlsSettings
+from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import settings_of
 from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.without_effect import REASONS
@@ -19,6 +21,12 @@ from tests.spark.settings import BOOTSTRAP_SERVERS
 pytestmark = pytest.mark.java
 
 SECURITY = ("kafka.sasl.", "kafka.security.", "kafka.ssl.")
+REFUSED = (
+    "kafka.sasl.oauthbearer.assertion.",
+    "kafka.sasl.oauthbearer.jwt.validator.class",
+    "kafka.ssl.engine.factory.class",
+)
+"""Without them someone else would be let in, or nobody."""
 OURS = {"kafka.client.id", "kafka.receive.buffer.bytes", "kafka.send.buffer.bytes"}
 """Whose defaults are not Kafka's: who we are, and buffers as large as the system makes them."""
 
@@ -58,6 +66,30 @@ def test_each_setting_is_read_or_the_reason_is_said(
         assert "did you mean" not in said, option
         assert not said.rstrip().endswith("no effect here"), option
         assert REASONS.get(option, "") in said
+
+
+def test_each_setting_of_security_is_read_or_refused_or_has_a_reason(
+    defaults: dict[str, dict[str, str]],
+) -> None:
+    named = {option for option in defaults["consumer"] if option.startswith(SECURITY)}
+    neither = named - SECURITY_OPTIONS - REASONS.keys()
+    assert neither
+    assert all(option.startswith(REFUSED) for option in neither)
+
+
+def test_defaults_of_tls_are_kafkas_but_for_the_types_of_stores(
+    defaults: dict[str, dict[str, str]],
+) -> None:
+    kafkas = {
+        option: re.sub(r"[\[\] ]|null", "", defaults["consumer"][option])
+        for option in settings_of(TlsSettings)
+        if not option.endswith("store.type")
+    }
+    ours = {option: settings_of(TlsSettings)[option].default for option in kafkas}
+    assert kafkas == {
+        option: default.reveal() if isinstance(default, Secret) else default
+        for option, default in ours.items()
+    }
 
 
 def test_there_is_a_reason_only_for_what_kafka_has(

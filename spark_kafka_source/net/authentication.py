@@ -1,0 +1,119 @@
+"""SASL with a broker: SaslHandshake chooses the mechanism, SaslAuthenticate carries its messages.
+
+https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for how long it holds.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
+from spark_kafka_source.net.sasl import AuthenticationError, Mechanism
+from spark_kafka_source.net.security import PROTOCOL_OPTION
+from spark_kafka_source.protocol import (
+    Request,
+    Response,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
+
+R = TypeVar("R", bound=Response)
+
+# No mechanism needs more; a broker could go on for ever.
+_MOST_MESSAGES = 20
+_MOST_SHOWN = 300
+_RENEWED_AFTER = 0.85
+_LONGEST_SECONDS = 10 * 365 * 86_400
+# A broker takes a second renewal sooner than that for a request like any other, and refuses it.
+_SOONEST_SECONDS = 1.0
+
+_UNSUPPORTED_MECHANISM = error_named("UNSUPPORTED_SASL_MECHANISM")
+_ILLEGAL_STATE = error_named("ILLEGAL_SASL_STATE")
+_REFUSED = error_named("SASL_AUTHENTICATION_FAILED")
+
+
+class Ask(Protocol):
+    """Sends one request to the broker and returns its answer."""
+
+    def __call__(self, request: Request[R]) -> R:
+        """Raises what a connection raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How long an authentication holds, on the monotonic clock; by default for ever."""
+
+    renewed_at_seconds: float = math.inf
+    ends_at_seconds: float = math.inf
+
+    @classmethod
+    def lasting_ms(cls, lifetime_ms: int, since_seconds: float) -> "Session":
+        """One that began after `since_seconds` and before now; of 0 ms, for ever."""
+        if lifetime_ms <= 0:
+            return cls()
+        lifetime_seconds = min(lifetime_ms / 1000, _LONGEST_SECONDS)
+        renewed_at_seconds = since_seconds + _RENEWED_AFTER * lifetime_seconds
+        soonest_seconds = time.monotonic() + _SOONEST_SECONDS
+        return cls(max(renewed_at_seconds, soonest_seconds), since_seconds + lifetime_seconds)
+
+    def is_due(self) -> bool:
+        """Whether it is time to authenticate anew."""
+        return time.monotonic() >= self.renewed_at_seconds
+
+    def is_over(self) -> bool:
+        """Whether the broker may have ended it."""
+        return time.monotonic() >= self.ends_at_seconds
+
+
+def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
+    """Goes through with it.
+
+    Raises `AuthenticationError` where either side is not satisfied, `BrokerError` for an error of
+    the broker's that says nothing about who we are, and what `ask` raises.
+    """
+    since_seconds = time.monotonic()
+    _choose(ask, mechanism.name)
+    message = mechanism.first()
+    for _ in range(_MOST_MESSAGES):
+        response = ask(SaslAuthenticateRequest(message))
+        if response.error_code:
+            found = error_code(response.error_code)
+            raise _refused(mechanism.name, found, response.error_message)
+        answer = mechanism.next(response.auth_bytes)
+        if answer is None:
+            return Session.lasting_ms(response.session_lifetime_ms, since_seconds)
+        message = answer
+    raise AuthenticationError(mechanism.name, f"not done after {_MOST_MESSAGES} messages")
+
+
+def _choose(ask: Ask, mechanism: str) -> None:
+    response = ask(SaslHandshakeRequest(mechanism))
+    found = error_code(response.error_code)
+    if found == _UNSUPPORTED_MECHANISM:
+        enabled = ", ".join(response.mechanisms)[:_MOST_SHOWN] or "none"
+        raise AuthenticationError(
+            mechanism,
+            f"the broker's listener does not have this mechanism, but {enabled}",
+            "Give one of them in 'kafka.sasl.mechanism', or the address of another listener",
+        )
+    if found == _ILLEGAL_STATE:
+        raise AuthenticationError(
+            mechanism,
+            "the broker's listener is one without SASL",
+            f"Set '{PROTOCOL_OPTION}' to PLAINTEXT or SSL, or give the address of another listener",
+        )
+    if found.code:
+        raise BrokerError(found, f"SaslHandshake for {mechanism}")
+
+
+def _refused(mechanism: str, found: ErrorCode, detail: str | None) -> Exception:
+    detail = (detail or "without a reason")[:_MOST_SHOWN]
+    if found != _REFUSED:
+        return BrokerError(found, f"SaslAuthenticate for {mechanism}", detail)
+    return AuthenticationError(
+        mechanism,
+        f"the broker refuses the credentials: {detail}",
+        "Check the name and password, or the token, in the options 'kafka.sasl.*'",
+    )

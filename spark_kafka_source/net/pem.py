@@ -1,0 +1,53 @@
+"""PEM, as files and options have it: blocks of base64 between two lines (RFC 7468, KIP-651)."""
+
+import re
+from typing import NamedTuple
+
+_BLOCK = re.compile(
+    r"-----BEGIN (?P<label>[A-Z0-9 ]{1,40})-----"
+    r"(?P<body>[^-]*(?:-(?!----)[^-]*)*)"
+    r"-----END (?P=label)-----"
+)
+_CERTIFICATES = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
+
+
+class Block(NamedTuple):
+    """One object: what it is, and its whole text."""
+
+    label: str
+    text: str
+
+    @property
+    def is_certificate(self) -> bool:
+        """Whether it is a certificate."""
+        return self.label in _CERTIFICATES
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it is a private key."""
+        return self.label.endswith("PRIVATE KEY")
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it takes a password to read."""
+        return self.label.startswith("ENCRYPTED") or "4,ENCRYPTED" in self.text
+
+    def __repr__(self) -> str:
+        return f"Block({self.label!r})"
+
+
+def pem_blocks(text: str) -> list[Block]:
+    """The blocks of a text, without what stands between; an option may have them on one line."""
+    return [
+        Block(match["label"], _lines(match["label"], match["body"]))
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+def _lines(label: str, body: str) -> str:
+    if ":" in body:  # The headers of an old encrypted key stand in lines of their own.
+        content = body.strip()
+    else:
+        base64 = "".join(body.split())
+        content = "\n".join(base64[start : start + 64] for start in range(0, len(base64), 64))
+    return f"-----BEGIN {label}-----\n{content}\n-----END {label}-----\n"

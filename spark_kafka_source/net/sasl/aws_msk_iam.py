@@ -1,0 +1,84 @@
+"""Tokens for Amazon MSK, signed with AWS credentials: the extra `aws` brings Amazon's signer.
+
+https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control.html
+"""
+
+import importlib
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.logins import AwsLogin
+from spark_kafka_source.net.sasl.tokens import Token
+from spark_kafka_source.secret import Secret
+
+MECHANISM = "AWS_MSK_IAM"
+REGION_VARIABLE = "AWS_REGION"
+
+_BROKER = re.compile(r".+\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+# What the signer signs for. The expiry that it returns is wrong where the clock is not set to UTC.
+_LIFETIME_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class AwsTokens:
+    """Tokens for the brokers of one region."""
+
+    login: AwsLogin
+    region: str
+
+    def token(self) -> Token:
+        """A newly signed token. Raises `AuthenticationError` where there are no credentials."""
+        sign = _signing(_library(), self.login, self.region)
+        signed_at_seconds = time.time()
+        try:
+            value, _ = sign()
+        except Exception as error:  # AWS's libraries raise errors of many families.
+            raise AuthenticationError(
+                MECHANISM,
+                f"no token could be signed: {type(error).__name__}",
+                "Check the AWS credentials of this machine, or the profile or role in"
+                " 'kafka.sasl.jaas.config'",
+            ) from error
+        return Token(Secret(value), signed_at_seconds + _LIFETIME_SECONDS)
+
+
+def region_of(host: str) -> str:
+    """The region in a broker's name, or that of `AWS_REGION` in the environment.
+
+    Raises `ConfigurationError` where neither says it.
+    """
+    match = _BROKER.fullmatch(host.lower())
+    region = match["region"] if match else os.environ.get(REGION_VARIABLE, "")
+    if not region:
+        raise ConfigurationError(
+            "kafka.bootstrap.servers",
+            f"{host!r} does not name its AWS region",
+            f"Give the brokers' own names, or set {REGION_VARIABLE} in the environment",
+        )
+    return region
+
+
+def _signing(library: ModuleType, login: AwsLogin, region: str) -> Callable[[], tuple[str, int]]:
+    if login.role_arn:
+        name = {"sts_session_name": login.role_session_name} if login.role_session_name else {}
+        return lambda: library.generate_auth_token_from_role_arn(region, login.role_arn, **name)
+    if login.profile:
+        return lambda: library.generate_auth_token_from_profile(region, login.profile)
+    return lambda: library.generate_auth_token(region)
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
+    except ImportError:
+        raise ConfigurationError(
+            "kafka.sasl.mechanism",
+            f"{MECHANISM} needs the library aws-msk-iam-sasl-signer-python, which is not here",
+            "Install 'spark-kafka-source[aws]' on the driver and on every executor",
+        ) from None

@@ -1,0 +1,127 @@
+"""GSSAPI: Kerberos tickets, https://www.rfc-editor.org/rfc/rfc4752; the extra `gssapi` is needed.
+
+Once the tickets are accepted, no security layer is agreed on: TLS is the one for that.
+"""
+
+import hashlib
+import importlib
+from typing import Any
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.logins import KerberosLogin
+
+MECHANISM = "GSSAPI"
+
+_NO_LAYER = 1
+_OFFER_BYTES = 4
+_LOOK_AT_TICKETS = (
+    "Check the ticket ('klist') or the keytab and principal in 'kafka.sasl.jaas.config',"
+    " and 'kafka.sasl.kerberos.service.name'"
+)
+
+
+class Gssapi:
+    """One authentication by GSSAPI, to the service on `host`.
+
+    Raises `ConfigurationError` where python-gssapi is not installed, and `AuthenticationError`
+    where there is no ticket.
+    """
+
+    name = MECHANISM
+
+    def __init__(self, login: KerberosLogin, host: str) -> None:
+        # Any: the library may not be here, and its types with it.
+        self._library: Any = _library()
+        self._service = f"{login.service_name}@{host}"
+        self._context = self._attempt(lambda: self._new_context(login))
+        self._agreed = False
+
+    def first(self) -> bytes:
+        """The first token, with the service ticket."""
+        return self._step(None)
+
+    def next(self, challenge: bytes) -> bytes | None:
+        """The next token, then the choice of no security layer, then nothing.
+
+        Raises `AuthenticationError` for a token that is refused, or a layer that is demanded.
+        """
+        if not self._attempt(lambda: self._context.complete):
+            return self._step(challenge)
+        if not self._agreed:
+            self._agreed = True
+            return self._without_layer(challenge)
+        if challenge:
+            raise self._refused("the broker goes on where all was said", _LOOK_AT_TICKETS)
+        return None
+
+    def _new_context(self, login: KerberosLogin) -> Any:
+        library = self._library
+        return library.SecurityContext(
+            name=library.Name(self._service, library.NameType.hostbased_service),
+            creds=_credentials(library, login),
+            flags=[
+                library.RequirementFlag.mutual_authentication,
+                library.RequirementFlag.integrity,
+            ],
+            usage="initiate",
+        )
+
+    def _step(self, token: bytes | None) -> bytes:
+        return self._attempt(lambda: self._context.step(token)) or b""
+
+    def _without_layer(self, challenge: bytes) -> bytes:
+        offer = self._attempt(lambda: self._context.unwrap(challenge)).message
+        if len(offer) != _OFFER_BYTES:
+            raise self._refused(f"the broker offers layers in {len(offer)} bytes, not in 4", "")
+        if not offer[0] & _NO_LAYER:
+            raise self._refused(
+                "the broker demands a security layer of GSSAPI's own",
+                "Use 'kafka.security.protocol' SASL_SSL, and allow 'auth' in the broker's SASL QOP",
+            )
+        choice = bytes([_NO_LAYER, 0, 0, 0])
+        return bytes(self._attempt(lambda: self._context.wrap(choice, False)).message)
+
+    def _attempt(self, call: Any) -> Any:
+        try:
+            return call()
+        # The latter: the system's Kerberos knows no caches but the default one.
+        except (self._library.exceptions.GSSError, NotImplementedError) as error:
+            raise self._refused(f"{self._service}: {error}", _LOOK_AT_TICKETS) from None
+
+    def _refused(self, found: str, expected: str) -> AuthenticationError:
+        return AuthenticationError(self.name, found, expected or _LOOK_AT_TICKETS)
+
+
+def _credentials(library: Any, login: KerberosLogin) -> Any:
+    """Those that are named; `None` stands for the default cache."""
+    if not (login.principal or login.keytab or login.ticket_cache):
+        return None
+    name = None
+    if login.principal:
+        name = library.Name(login.principal, library.NameType.kerberos_principal)
+    return library.Credentials(name=name, usage="initiate", store=_store(login) or None)
+
+
+def _store(login: KerberosLogin) -> dict[str, str]:
+    """https://web.mit.edu/kerberos/krb5-latest/doc/appdev/gssapi.html#credential-store-extensions"""
+    store = {}
+    if login.ticket_cache:
+        store["ccache"] = login.ticket_cache
+    if login.keytab:
+        # Its tickets stay in this process, one cache for each identity.
+        identity = hashlib.sha256(f"{login.principal}\0{login.keytab}".encode()).hexdigest()
+        store = {"ccache": f"MEMORY:spark-kafka-source-{identity}", "client_keytab": login.keytab}
+    return store
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("gssapi")
+    except ImportError:
+        raise ConfigurationError(
+            "kafka.sasl.mechanism",
+            "GSSAPI needs the library gssapi, which is not here",
+            "Install 'spark-kafka-source[gssapi]', and Kerberos's own libraries, on the driver and"
+            " on every executor",
+        ) from None

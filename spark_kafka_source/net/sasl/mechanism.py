@@ -1,0 +1,52 @@
+"""SASL without its sockets: what a client says, and what it makes of the answers.
+
+https://www.rfc-editor.org/rfc/rfc4422; how Kafka frames it: KIP-43 and KIP-152.
+"""
+
+from typing import Protocol
+
+from spark_kafka_source.net.sasl.aws_msk_iam import AwsTokens, region_of
+from spark_kafka_source.net.sasl.kerberos import Gssapi
+from spark_kafka_source.net.sasl.logins import AwsLogin, KerberosLogin, PasswordLogin
+from spark_kafka_source.net.sasl.oauthbearer import OAuthBearer
+from spark_kafka_source.net.sasl.plain import Plain
+from spark_kafka_source.net.sasl.scram import Scram
+from spark_kafka_source.net.sasl.settings import SaslMechanism, SaslSettings
+from spark_kafka_source.net.sasl.tokens import token_cache
+
+_SCRAM_HASHES = {SaslMechanism.SCRAM_SHA_256: "sha256", SaslMechanism.SCRAM_SHA_512: "sha512"}
+
+
+class Mechanism(Protocol):
+    """One authentication. Each method raises `AuthenticationError` where it cannot go on."""
+
+    name: str
+    """As a SaslHandshake names it, "SCRAM-SHA-256"."""
+
+    def first(self) -> bytes:
+        """The client's first message. May ask for a token, or a ticket, which may take a while.
+
+        Raises `ConfigurationError`, too, where a library that signs tokens is not installed.
+        """
+        ...
+
+    def next(self, challenge: bytes) -> bytes | None:
+        """The answer to a challenge; `None` once it is done and satisfied."""
+        ...
+
+
+def mechanism_for(settings: SaslSettings, host: str) -> Mechanism:
+    """A new authentication to the broker on `host`, as its address names it.
+
+    Raises `ConfigurationError` where Kerberos's library is not installed, or the host's AWS region
+    is not known; and `AuthenticationError` where there is no Kerberos ticket.
+    """
+    login = settings.login
+    if isinstance(login, KerberosLogin):
+        return Gssapi(login, host)
+    if isinstance(login, AwsLogin):
+        return OAuthBearer(token_cache(AwsTokens(login, region_of(host)), login.refresh))
+    if isinstance(login, PasswordLogin):
+        hash_name = _SCRAM_HASHES.get(settings.mechanism)
+        return Scram(settings.mechanism.value, hash_name, login) if hash_name else Plain(login)
+    return OAuthBearer(token_cache(login.source, login.refresh), login.extensions)

@@ -1,0 +1,63 @@
+"""OAUTHBEARER: a bearer token, https://www.rfc-editor.org/rfc/rfc7628 (KIP-255)."""
+
+import json
+
+from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.tokens import MECHANISM, Token, TokenCache
+from spark_kafka_source.settings import shown
+
+MAXIMUM_MESSAGE_BYTES = 16 * 1024
+"""No error of a broker's is near as long."""
+
+_SEPARATOR = "\x01"
+
+
+class OAuthBearer:
+    """One authentication by OAUTHBEARER."""
+
+    name = MECHANISM
+
+    def __init__(self, tokens: TokenCache, extensions: tuple[tuple[str, str], ...] = ()) -> None:
+        self._tokens = tokens
+        self._extensions = extensions
+        self._token: Token | None = None
+        self._refused: AuthenticationError | None = None
+
+    def first(self) -> bytes:
+        """The token and the extensions. Raises `AuthenticationError` where there is no token."""
+        self._token = self._tokens.token()
+        fields = [("auth", f"Bearer {self._token.value.reveal()}"), *self._extensions]
+        text = "".join(f"{name}={value}{_SEPARATOR}" for name, value in fields)
+        return f"n,,{_SEPARATOR}{text}{_SEPARATOR}".encode()
+
+    def next(self, challenge: bytes) -> bytes | None:
+        """Done, by an empty answer. An error is acknowledged, as it must be, and then raised.
+
+        Raises `AuthenticationError` for what follows an error.
+        """
+        if self._refused:
+            raise self._refused
+        if not challenge:
+            return None
+        if self._token:
+            # It may have been revoked: the next connection is to ask for another.
+            self._tokens.discard(self._token)
+        self._refused = AuthenticationError(
+            self.name,
+            f"the broker refused the token: {self._status(challenge)}",
+            "Check that the broker trusts who gave it out, and its audience and scope",
+        )
+        return _SEPARATOR.encode()
+
+    def _status(self, challenge: bytes) -> str:
+        found: object = None
+        if len(challenge) <= MAXIMUM_MESSAGE_BYTES:
+            try:
+                found = json.loads(challenge)
+            except (ValueError, RecursionError):
+                found = None
+        status = found.get("status") if isinstance(found, dict) else None
+        if not isinstance(status, str):
+            return "it does not say why"
+        secret = self._token.value.reveal() if self._token else ""
+        return shown(status.replace(secret, "...") if secret else status)

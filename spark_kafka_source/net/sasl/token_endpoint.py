@@ -1,0 +1,272 @@
+"""Tokens for client credentials, https://www.rfc-editor.org/rfc/rfc6749#section-4.4 (KIP-768)."""
+
+import base64
+import http.client
+import ipaddress
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.sasl.errors import AuthenticationError, TokenUnavailableError
+from spark_kafka_source.net.sasl.tokens import MECHANISM, Token
+from spark_kafka_source.secret import Secret
+
+URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
+MAXIMUM_RESPONSE_BYTES = 256 * 1024
+"""What holds one token has a few kilobytes."""
+
+_MAXIMUM_LIFETIME_SECONDS = 366 * 24 * 3600
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+_MAY_HEAL = frozenset({408, 429, 500, 502, 503, 504})
+# https://www.rfc-editor.org/rfc/rfc6749#section-5.2; no other text of an answer is shown.
+_OAUTH_ERRORS = frozenset(
+    {
+        "invalid_request",
+        "invalid_client",
+        "invalid_grant",
+        "unauthorized_client",
+        "unsupported_grant_type",
+        "invalid_scope",
+    }
+)
+_LOOK_AT_CREDENTIALS = f"Check the client's id, secret and scope, and '{URL_OPTION}'"
+_LOOK_AT_URL = f"Check '{URL_OPTION}', and that it can be reached from here"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """Where tokens are given out to who knows `client_secret`; see `token_endpoint_url`."""
+
+    url: str
+    client_id: str
+    client_secret: Secret
+    scope: str = ""
+    urlencode_header: bool = False
+    connect_timeout_ms: int = 10_000
+    read_timeout_ms: int = 10_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 10_000
+
+    def token(self) -> Token:
+        """A new token; see `request_token`."""
+        return request_token(self)
+
+
+def token_endpoint_url(url: str) -> str:
+    """The URL itself, if it may be asked for tokens: https, or http to this same machine.
+
+    Raises `ConfigurationError`, which does not show it.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable()
+    except ValueError:
+        raise _refused_url("is not a URL") from None
+    if not usable or " " in url or parts.fragment:
+        raise _refused_url("is not a URL of a token endpoint")
+    if parts.username is not None or parts.password is not None:
+        raise _refused_url("holds a user name or a password")
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts)):
+        raise _refused_url("is not https, so that the client's secret could be read on its way")
+    return url
+
+
+def request_token(
+    endpoint: TokenEndpoint,
+    *,
+    clock: Callable[[], float] = time.time,
+    pause: Callable[[float], None] = time.sleep,
+) -> Token:
+    """Asks for a token, again after faults that may heal, for `retry_backoff_max_ms` in all.
+
+    Raises `TokenUnavailableError` for the last of these, and `AuthenticationError` for a refusal
+    or an answer that is none. Neither holds anything of the answer but its status.
+    """
+    started_at_seconds = clock()
+    pause_seconds = endpoint.retry_backoff_ms / 1000
+    while True:
+        try:
+            return _request_once(endpoint, clock)
+        except TokenUnavailableError:
+            left_seconds = started_at_seconds + endpoint.retry_backoff_max_ms / 1000 - clock()
+            if left_seconds <= pause_seconds or not pause_seconds:
+                raise
+        pause(pause_seconds)
+        pause_seconds *= 2
+
+
+def _request_once(endpoint: TokenEndpoint, clock: Callable[[], float]) -> Token:
+    try:
+        with _open(endpoint) as link:
+            status, body = _exchange(link, endpoint)
+    except ssl.SSLCertVerificationError as error:
+        raise AuthenticationError(
+            MECHANISM,
+            f"the token endpoint's certificate is not trusted: {error.verify_message}",
+            f"Check '{URL_OPTION}', or name its authority by SSL_CERT_FILE in the environment",
+        ) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        # ValueError: of a name or a header that cannot be said, by the standard library.
+        raise TokenUnavailableError(
+            MECHANISM, f"the token endpoint did not answer: {type(error).__name__}", _LOOK_AT_URL
+        ) from None
+    return _token(status, body, clock())
+
+
+def _open(endpoint: TokenEndpoint) -> socket.socket:
+    parts = urlsplit(endpoint.url)
+    host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]
+    link = socket.create_connection((host, port), timeout=endpoint.connect_timeout_ms / 1000)
+    if parts.scheme == "http":
+        return link
+    try:
+        context = ssl.create_default_context()
+        return context.wrap_socket(link, server_hostname=host, do_handshake_on_connect=False)
+    except BaseException:
+        link.close()
+        raise
+
+
+def _exchange(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
+    timeout_seconds = endpoint.read_timeout_ms / 1000
+    link.settimeout(timeout_seconds)
+    # A timeout of a socket starts anew with every byte; this one does not.
+    watch = threading.Timer(timeout_seconds, _hang_up, [link])
+    watch.daemon = True
+    watch.start()
+    try:
+        if isinstance(link, ssl.SSLSocket):
+            link.do_handshake()
+        return _post(link, endpoint)
+    finally:
+        watch.cancel()
+
+
+def _post(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
+    parts = urlsplit(endpoint.url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # It is connected already, so that nothing leads it elsewhere: neither redirection nor proxy.
+    connection = http.client.HTTPConnection(parts.netloc)
+    connection.sock = link
+    connection.request("POST", target, _form(endpoint), _headers(endpoint))
+    with connection.getresponse() as response:
+        body = response.read(MAXIMUM_RESPONSE_BYTES + 1)
+        if response.length and len(body) <= MAXIMUM_RESPONSE_BYTES:
+            raise http.client.IncompleteRead(b"")
+        return response.status, body
+
+
+def _hang_up(link: socket.socket) -> None:
+    try:
+        # Of the socket below TLS: TLS itself must not be closed under a thread that reads it.
+        socket.socket.shutdown(link, socket.SHUT_RDWR)
+    except OSError:
+        return
+
+
+def _form(endpoint: TokenEndpoint) -> bytes:
+    fields = {"grant_type": "client_credentials"}
+    if endpoint.scope:
+        fields["scope"] = endpoint.scope
+    return urlencode(fields).encode()
+
+
+def _headers(endpoint: TokenEndpoint) -> dict[str, str]:
+    known = [endpoint.client_id, endpoint.client_secret.reveal()]
+    if endpoint.urlencode_header:
+        known = [quote_plus(text) for text in known]
+    return {
+        "Authorization": "Basic " + base64.b64encode(":".join(known).encode()).decode(),
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Accept": "application/json",
+    }
+
+
+def _token(status: int, body: bytes, now_seconds: float) -> Token:
+    if len(body) > MAXIMUM_RESPONSE_BYTES:
+        raise _no_token(f"an answer of more than {MAXIMUM_RESPONSE_BYTES} bytes")
+    answer = _json_object(body)
+    if status in _MAY_HEAL:
+        raise TokenUnavailableError(
+            MECHANISM, f"the token endpoint answered with status {status}", _LOOK_AT_URL
+        )
+    if status != http.HTTPStatus.OK:
+        error = answer.get("error")
+        named = f" and {error}" if isinstance(error, str) and error in _OAUTH_ERRORS else ""
+        raise AuthenticationError(
+            MECHANISM, f"the token endpoint answered with status {status}{named}", _advice(status)
+        )
+    value = answer.get("access_token")
+    if not isinstance(value, str) or not value:
+        raise _no_token("no JSON with an 'access_token'")
+    return Token(Secret(value), _expires_at_seconds(answer, value, now_seconds))
+
+
+def _advice(status: int) -> str:
+    if 300 <= status < 400:
+        return f"Redirections are not followed: give the final address in '{URL_OPTION}'"
+    return _LOOK_AT_CREDENTIALS
+
+
+def _expires_at_seconds(answer: dict[str, object], token: str, now_seconds: float) -> float:
+    """By the life that the answer says, which needs no common clock, or by the token's claim."""
+    lifetime_seconds = _number(answer.get("expires_in"))
+    if lifetime_seconds is None:
+        expiry_seconds = _number(_claims(token).get("exp"))
+        if expiry_seconds is None:
+            raise _no_token("neither 'expires_in' nor a token that says when it expires ('exp')")
+        lifetime_seconds = expiry_seconds - now_seconds
+    return now_seconds + min(lifetime_seconds, _MAXIMUM_LIFETIME_SECONDS)
+
+
+def _number(value: object) -> float | None:
+    """A JSON number that a time can be; some servers write it as a text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e15 else None
+
+
+def _claims(token: str) -> dict[str, object]:
+    """What a JSON web token says of itself, https://www.rfc-editor.org/rfc/rfc7519; its signature
+    is the broker's to check."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        return _json_object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return {}
+
+
+def _json_object(body: bytes) -> dict[str, object]:
+    """The JSON object that a text is, or an empty one where it is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _no_token(found: str) -> AuthenticationError:
+    return AuthenticationError(MECHANISM, f"the token endpoint gave {found}", _LOOK_AT_URL)
+
+
+def _refused_url(found: str) -> ConfigurationError:
+    expected = "Give the 'https://' address of the token endpoint (http only for localhost)"
+    return ConfigurationError(URL_OPTION, found, expected)

@@ -1,0 +1,143 @@
+"""How to reach a broker safely, from `kafka.security.protocol`, `kafka.ssl.*`, `kafka.sasl.*`.
+
+https://kafka.apache.org/documentation/#consumerconfigs_security.protocol
+"""
+
+import difflib
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.sasl import SASL_OPTIONS, SaslSettings, TokenProvider
+from spark_kafka_source.secret import Secret
+from spark_kafka_source.settings import Settings, setting, settings_of
+
+PROTOCOL_OPTION = "kafka.security.protocol"
+
+_NONE_GIVEN = Secret("")
+_A_SLIP = 0.9
+
+
+class SecurityProtocol(Enum):
+    """What is spoken to a broker: TLS or not, authentication by SASL or not."""
+
+    PLAINTEXT = (False, False)
+    SSL = (True, False)
+    SASL_PLAINTEXT = (False, True)
+    SASL_SSL = (True, True)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.value[0]
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether the client authenticates itself by SASL."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Whom to trust and who we are, under Kafka's names.
+
+    An empty text is an option that is not given. What a store holds is seen by its content, so a
+    type need not be given; certificates in PEM count as passwords, as they do with Kafka.
+    """
+
+    ssl_truststore_location: str = setting("")
+    ssl_truststore_type: str = setting("")
+    ssl_truststore_password: Secret = setting(_NONE_GIVEN)
+    ssl_truststore_certificates: Secret = setting(_NONE_GIVEN)
+    ssl_keystore_location: str = setting("")
+    ssl_keystore_type: str = setting("")
+    ssl_keystore_password: Secret = setting(_NONE_GIVEN)
+    ssl_keystore_certificate_chain: Secret = setting(_NONE_GIVEN)
+    ssl_keystore_key: Secret = setting(_NONE_GIVEN)
+    ssl_key_password: Secret = setting(_NONE_GIVEN)
+    ssl_endpoint_identification_algorithm: str = setting("https")
+    ssl_enabled_protocols: str = setting("TLSv1.2,TLSv1.3")
+    ssl_protocol: str = setting("TLSv1.3")
+    ssl_cipher_suites: str = setting("")
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the client has a certificate to show."""
+        return bool(self.ssl_keystore_location or self.ssl_keystore_key)
+
+
+@dataclass(frozen=True, slots=True)
+class SecuritySettings:
+    """The protocol and what it needs; None is what it does not have."""
+
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    tls: TlsSettings | None = None
+    sasl: SaslSettings | None = None
+
+    @classmethod
+    def from_settings(
+        cls, settings: Settings, token_provider: TokenProvider | None = None
+    ) -> "SecuritySettings":
+        """`token_provider` is for OAUTHBEARER where no token endpoint is given.
+
+        Raises `ConfigurationError`, also for security options that would do nothing.
+        """
+        protocol = settings.choice(PROTOCOL_OPTION, SecurityProtocol.PLAINTEXT)
+        _refuse_what_would_do_nothing(settings, protocol)
+        tls = settings.read(TlsSettings) if protocol.has_tls else None
+        if not protocol.has_sasl:
+            return cls(protocol, tls)
+        sasl = SaslSettings.from_settings(
+            settings, tls=protocol.has_tls, token_provider=token_provider
+        )
+        return cls(protocol, tls, sasl)
+
+
+SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings), *SASL_OPTIONS})
+"""The names of the options that `SecuritySettings.from_settings` reads."""
+
+_WITHOUT_EFFECT_BY_REASON = {
+    "Java's providers of security cannot be used here": """
+        security.providers ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation
+        ssl.trustmanager.algorithm
+        """,
+    "the library of Kerberos sees to the tickets": """
+        sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
+        sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+        """,
+    "the broker checks a token, not who shows it": """
+        sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+        sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+        """,
+}
+SECURITY_WITHOUT_EFFECT = {
+    f"kafka.{name}": reason
+    for reason, names in _WITHOUT_EFFECT_BY_REASON.items()
+    for name in names.split()
+}
+"""Security options that may do nothing without harm, each with its reason."""
+
+
+def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol) -> None:
+    """A security option without effect, such as a slip in its name, is worse than an error."""
+    for prefix, matters, protocols in (
+        ("kafka.ssl.", protocol.has_tls, "SSL or SASL_SSL"),
+        ("kafka.sasl.", protocol.has_sasl, "SASL_SSL"),
+    ):
+        for name in sorted(settings.values):
+            if name in SECURITY_WITHOUT_EFFECT or not name.startswith(prefix):
+                continue
+            if not matters:
+                found = f"has no effect with {protocol.name}"
+                expected = f"Leave it out, or set '{PROTOCOL_OPTION}' to {protocols}"
+                raise ConfigurationError(name, found, expected)
+            if name not in SECURITY_OPTIONS:
+                raise ConfigurationError(name, "is not supported", _nearest(name))
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1, cutoff=_A_SLIP)
+    return f"Did you mean '{close[0]}'?" if close else "Leave it out"

@@ -1,0 +1,215 @@
+"""Where certificates and keys come from: PEM in options or files, PKCS12 files (KIP-651).
+
+Java's own JKS is refused with the command that converts it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.pem import Block, pem_blocks
+from spark_kafka_source.net.pkcs12 import LibraryMissingError, pkcs12_blocks
+from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.secret import Secret
+
+_TRUSTSTORE = "kafka.ssl.truststore"
+_KEYSTORE = "kafka.ssl.keystore"
+_MOST_BYTES = 16 * 1024 * 1024
+# What a file begins with; PEM may have anything before its first block.
+_BEGINNINGS = ((b"\xfe\xed\xfe\xed", "JKS"), (b"\xce\xce\xce\xce", "JCEKS"), (b"\x30", "PKCS12"))
+# Java, too, reads PKCS12 where it was told JKS, which is Kafka's default.
+_TYPES_FOR = {"PEM": ("", "PEM"), "PKCS12": ("", "PKCS12", "JKS")}
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedCertificates:
+    """The certificates that vouch for brokers, in PEM, and the option that gave them."""
+
+    option: str
+    certificates: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """Our certificates and then our key, in PEM, with the options that gave them."""
+
+    certificate_option: str
+    key_option: str
+    certificates: str
+    key: Secret
+    is_encrypted: bool
+    password: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """A file as its options describe it; their names begin with `name`."""
+
+    name: str
+    location: str
+    type: str
+    password: Secret
+
+    @property
+    def option(self) -> str:
+        return f"{self.name}.location"
+
+
+def trusted_certificates(settings: TlsSettings) -> TrustedCertificates | None:
+    """Those of the truststore, or of the option with PEM; None where neither is given.
+
+    Raises `ConfigurationError`, naming the option, for what cannot be read.
+    """
+    store = _Store(
+        _TRUSTSTORE,
+        settings.ssl_truststore_location,
+        settings.ssl_truststore_type,
+        settings.ssl_truststore_password,
+    )
+    option = f"{_TRUSTSTORE}.certificates"
+    if settings.ssl_truststore_certificates:
+        _check_inline(store, option)
+        blocks = pem_blocks(settings.ssl_truststore_certificates.reveal())
+    elif _is_given(store):
+        option, (blocks, _) = store.option, _read_store(store)
+    else:
+        return None
+    return TrustedCertificates(option, _certificates(option, blocks))
+
+
+def client_key(settings: TlsSettings) -> ClientKey | None:
+    """That of the keystore, or of the options with PEM; None where neither is given.
+
+    Raises `ConfigurationError`, naming the option, for what cannot be read.
+    """
+    store = _Store(
+        _KEYSTORE,
+        settings.ssl_keystore_location,
+        settings.ssl_keystore_type,
+        settings.ssl_keystore_password,
+    )
+    chain, key = settings.ssl_keystore_certificate_chain, settings.ssl_keystore_key
+    if not chain and not key:
+        return _client_key_of_file(store, settings.ssl_key_password) if _is_given(store) else None
+    chain_option, key_option = f"{_KEYSTORE}.certificate.chain", f"{_KEYSTORE}.key"
+    for secret, option in ((chain, chain_option), (key, key_option)):
+        if not secret:
+            text = "is missing, where its other half is given"
+            raise ConfigurationError(option, text, f"Give both, {chain_option} and {key_option}")
+    _check_inline(store, chain_option)
+    return _client_key(
+        chain_option,
+        pem_blocks(chain.reveal()),
+        key_option,
+        pem_blocks(key.reveal()),
+        settings.ssl_key_password,
+    )
+
+
+def _client_key_of_file(store: _Store, key_password: Secret) -> ClientKey:
+    blocks, password = _read_store(store)
+    return _client_key(store.option, blocks, store.option, blocks, password or key_password)
+
+
+def _client_key(
+    chain_option: str,
+    chain: list[Block],
+    key_option: str,
+    keys: list[Block],
+    password: Secret,
+) -> ClientKey:
+    certificates = _certificates(chain_option, chain)
+    key = next((block for block in keys if block.is_key), None)
+    if key is None:
+        raise ConfigurationError(key_option, "holds no private key", "Give one, in PEM or PKCS12")
+    if key.is_encrypted and not password:
+        expected = "Give the password that decrypts the key"
+        raise ConfigurationError("kafka.ssl.key.password", "is missing", expected)
+    return ClientKey(
+        chain_option, key_option, certificates, Secret(key.text), key.is_encrypted, password
+    )
+
+
+def _certificates(option: str, blocks: list[Block]) -> str:
+    found = "".join(block.text for block in blocks if block.is_certificate)
+    if not found:
+        raise ConfigurationError(option, "holds no certificate", "Give some, in PEM or PKCS12")
+    return found
+
+
+def _is_given(store: _Store) -> bool:
+    if not store.location and store.password:
+        text = f"has no effect without '{store.option}'"
+        raise ConfigurationError(f"{store.name}.password", text, "Give both, or leave it out")
+    return bool(store.location)
+
+
+def _check_inline(store: _Store, option: str) -> None:
+    if store.location:
+        text = f"is given as well as '{option}'"
+        raise ConfigurationError(store.option, text, "Give one of them")
+    if store.type.strip().upper() not in _TYPES_FOR["PEM"]:
+        text = f"found {store.type!r}, with '{option}' given"
+        raise ConfigurationError(f"{store.name}.type", text, "Give 'PEM', or leave it out")
+
+
+def _read_store(store: _Store) -> tuple[list[Block], Secret]:
+    """What is in the file, and the password that its key is encrypted with here, if it is ours."""
+    data = _read_file(store)
+    kind = _kind(data)
+    _check_kind(store, kind)
+    if kind == "PEM":
+        if store.password:
+            text = "a file in PEM has no password; only a key in it has"
+            expected = "Leave it out; that of a key is 'kafka.ssl.key.password'"
+            raise ConfigurationError(f"{store.name}.password", text, expected)
+        return pem_blocks(data.decode("latin-1")), Secret("")
+    try:
+        return pkcs12_blocks(data, store.password)
+    except LibraryMissingError:
+        expected = (
+            "Install it by pip install 'spark-kafka-source[tls]', on the driver and on every "
+            "executor, or convert the store to PEM by 'openssl pkcs12'"
+        )
+        text = "PKCS12 takes the library 'cryptography', which is not installed"
+        raise ConfigurationError(store.option, text, expected) from None
+    except ValueError as error:
+        text = f"does not open {store.location!r}"
+        expected = "Give its password; if it is right, the file is damaged"
+        raise ConfigurationError(f"{store.name}.password", text, expected) from error
+
+
+def _read_file(store: _Store) -> bytes:
+    try:
+        with Path(store.location).open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        text = f"{store.location!r} cannot be read: {reason}"
+        expected = "Give a file that the driver and every executor can read"
+        raise ConfigurationError(store.option, text, expected) from error
+    if len(data) > _MOST_BYTES:
+        text = f"{store.location!r} has more than {_MOST_BYTES} bytes"
+        raise ConfigurationError(store.option, text, "Give a file in PEM or PKCS12")
+    return data
+
+
+def _kind(data: bytes) -> str | None:
+    kinds = (kind for beginning, kind in _BEGINNINGS if data.startswith(beginning))
+    return next(kinds, "PEM" if b"-----BEGIN " in data else None)
+
+
+def _check_kind(store: _Store, kind: str | None) -> None:
+    if kind in ("JKS", "JCEKS"):
+        command = (
+            f"keytool -importkeystore -srckeystore {store.location} -srcstoretype {kind} "
+            f"-destkeystore {Path(store.location).with_suffix('.p12')} -deststoretype PKCS12"
+        )
+        text = f"{store.location!r} is a {kind} store, which only Java reads"
+        raise ConfigurationError(store.option, text, f"Convert it: {command}")
+    if kind is None:
+        text = f"{store.location!r} is neither PEM nor PKCS12"
+        raise ConfigurationError(store.option, text, "Give a file in PEM or PKCS12")
+    if store.type.strip().upper() not in _TYPES_FOR[kind]:
+        text = f"found {store.type!r}, but {store.location!r} is in {kind}"
+        raise ConfigurationError(f"{store.name}.type", text, f"Give '{kind}', or leave it out")

@@ -1,0 +1,203 @@
+"""TLS towards a broker: a context made from settings, and the handshake on a connected socket.
+
+TLS 1.2 and 1.3 only. Without a truststore the system's certificate authorities are trusted.
+"""
+
+import logging
+import os
+import re
+import socket
+import ssl
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.net.stores import ClientKey, client_key, trusted_certificates
+from spark_kafka_source.settings import shown
+
+logger = logging.getLogger(__name__)
+
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_BROKEN_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
+_NEWEST_BY_PROTOCOL = {"TLS": "TLSv1.3", **{name: name for name in _VERSIONS}}
+_CIPHER_SUITES = "kafka.ssl.cipher.suites"
+_CONTEXTS_KEPT = 8
+
+
+def tls_context(settings: TlsSettings) -> ssl.SSLContext:
+    """The context of these settings, made once a process and anew when a store's file changes.
+
+    Raises `ConfigurationError`, naming the option, for what cannot be used.
+    """
+    stores = (settings.ssl_truststore_location, settings.ssl_keystore_location)
+    return _context(settings, *map(_state_of_file, stores))
+
+
+def start_tls(link: socket.socket, settings: TlsSettings, host: str) -> ssl.SSLSocket:
+    """The socket under TLS, yet without its handshake; `link` itself is of no use any more.
+
+    Raises `OSError`.
+    """
+    try:
+        # A dot at the end is the resolver's; no certificate has it.
+        name = host.rstrip(".")
+        context = tls_context(settings)
+        return context.wrap_socket(link, server_hostname=name, do_handshake_on_connect=False)
+    except ValueError as error:
+        raise OSError(f"{host!r} is no name that a certificate could have: {error}") from error
+
+
+def _state_of_file(location: str) -> tuple[int, int] | None:
+    try:
+        state = Path(location).stat() if location else None
+    except (OSError, ValueError):
+        return None  # Reading it will say what is wrong.
+    return (state.st_mtime_ns, state.st_size) if state else None
+
+
+@lru_cache(_CONTEXTS_KEPT)
+def _context(settings: TlsSettings, *_states: tuple[int, int] | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.check_hostname = _checks_host_name(settings)
+    _limit_versions(context, settings)
+    _limit_cipher_suites(context, settings)
+    _trust(context, settings)
+    key = client_key(settings)
+    if key is not None:
+        _load_key(context, key)
+    return context
+
+
+def _checks_host_name(settings: TlsSettings) -> bool:
+    option = "kafka.ssl.endpoint.identification.algorithm"
+    algorithm = settings.ssl_endpoint_identification_algorithm.strip().lower()
+    if algorithm not in ("https", ""):
+        expected = "Give 'https', or nothing at all, which is dangerous"
+        raise ConfigurationError(option, f"found {shown(algorithm)}", expected)
+    if not algorithm:
+        logger.warning(
+            "Option '%s' is empty: any server with a certificate of a trusted authority can pass "
+            "for a broker",
+            option,
+        )
+    return bool(algorithm)
+
+
+def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    newest = settings.ssl_protocol.strip()
+    if newest not in _NEWEST_BY_PROTOCOL:
+        expected = f"Give one of {', '.join(_NEWEST_BY_PROTOCOL)}"
+        raise ConfigurationError("kafka.ssl.protocol", f"found {shown(newest)}", expected)
+    option = "kafka.ssl.enabled.protocols"
+    named = [name.strip() for name in settings.ssl_enabled_protocols.split(",") if name.strip()]
+    for name in named:
+        if name not in (*_VERSIONS, *_BROKEN_VERSIONS):
+            expected = f"Give {' or '.join(_VERSIONS)}, or both by comma"
+            raise ConfigurationError(option, f"found {shown(name)}", expected)
+    limit = _VERSIONS[_NEWEST_BY_PROTOCOL[newest]]
+    enabled = [_VERSIONS[name] for name in named if name in _VERSIONS and _VERSIONS[name] <= limit]
+    if not enabled:
+        text = f"none of {shown(', '.join(named))} is left, with 'kafka.ssl.protocol' {newest}"
+        raise ConfigurationError(option, text, f"Give {' or '.join(_VERSIONS)}, or both by comma")
+    context.minimum_version, context.maximum_version = min(enabled), max(enabled)
+
+
+def _limit_cipher_suites(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    wanted = [name.strip() for name in settings.ssl_cipher_suites.split(",") if name.strip()]
+    if not wanted:
+        return
+    known = {each["name"]: str(each["protocol"]) for each in context.get_ciphers()}
+    for name in wanted:
+        if _name_in_openssl(name) not in known:
+            raise ConfigurationError(
+                _CIPHER_SUITES,
+                f"{shown(name)} is not to be had here, or too weak",
+                f"There are {', '.join(known)}, and Java's names of them",
+            )
+    chosen = {_name_in_openssl(name) for name in wanted}
+    of_1_3 = {name for name, version in known.items() if version == "TLSv1.3"}
+    if chosen & of_1_3 and not chosen >= of_1_3:
+        raise ConfigurationError(
+            _CIPHER_SUITES,
+            "names only some of those of TLS 1.3, among which Python cannot choose",
+            f"Give all of {', '.join(sorted(of_1_3))}, or none of them",
+        )
+    _use_cipher_suites(context, chosen - of_1_3, with_1_3=bool(chosen & of_1_3))
+
+
+def _use_cipher_suites(context: ssl.SSLContext, of_1_2: set[str], *, with_1_3: bool) -> None:
+    """A version none of whose suites are wanted is not spoken."""
+    if of_1_2:
+        context.set_ciphers(":".join(sorted(of_1_2)))
+    lowest = ssl.TLSVersion.TLSv1_2 if of_1_2 else ssl.TLSVersion.TLSv1_3
+    highest = ssl.TLSVersion.TLSv1_3 if with_1_3 else ssl.TLSVersion.TLSv1_2
+    lowest = max(lowest, context.minimum_version)
+    highest = min(highest, context.maximum_version)
+    if lowest > highest:
+        text = "has none for the versions of 'kafka.ssl.enabled.protocols'"
+        raise ConfigurationError(_CIPHER_SUITES, text, "Give some, or leave it out")
+    # In this order no moment has a minimum above the maximum.
+    context.maximum_version = highest
+    context.minimum_version = lowest
+
+
+def _name_in_openssl(name: str) -> str:
+    """`TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` is `ECDHE-RSA-AES128-GCM-SHA256` to OpenSSL."""
+    if "_WITH_" not in name:
+        return name
+    text = name.removeprefix("TLS_").replace("_WITH_", "_").replace("_CBC_", "_")
+    text = re.sub(r"AES_(128|256)", r"AES\1", text)
+    return text.replace("POLY1305_SHA256", "POLY1305").replace("_", "-")
+
+
+def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    trusted = trusted_certificates(settings)
+    if trusted is None:
+        context.load_default_certs()
+        return
+    # As Java has it: what is in the truststore is trusted, be it a root or not.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    _load_certificates(context, trusted.option, trusted.certificates)
+
+
+def _load_certificates(context: ssl.SSLContext, option: str, certificates: str) -> None:
+    try:
+        context.load_verify_locations(cadata=certificates)
+    except (ssl.SSLError, ValueError, TypeError) as error:
+        text = "holds a certificate that cannot be read"
+        raise ConfigurationError(option, text, "Give X.509 certificates in PEM") from error
+
+
+def _load_key(context: ssl.SSLContext, key: ClientKey) -> None:
+    # Only for its verdict: what reads a chain and a key says not which of them is wrong.
+    _load_certificates(
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), key.certificate_option, key.certificates
+    )
+    # Without a function for the password, OpenSSL would ask on the terminal.
+    password = key.password.reveal
+    descriptor, path = tempfile.mkstemp(suffix=".pem")  # For this user alone.
+    try:
+        os.close(descriptor)
+        Path(path).write_text(key.certificates + key.key.reveal(), "utf-8", errors="replace")
+        context.load_cert_chain(path, password=password)
+    except (ssl.SSLError, ValueError) as error:
+        raise _key_refused(key, getattr(error, "reason", None)) from error
+    finally:
+        Path(path).unlink()
+
+
+def _key_refused(key: ClientKey, reason: str | None) -> ConfigurationError:
+    if reason == "KEY_VALUES_MISMATCH":
+        expected = (
+            f"Give the key that belongs to the first certificate of '{key.certificate_option}'"
+        )
+        return ConfigurationError(
+            key.key_option, "the key and the certificate do not match", expected
+        )
+    if key.is_encrypted:
+        text = f"does not decrypt the key of '{key.key_option}'"
+        return ConfigurationError("kafka.ssl.key.password", text, "Give the key's own password")
+    return ConfigurationError(key.key_option, "holds a key that cannot be read", "Give it in PKCS8")

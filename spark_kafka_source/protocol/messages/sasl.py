@@ -1,0 +1,42 @@
+"""Who asks: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152, KIP-368)."""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BYTES, INT16, INT64, STRING
+
+
+@dataclass(slots=True)
+class SaslHandshakeResponse(Response):
+    """Whether the mechanism is enabled, and all that are."""
+
+    KEY, VERSIONS, FLEXIBLE = 17, "0-1", "none"
+    error_code: int = wire(INT16, "0+")
+    mechanisms: list[str] = wire(array(STRING), "0+")
+
+
+@dataclass(slots=True)
+class SaslHandshakeRequest(Request[SaslHandshakeResponse]):
+    """Chooses the mechanism. After v0, bare tokens follow; after v1, SaslAuthenticate."""
+
+    KEY, VERSIONS, FLEXIBLE = 17, "0-1", "none"
+    mechanism: str = wire(STRING, "0+")
+
+
+@dataclass(slots=True)
+class SaslAuthenticateResponse(Response):
+    """The broker's next message, and after the last how long the session lives (0: for ever)."""
+
+    KEY, VERSIONS, FLEXIBLE = 36, "0-2", "2+"
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "0+", nullable="0+")
+    auth_bytes: bytes = wire(BYTES, "0+", secret=True)
+    session_lifetime_ms: int = wire(INT64, "1+", ignorable=True)
+
+
+@dataclass(slots=True)
+class SaslAuthenticateRequest(Request[SaslAuthenticateResponse]):
+    """The client's next message, in the terms of the mechanism."""
+
+    KEY, VERSIONS, FLEXIBLE = 36, "0-2", "2+"
+    auth_bytes: bytes = wire(BYTES, "0+", secret=True)

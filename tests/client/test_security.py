@@ -1,0 +1,75 @@
+"""TLS and SASL as a client meets them: every server has its turn, and nothing is tried in vain."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.net import (
+    Address,
+    AuthenticationError,
+    ConnectionSettings,
+    Deadline,
+    SecuritySettings,
+)
+from spark_kafka_source.protocol import MetadataRequest, SaslAuthenticateRequest
+from spark_kafka_source.settings import Settings
+from tests.memory_broker import MemoryBroker
+from tests.memory_broker.cluster import RefusedError
+from tests.net.ports import LOOPBACK, refused_port
+
+
+def security(password: str) -> ConnectionSettings:
+    values = {
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.username": "alice",
+        "kafka.sasl.password": password,
+    }
+    return ConnectionSettings(security=SecuritySettings.from_settings(Settings(values)))
+
+
+def plain(said: list[bytes]) -> bytes | None:
+    if said != [b"\0alice\0right"]:
+        raise RefusedError("Invalid username or password")
+    return None
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        broker.cluster.mechanisms["PLAIN"] = plain
+        yield broker
+
+
+def all_topics(client: KafkaClient) -> object:
+    return client.retrying("Metadata", lambda deadline: client.topics(None, deadline))
+
+
+def test_a_wrong_password_is_told_of_at_once_by_every_server_once(broker: MemoryBroker) -> None:
+    servers = (broker.address(0), broker.address(1))
+    config = broker.config(settings=security("wrong"), bootstrap_servers=servers)
+    with KafkaClient(config) as client, pytest.raises(AuthenticationError):
+        all_topics(client)
+    assert [seen.node_id for seen in broker.seen if is_token(seen.request)] == [0, 1]
+
+
+def is_token(request: object) -> bool:
+    return isinstance(request, SaslAuthenticateRequest)
+
+
+def test_a_server_that_is_down_does_not_hide_why_the_others_refuse(broker: MemoryBroker) -> None:
+    with refused_port() as port:
+        servers = (Address(LOOPBACK, port), broker.address(0))
+        config = broker.config(settings=security("wrong"), bootstrap_servers=servers)
+        with KafkaClient(config) as client, pytest.raises(AuthenticationError):
+            all_topics(client)
+
+
+def test_every_connection_authenticates(broker: MemoryBroker) -> None:
+    with KafkaClient(broker.config(settings=security("right"))) as client:
+        all_topics(client)
+        for node_id in (0, 1):
+            node = Broker(node_id, broker.address(node_id))
+            client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(30_000))
+    assert [seen.node_id for seen in broker.seen if is_token(seen.request)] == [0, 1]

@@ -1,0 +1,343 @@
+"""Certificates and keys in options and files, and every way in which they can be wrong."""
+
+import base64
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import SecuritySettings, TlsSettings, tls, tls_context
+from spark_kafka_source.net.pem import pem_blocks
+from spark_kafka_source.settings import Settings
+from tests.net.certificates import PASSWORD, Certified
+
+JKS = bytes.fromhex("feedfeed00000002")
+
+
+@pytest.fixture(autouse=True)
+def _every_context_is_a_new_one() -> None:
+    tls._context.cache_clear()
+
+
+def tls_settings(**values: str) -> TlsSettings:
+    """Settings of `kafka.ssl.*` options, written with underscores."""
+    options = {f"kafka.ssl.{name.replace('_', '.')}": value for name, value in values.items()}
+    protocol = {"kafka.security.protocol": "SSL"}
+    found = SecuritySettings.from_settings(Settings(protocol | options)).tls
+    assert found is not None
+    return found
+
+
+def refusal(**values: str) -> ConfigurationError:
+    """Why these options cannot be used; without a secret in it, or in what led to it."""
+    with pytest.raises(ConfigurationError) as caught:
+        tls_context(tls_settings(**values))
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert PASSWORD not in f"{error!r}{error}"
+        error = error.__cause__ or error.__context__
+    return caught.value
+
+
+def written(folder: Path, content: str | bytes, name: str = "store") -> str:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def authorities(**values: str) -> int:
+    return tls_context(tls_settings(**values)).cert_store_stats()["x509_ca"]
+
+
+# -- what is trusted -------------------------------------------------------------------------------
+
+
+def test_trust_in_pem_inline_on_one_line_or_in_a_file(ca: Certified, tmp_path: Path) -> None:
+    pem = ca.certificate_pem
+    file = written(tmp_path, f"# d'un ami, où ça ?\n{pem}{pem}\n")
+    assert authorities(truststore_certificates=pem) == 1
+    assert authorities(truststore_certificates=pem.replace("\n", " "), truststore_type="pem") == 1
+    assert authorities(truststore_location=file) == 1
+    assert authorities(truststore_location=file, truststore_type="PEM") == 1
+
+
+@pytest.mark.parametrize("type_name", ["", "PKCS12", "jks"])
+def test_trust_in_a_store_of_javas_pkcs12(ca: Certified, tmp_path: Path, type_name: str) -> None:
+    """Java, too, reads PKCS12 where it was told JKS."""
+    file = written(tmp_path, ca.java_truststore(PASSWORD))
+    options = {"truststore_password": f" {PASSWORD}\n", "truststore_type": type_name}
+    assert authorities(truststore_location=file, **options) == 1
+
+
+def test_a_store_that_is_renewed_is_read_again(ca: Certified, tmp_path: Path) -> None:
+    file = written(tmp_path, ca.certificate_pem)
+    first = tls_context(tls_settings(truststore_location=file))
+    assert tls_context(tls_settings(truststore_location=file)) is first
+    os.utime(file, ns=(1, 1))
+    assert tls_context(tls_settings(truststore_location=file)) is not first
+
+
+@pytest.mark.parametrize(
+    ("content", "option", "said"),
+    [
+        (None, "location", "cannot be read: No such file or directory"),
+        (b"", "location", "neither PEM nor PKCS12"),
+        (b"certificate", "location", "neither PEM nor PKCS12"),
+        (JKS, "location", "keytool -importkeystore -srckeystore"),
+        (b"-----BEGIN CERTIFICATE-----", "location", "holds no certificate"),
+        (
+            b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+            "location",
+            "holds a certificate that cannot be read",
+        ),
+        (
+            "-----BEGIN CERTIFICATE-----\né\n-----END CERTIFICATE-----",
+            "location",
+            "holds a certificate that cannot be read",
+        ),
+        (b"0\x82\x01\x00", "password", "does not open"),
+    ],
+)
+def test_a_truststore_of_no_use(
+    tmp_path: Path, content: bytes | None, option: str, said: str
+) -> None:
+    file = str(tmp_path / "none") if content is None else written(tmp_path, content)
+    found = refusal(truststore_location=file)
+    assert found.option == f"kafka.ssl.truststore.{option}"
+    assert said in str(found)
+
+
+@pytest.mark.parametrize("location", ["\0", "/", "x" * 5000])
+def test_a_location_that_is_no_file(location: str) -> None:
+    assert "cannot be read" in str(refusal(truststore_location=location))
+
+
+def test_a_wrong_password(ca: Certified, tmp_path: Path) -> None:
+    file = written(tmp_path, ca.java_truststore("another"))
+    for options in ({}, {"truststore_password": PASSWORD}):
+        found = refusal(truststore_location=file, **options)
+        assert found.option == "kafka.ssl.truststore.password"
+
+
+def test_options_that_contradict_each_other(ca: Certified, tmp_path: Path) -> None:
+    pem, file = ca.certificate_pem, written(tmp_path, ca.certificate_pem)
+    store = written(tmp_path, ca.java_truststore(PASSWORD), "store.p12")
+    for options, option in (
+        ({"truststore_location": file, "truststore_certificates": pem}, "truststore.location"),
+        ({"truststore_location": file, "truststore_type": "PKCS12"}, "truststore.type"),
+        ({"truststore_location": file, "truststore_type": "BCFKS"}, "truststore.type"),
+        ({"truststore_location": store, "truststore_type": "PEM"}, "truststore.type"),
+        ({"truststore_certificates": pem, "truststore_type": "JKS"}, "truststore.type"),
+        ({"truststore_location": file, "truststore_password": PASSWORD}, "truststore.password"),
+        ({"truststore_password": PASSWORD}, "truststore.password"),
+        ({"keystore_key": pem}, "keystore.certificate.chain"),
+        ({"keystore_certificate_chain": pem}, "keystore.key"),
+    ):
+        assert refusal(**options).option == f"kafka.ssl.{option}"
+
+
+def test_pkcs12_takes_a_library(
+    ca: Certified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, ca.java_truststore(PASSWORD))
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    said = str(refusal(truststore_location=file, truststore_password=PASSWORD))
+    assert "pip install 'spark-kafka-source[tls]'" in said
+
+
+# -- who we are ------------------------------------------------------------------------------------
+
+
+def inline(me: Certified, key: str) -> dict[str, str]:
+    return {"keystore_certificate_chain": me.certificate_pem, "keystore_key": key}
+
+
+def test_a_key_in_all_its_forms(ca: Certified, me: Certified, tmp_path: Path) -> None:
+    password = {"key_password": PASSWORD}
+    tls_context(tls_settings(**inline(me, me.key_pem())))
+    tls_context(tls_settings(**inline(me, me.key_pem().replace("\n", " "))))
+    tls_context(tls_settings(**inline(me, me.key_pem(PASSWORD)), **password))
+    tls_context(tls_settings(**inline(me, me.old_key_pem(PASSWORD)), **password))
+    file = written(tmp_path, me.certificate_pem + ca.certificate_pem + me.key_pem(PASSWORD))
+    tls_context(tls_settings(keystore_location=file, keystore_type="PEM", **password))
+    store = written(tmp_path, me.pkcs12(PASSWORD, authority=ca), "store.p12")
+    tls_context(tls_settings(keystore_location=store, keystore_password=PASSWORD))
+
+
+@pytest.mark.parametrize("form", [Certified.key_pem, Certified.old_key_pem])
+def test_the_password_of_a_key(me: Certified, form: object) -> None:
+    assert callable(form)
+    key = form(me, PASSWORD)
+    for options, said in (
+        ({}, "is missing"),
+        ({"key_password": "wrong"}, "does not decrypt"),
+        ({"key_password": "x" * 2000}, "does not decrypt"),
+    ):
+        found = refusal(**inline(me, key), **options)
+        assert found.option == "kafka.ssl.key.password"
+        assert said in str(found)
+
+
+def test_a_key_that_belongs_to_another_certificate(ca: Certified, me: Certified) -> None:
+    found = refusal(**inline(me, ca.key_pem()))
+    assert found.option == "kafka.ssl.keystore.key"
+    assert "do not match" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "option"),
+    [
+        ("", "A A A A", "key"),
+        ("", "-----BEGIN PRIVATE KEY-----AAAA-----END PRIVATE KEY-----", "key"),
+        ("-----BEGIN CERTIFICATE-----AAAA-----END CERTIFICATE-----", "", "certificate.chain"),
+        ("AAAA", "", "certificate.chain"),
+    ],
+)
+def test_a_key_or_certificate_that_is_none(
+    me: Certified, certificate: str, key: str, option: str
+) -> None:
+    found = refusal(
+        keystore_certificate_chain=certificate or me.certificate_pem,
+        keystore_key=key or me.key_pem(),
+    )
+    assert found.option == f"kafka.ssl.keystore.{option}"
+
+
+def test_a_keystore_without_a_key(ca: Certified, tmp_path: Path) -> None:
+    file = written(tmp_path, ca.certificate_pem)
+    found = refusal(keystore_location=file)
+    assert (found.option, found.found) == ("kafka.ssl.keystore.location", "holds no private key")
+
+
+def watched_files(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """The mode and the text of each file that is written from now on."""
+    files = []
+    write = Path.write_text
+
+    def watched(path: Path, text: str, *arguments: str, **options: str) -> int:
+        files.append((stat.S_IMODE(path.stat().st_mode), text))
+        return write(path, text, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", watched)
+    return files
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_key_lies_in_a_file_for_this_user_alone_and_not_for_long(
+    me: Certified, ca: Certified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files = watched_files(monkeypatch)
+    if fails:
+        refusal(**inline(me, ca.key_pem()))
+    else:
+        tls_context(tls_settings(**inline(me, me.key_pem())))
+    assert [mode for mode, _ in files] == [0o600]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_key_out_of_pkcs12_lies_there_encrypted(
+    me: Certified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = written(tmp_path, me.pkcs12(PASSWORD))
+    files = watched_files(monkeypatch)
+    tls_context(tls_settings(keystore_location=store, keystore_password=PASSWORD))
+    assert [block.label for block in pem_blocks(files[0][1]) if block.is_key] == [
+        "ENCRYPTED PRIVATE KEY"
+    ]
+
+
+# -- versions and cipher suites --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "lowest", "highest"),
+    [
+        ({}, "TLSv1_2", "TLSv1_3"),
+        ({"enabled_protocols": "TLSv1.3"}, "TLSv1_3", "TLSv1_3"),
+        ({"enabled_protocols": " TLSv1.2 , TLSv1.1,SSLv3"}, "TLSv1_2", "TLSv1_2"),
+        ({"protocol": "TLSv1.2"}, "TLSv1_2", "TLSv1_2"),
+        ({"protocol": "TLS"}, "TLSv1_2", "TLSv1_3"),
+        ({"cipher_suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}, "TLSv1_2", "TLSv1_2"),
+        ({"cipher_suites": "ECDHE-RSA-CHACHA20-POLY1305"}, "TLSv1_2", "TLSv1_2"),
+        (
+            {
+                "cipher_suites": "TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256,"
+                "TLS_AES_128_GCM_SHA256"
+            },
+            "TLSv1_3",
+            "TLSv1_3",
+        ),
+    ],
+)
+def test_versions(values: dict[str, str], lowest: str, highest: str) -> None:
+    context = tls_context(tls_settings(**values))
+    assert (context.minimum_version.name, context.maximum_version.name) == (lowest, highest)
+
+
+def test_cipher_suites_are_those_given_by_either_name() -> None:
+    names = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, ECDHE-ECDSA-AES128-GCM-SHA256"
+    context = tls_context(tls_settings(cipher_suites=names))
+    of_1_2 = {each["name"] for each in context.get_ciphers() if each["protocol"] != "TLSv1.3"}
+    assert of_1_2 == {"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("enabled_protocols", "TLSv1.1"),
+        ("enabled_protocols", ""),
+        ("enabled_protocols", "TLSv1.4"),
+        ("protocol", "TLSv1.1"),
+        ("protocol", ""),
+        ("endpoint_identification_algorithm", "ldaps"),
+        ("cipher_suites", "TLS_RSA_WITH_NULL_SHA256"),
+        ("cipher_suites", "ALL:eNULL"),
+        ("cipher_suites", "@SECLEVEL=0"),
+        ("cipher_suites", "TLS_RSA_WITH_RC4_128_MD5"),
+        ("cipher_suites", "TLS_AES_256_GCM_SHA384"),
+    ],
+)
+def test_what_would_weaken_it_or_means_nothing_is_refused(option: str, value: str) -> None:
+    assert refusal(**{option: value}).option == f"kafka.ssl.{option.replace('_', '.')}"
+
+
+def test_versions_and_cipher_suites_that_contradict_each_other() -> None:
+    values = {"enabled_protocols": "TLSv1.3", "cipher_suites": "ECDHE-RSA-AES128-GCM-SHA256"}
+    assert refusal(**values).option == "kafka.ssl.cipher.suites"
+    assert refusal(enabled_protocols="TLSv1.3", protocol="TLSv1.2").option.endswith("protocols")
+
+
+# -- whatever else ---------------------------------------------------------------------------------
+
+
+@given(st.text(), st.sampled_from(sorted(TlsSettings.__dataclass_fields__)))
+def test_any_text_makes_a_context_or_is_refused_by_name(text: str, field: str) -> None:
+    try:
+        tls_context(tls_settings(**{field.removeprefix("ssl_"): text}))
+    except ConfigurationError as refused:
+        assert refused.option.startswith("kafka.ssl.")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(start=st.sampled_from([b"", b"-----BEGIN ", b"0\x82", JKS]), data=st.binary(max_size=300))
+def test_any_file_is_refused_by_name(tmp_path: Path, start: bytes, data: bytes) -> None:
+    file = written(tmp_path, start + data)
+    assert refusal(truststore_location=file).option.startswith("kafka.ssl.truststore.")
+
+
+@given(st.lists(st.binary(min_size=1, max_size=200)))
+def test_blocks_come_back(bodies: list[bytes]) -> None:
+    text = "".join(
+        f"\nnoise - -- -----BEGIN CERTIFICATE-----\n{base64.b64encode(body).decode()}"
+        "-----END CERTIFICATE-----"
+        for body in bodies
+    )
+    blocks = pem_blocks(text)
+    assert [base64.b64decode(block.text.split("-----")[2]) for block in blocks] == bodies
