@@ -50,6 +50,13 @@ def test_what_is_said_at_once(name: str, first: bytes) -> None:
     assert (client.name, client.first(), client.next(b"")) == (name, first, None)
 
 
+def test_extensions_go_along() -> None:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    values = {"kafka.sasl.jaas.config": f"{module} required extension_logicalCluster=lkc-1;"}
+    found = SaslSettings.from_settings(Settings(values), tls=True, token_provider=Fixed(CANARY))
+    assert mechanism_for(found, "broker").first().endswith(b"\x01logicalCluster=lkc-1\x01\x01")
+
+
 @given(
     st.sampled_from(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]),
     st.lists(st.binary(min_size=1), min_size=2, max_size=3),
