@@ -2,7 +2,8 @@
 
 With SHA-256 as in RFC 7677, and Kafka's extension for delegation tokens (KIP-48). Names and
 passwords are UTF-8 as they stand, not prepared by SASLprep: Kafka's brokers and tools do not
-prepare them either (`ScramFormatter.normalize`), so that prepared ones would not be let in.
+prepare them either (`ScramFormatter.normalize`), so that prepared ones would not be let in. Names
+that are not ASCII they refuse altogether.
 """
 
 import base64

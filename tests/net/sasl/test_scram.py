@@ -64,6 +64,11 @@ def test_it_is_let_in_by_a_server_with_the_same_password(
     assert server.extensions == ({"tokenauth": "true"} if token_auth else {})
 
 
+def test_a_name_does_not_end_at_a_comma() -> None:
+    client = Scram("SCRAM-SHA-256", "sha256", PasswordLogin("a=b,r=2C", Secret("b")), nonce="n")
+    assert client.first() == b"n,,n=a=3Db=2Cr=3D2C,r=n"
+
+
 def test_names_and_passwords_are_sent_as_they_are_for_kafka_does_not_prepare_them() -> None:
     """SASLprep makes "IXa" of this; `ScramFormatter.normalize` of Kafka 4.3 leaves it alone."""
     odd = "I\u00adX\u00aa"
