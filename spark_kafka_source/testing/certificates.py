@@ -46,11 +46,11 @@ class Certificate:
     key: Path
     """PEM, PKCS #8, not encrypted."""
     encrypted_key: Path
-    """The same, encrypted with the password."""
+    """The same, encrypted with the password; Java 17 does not read it."""
     keystore: Path
     """PEM: the key, then the chain; what Kafka takes as `ssl.keystore.type=PEM`."""
     encrypted_keystore: Path
-    """The same, its key encrypted with the password."""
+    """The same, its key encrypted with the password; Java 17 does not read it."""
     pkcs12: Path
     """The key and the chain, encrypted with the password."""
     password: Secret
