@@ -5,14 +5,17 @@ from spark_kafka_source.testing.errors import BrokerFailedError, JarsError, Java
 from spark_kafka_source.testing.jars import cache_directory, kafka_jars, peer_jars, resolve
 from spark_kafka_source.testing.local_kafka import LocalKafka
 from spark_kafka_source.testing.producer import Producer
+from spark_kafka_source.testing.security import DelegationToken, Security
 
 __all__ = [
     "Broker",
     "BrokerFailedError",
+    "DelegationToken",
     "JarsError",
     "JavaError",
     "LocalKafka",
     "Producer",
+    "Security",
     "ToolError",
     "cache_directory",
     "kafka_jars",

@@ -34,12 +34,15 @@ class Broker:
         runtime: Runtime,
         java_options: Sequence[str],
         cluster_id: str,
+        *,
+        format_arguments: Sequence[str] = (),
     ) -> None:
         self.node = node
         self.directory = directory
         self._runtime = runtime
         self._java_options = tuple(java_options)
         self._cluster_id = cluster_id
+        self._format_arguments = tuple(format_arguments)
         self._child: Child | None = None
 
     def __repr__(self) -> str:
@@ -129,7 +132,8 @@ class Broker:
 
     def _format(self) -> None:
         arguments = ("format", "-t", self._cluster_id, "-c", str(self.properties))
-        self._spawn(self._runtime.command("kafka.tools.StorageTool", *arguments))
+        more = self._format_arguments
+        self._spawn(self._runtime.command("kafka.tools.StorageTool", *arguments, *more))
 
     def _launch(self) -> None:
         self._spawn(

@@ -21,11 +21,12 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What runs main classes of Kafka's: a Java, the jars, and how they log (log4j2)."""
+    """What runs main classes of Kafka's: a Java, the jars, how they log (log4j2), other options."""
 
     java: str
     jars: tuple[Path, ...]
     log_configuration: Path
+    options: tuple[str, ...] = ()
 
     def command(
         self,
@@ -37,8 +38,8 @@ class Runtime:
         """The command line that runs a main class; it logs to standard error."""
         logging = f"-Dlog4j2.configurationFile={self.log_configuration}"
         class_path = os.pathsep.join(str(jar) for jar in self.jars)
-        options = (*java_options, logging, f"-Dkafka.log.level={log_level}", "-cp", class_path)
-        return [self.java, *options, main_class, *arguments]
+        options = (*java_options, *self.options, logging, f"-Dkafka.log.level={log_level}")
+        return [self.java, *options, "-cp", class_path, main_class, *arguments]
 
 
 def find_java() -> str:

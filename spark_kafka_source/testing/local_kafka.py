@@ -8,22 +8,31 @@ from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from spark_kafka_source.errors import ClosedError, ConfigurationError
+from spark_kafka_source.secret import Secret
+from spark_kafka_source.testing import access
 from spark_kafka_source.testing.admin import Admin
 from spark_kafka_source.testing.broker import Broker, start_together, stop_together
 from spark_kafka_source.testing.child import RemovedDirectory
 from spark_kafka_source.testing.jars import KAFKA_VERSION, kafka_jars
 from spark_kafka_source.testing.java import QUICK_START, Runtime, find_java
 from spark_kafka_source.testing.ports import free_ports
+from spark_kafka_source.testing.private_file import write_private
 from spark_kafka_source.testing.properties import (
     Node,
     broker_properties,
     default_replication_factor,
 )
+from spark_kafka_source.testing.security import LISTENERS, DelegationToken, Security
 from spark_kafka_source.testing.tools import run_tool
 from spark_kafka_source.topic_partition import TopicPartition
+
+if TYPE_CHECKING:  # cryptography is there only where `security` is used
+    from spark_kafka_source.testing.certificates import CertificateAuthority
+    from spark_kafka_source.testing.secured import Secured
+    from spark_kafka_source.testing.token_server import TokenServer
 
 TOOL_TIMEOUT_MS = 60_000
 BROKER_JAVA_OPTIONS = ("-Xmx512m", *QUICK_START)
@@ -52,6 +61,7 @@ class LocalKafka:
     `advertised_ports` are where clients are told to connect, those of a proxy before each broker.
     `version` is Kafka's, 3.9 or newer, of those at Maven Central. `properties` are the brokers' own
     and go before those of this package's `broker.properties`. `java_options` are their JVMs'.
+    `security` adds listeners with TLS and SASL, and ACLs: see `Security`.
     `directory` is where to keep logs and data, which then stay: an empty one, or that of an earlier
     LocalKafka with as many brokers. By default they go with the context.
 
@@ -67,6 +77,7 @@ class LocalKafka:
         version: str = KAFKA_VERSION,
         properties: Mapping[str, str] = _NOTHING,
         java_options: Sequence[str] = BROKER_JAVA_OPTIONS,
+        security: Security | None = None,
         directory: Path | None = None,
     ) -> None:
         if brokers < 1:
@@ -79,9 +90,11 @@ class LocalKafka:
         self._version = version
         self._properties = dict(properties)
         self._java_options = tuple(java_options)
+        self._security = security
         self._directory = directory
         self._count = brokers
         self._brokers: tuple[Broker, ...] = ()
+        self._secured: Secured | None = None
         self._context = ExitStack()
 
     def __enter__(self) -> Self:
@@ -89,7 +102,10 @@ class LocalKafka:
         with ExitStack() as undo:
             self._root = self._open_directory(undo)
             log_configuration = _copy("log4j2.properties", self._root)
-            self._runtime = Runtime(find_java(), jars, log_configuration)
+            if self._security:
+                self._secured = _secure(self._security, self._root / "certificates", undo)
+            options = self._secured.java_options if self._secured else ()
+            self._runtime = Runtime(find_java(), jars, log_configuration, options)
             self._brokers = self._make_brokers()
             undo.callback(self.kill)
             self.start()
@@ -108,6 +124,23 @@ class LocalKafka:
     def bootstrap_servers(self) -> str:
         """The addresses of all brokers, for `kafka.bootstrap.servers`; the same over restarts."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    def bootstrap_servers_of(self, listener: str) -> str:
+        """The addresses of all brokers' listener of this name: "CLIENT" or one of `LISTENERS`.
+
+        Raises `ConfigurationError`, naming those that there are, where there is none.
+        """
+        return ",".join(broker.node.address_of(listener) for broker in self.brokers)
+
+    @property
+    def authority(self) -> "CertificateAuthority":
+        """Who issued the brokers' certificates, and issues those of clients."""
+        return self._require_security().authority
+
+    @property
+    def token_server(self) -> "TokenServer":
+        """Where the users get the tokens that OAUTHBEARER takes."""
+        return self._require_security().token_server
 
     @property
     def brokers(self) -> tuple[Broker, ...]:
@@ -151,7 +184,13 @@ class LocalKafka:
         for broker in self.brokers:
             broker.resume()
 
-    def tool(self, name: str, *arguments: str, timeout_ms: int = TOOL_TIMEOUT_MS) -> str:
+    def tool(
+        self,
+        name: str,
+        *arguments: str,
+        listener: str = "INTERNAL",
+        timeout_ms: int = TOOL_TIMEOUT_MS,
+    ) -> str:
         """Run one of Kafka's command-line tools to its end; returns its standard output.
 
         The names are those of `bin/kafka-<name>.sh`; `--bootstrap-server` is added. Raises
@@ -159,7 +198,7 @@ class LocalKafka:
 
             kafka.tool("consumer-groups", "--describe", "--group", "g")
         """
-        where = self._internal_servers
+        where = self.bootstrap_servers_of(listener)
         return run_tool(self._runtime, self._root, where, name, arguments, timeout_ms=timeout_ms)
 
     def create_topic(
@@ -194,12 +233,40 @@ class LocalKafka:
         with self._admin() as admin:
             admin.delete_records(before)
 
-    def _admin(self) -> Admin:
-        return Admin(self._internal_servers)
+    def allow(self, user: str, *operations: str, **resource: str) -> None:
+        """Grant a user operations on one resource, by name: `topic`, `group`, `transactional_id`.
 
-    @property
-    def _internal_servers(self) -> str:
-        return ",".join(broker.node.internal_address for broker in self.brokers)
+        The name "*" stands for all. What any user is granted is refused to those who are not.
+
+            kafka.allow("alice", "Read", "Describe", topic="events")
+        """
+        self.tool("acls", *access.acl_arguments("allow", user, operations, resource))
+
+    def deny(self, user: str, *operations: str, **resource: str) -> None:
+        """Refuse a user operations on one resource, named as for `allow`, before which it goes."""
+        self.tool("acls", *access.acl_arguments("deny", user, operations, resource))
+
+    def add_scram_user(self, user: str, password: Secret, mechanism: str = "SCRAM-SHA-512") -> None:
+        """Add a user of SCRAM-SHA-512, or of SCRAM-SHA-256, or change its password."""
+        access.add_scram_user(self.tool, self._root, mechanism, user, password)
+
+    def delegation_token(self, user: str) -> DelegationToken:
+        """A new delegation token of one of the `users` of `Security` (KIP-48)."""
+        users = self._require_security().users
+        if user not in users:
+            known = f"There are {', '.join(users)}"
+            raise ConfigurationError("user", f"there is none named {user!r}", known)
+        password = Secret(users[user])
+        return access.create_delegation_token(self.tool, self._root, user, password)
+
+    def _require_security(self) -> "Secured":
+        if self._secured is None:
+            expected = "Give one, and use LocalKafka in a `with` statement"
+            raise ConfigurationError("security", "there is none", expected)
+        return self._secured
+
+    def _admin(self) -> Admin:
+        return Admin(self.bootstrap_servers_of("INTERNAL"))
 
     def _open_directory(self, undo: ExitStack) -> Path:
         if self._directory:
@@ -211,27 +278,58 @@ class LocalKafka:
 
     def _make_brokers(self) -> tuple[Broker, ...]:
         nothing = (None,) * self._count
-        cluster = _nodes(self._racks or nothing, self._advertised_ports or nothing)
+        listeners = tuple(LISTENERS) if self._secured else ()
+        cluster = _nodes(self._racks or nothing, self._advertised_ports or nothing, listeners)
         cluster_id = _random_id()
         return tuple(self._make_broker(node, cluster, cluster_id) for node in cluster)
 
     def _make_broker(self, node: Node, cluster: Sequence[Node], cluster_id: str) -> Broker:
         directory = self._root / f"broker-{node.node_id}"
         directory.mkdir(exist_ok=True)
-        broker = Broker(node, directory, self._runtime, self._java_options, cluster_id)
-        text = broker_properties(node, cluster, broker.log_dir, self._properties)
-        broker.properties.write_text(text)
+        secured = self._secured
+        broker = Broker(
+            node,
+            directory,
+            self._runtime,
+            self._java_options,
+            cluster_id,
+            format_arguments=secured.format_arguments if secured else (),
+        )
+        given = {**(secured.properties if secured else {}), **self._properties}
+        text = broker_properties(node, cluster, broker.log_dir, given)
+        write_private(broker.properties, text.encode())
         return broker
 
 
-def _nodes(racks: Sequence[str | None], advertised_ports: Sequence[int | None]) -> list[Node]:
-    ports = iter(free_ports(3 * len(racks)))
+def _nodes(
+    racks: Sequence[str | None],
+    advertised_ports: Sequence[int | None],
+    secured_listeners: Sequence[str],
+) -> list[Node]:
+    ports = iter(free_ports((3 + len(secured_listeners)) * len(racks)))
     return [
-        Node(node_id, next(ports), next(ports), next(ports), rack, advertised_port)
+        Node(
+            node_id,
+            next(ports),
+            next(ports),
+            next(ports),
+            rack,
+            advertised_port,
+            {name: next(ports) for name in secured_listeners},
+        )
         for node_id, (rack, advertised_port) in enumerate(
             zip(racks, advertised_ports, strict=True), 1
         )
     ]
+
+
+def _secure(security: Security, directory: Path, undo: ExitStack) -> "Secured":
+    try:
+        from spark_kafka_source.testing.secured import secure  # noqa: PLC0415 (needs cryptography)
+    except ModuleNotFoundError as error:
+        found = f"the package '{error.name}' is not installed"
+        raise ConfigurationError("security", found, "pip install 'cryptography>=45'") from error
+    return secure(security, directory, undo)
 
 
 def _random_id() -> str:

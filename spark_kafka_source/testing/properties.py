@@ -4,10 +4,13 @@ Its syntax is Java's: https://docs.oracle.com/javase/8/docs/api/java/util/Proper
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.testing.security import LISTENERS
 
 LOOPBACK = "127.0.0.1"
 MAX_REPLICATION_FACTOR = 3
@@ -25,6 +28,7 @@ class Node:
     """One broker of a cluster: its id, the loopback port of each of its listeners, its rack.
 
     `advertised_port` is where its clients are told to connect, where that is not `client_port`.
+    `secured_ports` are those of the listeners that `Security` adds, by their names.
     """
 
     node_id: int
@@ -33,16 +37,26 @@ class Node:
     controller_port: int
     rack: str | None = None
     advertised_port: int | None = None
+    secured_ports: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def client_address(self) -> str:
         """Where users of the cluster find this broker, `127.0.0.1:port`."""
-        return f"{LOOPBACK}:{self.client_port}"
+        return self.address_of("CLIENT")
 
     @property
     def internal_address(self) -> str:
         """Where the other brokers, Kafka's tools and the topic helpers find it; always plain."""
-        return f"{LOOPBACK}:{self.internal_port}"
+        return self.address_of("INTERNAL")
+
+    def address_of(self, listener: str) -> str:
+        """Where one of its listeners is; raises `ConfigurationError` where it has none so named."""
+        ports = {"CLIENT": self.client_port, "INTERNAL": self.internal_port, **self.secured_ports}
+        if listener not in ports:
+            known = f"There are {', '.join(ports)}"
+            more = "" if self.secured_ports else "; `security` adds others"
+            raise ConfigurationError("listener", f"there is none named {listener!r}", known + more)
+        return f"{LOOPBACK}:{ports[listener]}"
 
     @property
     def voter(self) -> str:
@@ -67,21 +81,30 @@ def broker_properties(
         client_port=node.client_port,
         advertised_port=node.advertised_port or node.client_port,
         internal_port=node.internal_port,
+        secured_listeners="".join(
+            f",{name}://{node.address_of(name)}" for name in node.secured_ports
+        ),
+        secured_protocols="".join(
+            f",{name}:{LISTENERS[name].protocol}" for name in node.secured_ports
+        ),
         controller_port=node.controller_port,
         log_dir=escape(str(log_dir)),
         replication_factor=replicas,
         min_insync_replicas=max(1, replicas - 1),
     )
-    return f"{text}\n{_lines(_rack(node))}\n# Given by the caller.\n{_lines(overrides)}"
+    return (
+        f"{text}\n{as_properties(_rack(node))}\n# Given by the caller.\n{as_properties(overrides)}"
+    )
+
+
+def as_properties(properties: Mapping[str, str]) -> str:
+    """The text of a properties file."""
+    return "".join(f"{escape(key)}={escape(value)}\n" for key, value in properties.items())
 
 
 def _rack(node: Node) -> Mapping[str, str]:
     """What has a consumer read from the replica in its own rack (KIP-392)."""
     return {"broker.rack": node.rack, "replica.selector.class": _SELECTOR} if node.rack else {}
-
-
-def _lines(properties: Mapping[str, str]) -> str:
-    return "".join(f"{escape(key)}={escape(value)}\n" for key, value in properties.items())
 
 
 def escape(text: str) -> str:

@@ -21,6 +21,7 @@ TOOLS: Mapping[str, str] = MappingProxyType(
         "configs": "kafka.admin.ConfigCommand",
         "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
         "consumer-groups": f"{_GROUP}.ConsumerGroupCommand",
+        "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
         "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
         "dump-log": "org.apache.kafka.tools.DumpLogSegments",
         "features": "org.apache.kafka.tools.FeatureCommand",

@@ -1,21 +1,32 @@
 """Records to and from a topic by confluent-kafka, which shares no code with this package."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 TIMEOUT_SECONDS = 60
 
+Settings = Mapping[str, Any]
+NONE: Settings = {}
 
-def produce(bootstrap_servers: str, topic: str, values: Sequence[bytes]) -> None:
-    """Writes records to partition 0 and waits until the brokers have them, or raises why not."""
+
+def produce(
+    bootstrap_servers: str, topic: str, values: Sequence[bytes], settings: Settings = NONE
+) -> None:
+    """Writes records to partition 0 and waits until the brokers have them, or raises why not.
+
+    `settings` are more of the client's, such as those for TLS.
+    """
     failures: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _: Message) -> None:
         failures.extend([error] if error else [])
 
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "acks": "all", "log_level": 0})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap_servers, "acks": "all", "log_level": 0, **settings}
+    )
     for value in values:
         producer.produce(topic, value, partition=0, on_delivery=delivered)
     assert producer.flush(TIMEOUT_SECONDS) == 0
@@ -24,7 +35,11 @@ def produce(bootstrap_servers: str, topic: str, values: Sequence[bytes]) -> None
 
 
 def consume(
-    bootstrap_servers: str, topic: str, count: int, group: str | None = None
+    bootstrap_servers: str,
+    topic: str,
+    count: int,
+    group: str | None = None,
+    settings: Settings = NONE,
 ) -> list[bytes | None]:
     """The first `count` values of partition 0, or as many as there are within a minute.
 
@@ -36,6 +51,7 @@ def consume(
             "group.id": group or uuid.uuid4().hex,
             "enable.auto.commit": False,
             "log_level": 0,
+            **settings,
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])

@@ -1,0 +1,103 @@
+"""What the secured listeners of a LocalKafka ask of those who come by them.
+
+https://kafka.apache.org/documentation/#security
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import Secret
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+"""How users may authenticate at the listeners with SASL in their protocol."""
+
+JAAS_PACKAGE = "org.apache.kafka.common.security"
+
+SCRAM_DIGESTS: Mapping[str, str] = MappingProxyType(
+    {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+)
+"""The digest of each SCRAM mechanism, as hashlib names it."""
+SCRAM_ITERATIONS = 4096
+"""The fewest that Kafka takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A secured listener: its protocol, the certificate that it shows, its further properties."""
+
+    protocol: str
+    certificate: str = "server"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether clients speak TLS with it."""
+        return self.protocol.endswith("SSL")
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether clients authenticate by SASL."""
+        return self.protocol.startswith("SASL")
+
+
+LISTENERS: Mapping[str, Listener] = MappingProxyType(
+    {
+        "SSL": Listener("SSL"),
+        "MTLS": Listener("SSL", properties={"ssl.client.auth": "required"}),
+        "SASL_PLAINTEXT": Listener("SASL_PLAINTEXT"),
+        "SASL_SSL": Listener("SASL_SSL"),
+        # As SASL_SSL, but a session ends after a second unless it is authenticated anew (KIP-368).
+        "SASL_SSL_BRIEF": Listener("SASL_SSL", properties={"connections.max.reauth.ms": "1000"}),
+        # What clients must refuse.
+        "SSL_EXPIRED": Listener("SSL", "expired"),
+        "SSL_OTHER_HOST": Listener("SSL", "other host"),
+        "SSL_OTHER_AUTHORITY": Listener("SSL", "other authority"),
+    }
+)
+"""The listeners that `Security` adds to the plain ones, by the names they go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """Adds `LISTENERS` to each broker of a LocalKafka, and an authorizer of what comes by them.
+
+    `users` are the passwords of users by their names, for PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and
+    OAUTHBEARER with the LocalKafka's `token_server`; where data stay in a directory, SCRAM's users
+    are those of the first start. A client certificate's user is its common name.
+
+    `allow_everyone` is Kafka's `allow.everyone.if.no.acl.found`. Who comes without a name, by the
+    plain listener or by SSL without a certificate, is `User:ANONYMOUS` and may do anything, as the
+    brokers and the tools themselves come so.
+
+    It takes the package `cryptography`, 45 or newer.
+    """
+
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    allow_everyone: bool = True
+
+    def __post_init__(self) -> None:
+        for name in self.users:
+            if not name or not name.isascii() or not name.replace("-", "").isalnum():
+                raise ConfigurationError("users", f"{name!r}", "Letters, digits and dashes do")
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationToken:
+    """A delegation token (KIP-48): SCRAM's user name and password, with `tokenauth=true`."""
+
+    token_id: str
+    hmac: Secret
+
+
+def login(module: str, /, **options: str) -> str:
+    """A `sasl.jaas.config` of one of Kafka's login modules, such as `plain.PlainLoginModule`."""
+    given = "".join(f" {name}={_quoted(value)}" for name, value in options.items())
+    return f"{JAAS_PACKAGE}.{module} required{given};"
+
+
+def _quoted(text: str) -> str:
+    """As Java's tokenizer reads it, which knows the escapes of C but not those of Unicode."""
+    return json.dumps(text, ensure_ascii=False)
