@@ -84,7 +84,8 @@ def test_a_stream_reads_by_tls_and_sasl_and_commits(
 def test_a_delegation_token(spark: SparkSession, secured: LocalKafka, thousand: str) -> None:
     token = secured.delegation_token("alice")
     options = options_of(secured, "SASL_SSL", "SCRAM-SHA-256")
-    assert read(spark, options | token_options(token.token_id, token.hmac.reveal()), thousand) == sorted(ROWS)
+    options |= token_options(token.token_id, token.hmac.reveal())
+    assert read(spark, options, thousand) == sorted(ROWS)
 
 
 @dataclass(frozen=True)
