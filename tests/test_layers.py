@@ -24,7 +24,7 @@ MAY_IMPORT = BELOW | {
     "client": BASE | {"protocol", "net"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
-    "__init__": {"spark"},
+    "__init__": {"spark", "net", "secret"},
 }
 """The layers within the package; each may import itself, too."""
 MAY_TOUCH = {

@@ -19,8 +19,9 @@ import zstandard
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.records.types import Bytes, Codec
 
-FIRST_FED_BYTES, MOST_FED_BYTES = 16 << 10, 1 << 20
-"""zlib and lz4 are fed little, then more: they copy what they leave over, which must not add up."""
+FIRST_FED_BYTES, MOST_FED_BYTES = 256 << 10, 1 << 20
+"""zlib and lz4 are fed a batch of common size at once, so that it comes out in one piece, and more
+of a larger one. They copy what they leave over at each step, which must not add up."""
 
 GZIP_WINDOW_BITS = 31
 

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.listener import (
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.source_offset import SourceOffset
@@ -41,7 +42,7 @@ class LagListener(StreamingQueryListener):
     that group when a micro-batch ends rather than when the next one begins, so at `Trigger.Once`
     and at a stop too; a commit says which query and batch it is of. Then give a listener to one
     query only: it commits for every `pykafka` query of its session. Nothing that fails here
-    fails a query.
+    fails a query. `token_provider` is as in `register`.
 
         spark.streams.addListener(LagListener(options={"kafka.group.id": "billing", ...}))
     """
@@ -51,12 +52,13 @@ class LagListener(StreamingQueryListener):
         callback: Callable[[StreamingQueryProgress, Lag], None] | None = None,
         *,
         options: Mapping[str, str] | None = None,
+        token_provider: TokenProvider | None = None,
     ) -> None:
         self._callback = callback
         self._client: KafkaClient | None = None
         self._commits: GroupCommits | None = None
         if options:
-            found = parse_options(options)
+            found = parse_options(options, token_provider)
             if found.group_id is None:
                 raise ConfigurationError(
                     "kafka.group.id", "is missing", "Give the group to commit to"

@@ -8,6 +8,7 @@ from typing import TypeVar
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
 from spark_kafka_source.settings import Settings, settings_of, shown
 from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
@@ -55,7 +56,7 @@ _UNIT_MS = {
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Everything a query's options say. None of it is secret as yet."""
+    """Everything a query's options say; what of it is secret is a `Secret`."""
 
     client: ClientConfig
     fetch: FetchConfig
@@ -79,14 +80,19 @@ class SourceOptions:
     topic_lookup_timeout_ms: int = 3_000
 
 
-def parse_options(options: Mapping[str, str]) -> SourceOptions:
-    """Raises `ConfigurationError` for what cannot be used; warns of what has no effect."""
+def parse_options(
+    options: Mapping[str, str], token_provider: TokenProvider | None = None
+) -> SourceOptions:
+    """Raises `ConfigurationError` for what cannot be used; warns of what has no effect.
+
+    `token_provider` is for OAUTHBEARER where no token endpoint is given.
+    """
     options = {name.lower(): value for name, value in options.items()}
     _refuse_unsupported(options)
     warn_of_options_without_effect(options, _READ)
     settings = Settings(options)
     found = SourceOptions(
-        client=ClientConfig.from_settings(settings),
+        client=ClientConfig.from_settings(settings, token_provider),
         fetch=settings.read(FetchConfig),
         subscription=parse_subscription(options),
         starting=starting_bound(options),

@@ -1,6 +1,7 @@
 """The data source itself: `format("pykafka")`."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -8,6 +9,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.batch import KafkaBatchReader
 from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.schema import kafka_schema
@@ -20,10 +22,13 @@ class KafkaDataSource(DataSource):
     Raises `ConfigurationError` at `load()` for an option that cannot be used.
     """
 
+    token_provider: ClassVar[TokenProvider | None] = None
+    """Where tokens for OAUTHBEARER come from, if not from an endpoint; see `register`."""
+
     def __init__(self, options: Mapping[str, str]) -> None:
         # Only what was understood is kept: this object is pickled into every query.
         super().__init__({})
-        self._parsed = parse_options(options)
+        self._parsed = parse_options(options, self.token_provider)
 
     @classmethod
     def name(cls) -> str:
@@ -51,13 +56,23 @@ class KafkaDataSource(DataSource):
             )
 
 
-def register(spark: SparkSession) -> None:
+def register(spark: SparkSession, *, token_provider: TokenProvider | None = None) -> None:
     """Makes `format("pykafka")` known to a session.
 
-    Not needed where the wheel is installed: Spark then finds it by itself.
+    Not needed where the wheel is installed: Spark then finds it by itself. But an option is a text,
+    so it is here that your own `token_provider` is given, for OAUTHBEARER without an endpoint. It
+    is pickled, and asked on the driver and on every executor.
     """
+    source: type[KafkaDataSource] = KafkaDataSource
+    if token_provider is not None:
+
+        class WithTokens(KafkaDataSource):
+            pass
+
+        WithTokens.token_provider = token_provider
+        source = WithTokens
     try:
-        spark.dataSource.register(KafkaDataSource)
+        spark.dataSource.register(source)
     except AnalysisException as error:
         # Spark 4.0 refuses to register once more what it has found by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":

@@ -19,7 +19,17 @@ from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.jars import KAFKA_VERSION
-from tests.benchmarks import cold, distance, memory, planning, plots, processors, scan, trickle
+from tests.benchmarks import (
+    clients,
+    cold,
+    distance,
+    memory,
+    planning,
+    plots,
+    processors,
+    scan,
+    trickle,
+)
 from tests.benchmarks.scan import Case
 from tests.benchmarks.session import BROKER_JAVA_OPTIONS, broker, session
 from tests.benchmarks.topics import CODECS
@@ -95,6 +105,16 @@ def _processors(spark: SparkSession, scale: int) -> Iterator[str]:
     yield from _table(processors.HEAD, rows)
 
 
+def _clients(_: SparkSession, scale: int) -> Iterator[str]:
+    cases = [
+        _smaller(Case(codec, rows=2_000_000, partitions=1), scale)
+        for codec in ("none", "lz4", "zstd")
+    ]
+    with broker() as kafka:
+        found = [clients.cells(case, clients.measure(kafka, case)) for case in cases]
+    yield from _table(clients.HEAD, found)
+
+
 def _curves(spark: SparkSession, scale: int) -> Iterator[str]:
     found: dict[str, list[plots.Point]] = {}
     with broker() as kafka:
@@ -142,6 +162,7 @@ def _alone(_: SparkSession, scale: int) -> Iterator[str]:
 _SECTIONS: Mapping[str, Callable[[SparkSession, int], Iterator[str]]] = {
     "scans": _scans,
     "processors": _processors,
+    "clients": _clients,
     "curves": _curves,
     "trickle": _trickle,
     "distance": _distance,

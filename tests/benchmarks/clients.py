@@ -1,0 +1,97 @@
+"""What a record costs to read from a broker into Arrow, without Spark, beside confluent-kafka.
+
+    python -m tests.benchmarks.clients [--codecs none,lz4] [--rows N] [--runs N]
+
+Prints nanoseconds a record, in one process, of one partition: of confluent-kafka, which hands out a
+message each of whose five fields is then asked for, and of ours, as a Spark task reads, without and
+with the extra `fast`. In brackets how many times as fast ours is: median (least-most) of the turns.
+"""
+
+import argparse
+from collections.abc import Callable
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from spark_kafka_source.spark.executor import plan_tasks, read_ranges
+from spark_kafka_source.spark.log_ends import LogEnds
+from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.topic_partition import TopicPartition as Where
+from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
+from tests.benchmarks.scan import Case, filled
+from tests.benchmarks.session import broker
+from tests.benchmarks.sources import use_extra
+
+HEAD = ("codec", "confluent-kafka ns", "plain ns", "fast ns")
+THEIRS, PLAIN, FAST = "confluent-kafka", "plain", "fast"
+_AT_A_TIME = 10_000
+_PATIENCE_SECONDS = 30
+
+
+def main() -> None:
+    arguments = _arguments()
+    print("".join(f"{each:>26}" for each in HEAD))
+    with broker() as kafka:
+        for codec in arguments.codecs.split(","):
+            case = Case(codec, rows=arguments.rows, partitions=1)
+            row = cells(case, measure(kafka, case, arguments.runs))
+            print("".join(f"{each:>26}" for each in row), flush=True)
+
+
+def measure(kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
+    """Seconds of each way's runs."""
+    with filled(kafka, case) as topic:
+        ways: dict[str, Callable[[], None]] = {
+            THEIRS: lambda: _consume(kafka.bootstrap_servers, topic, case.rows),
+            PLAIN: lambda: _read(kafka.bootstrap_servers, topic, case.rows, fast=False),
+            FAST: lambda: _read(kafka.bootstrap_servers, topic, case.rows, fast=True),
+        }
+        return interleaved(ways, runs)
+
+
+def cells(case: Case, seconds: Seconds) -> list[str]:
+    """One row of the table, under `HEAD`."""
+    each = {name: took / case.rows * 1e9 for name, took in medians(seconds).items()}
+    ours = [f"{each[name]:.0f} ({Ratio.of(seconds, THEIRS, name)})" for name in (PLAIN, FAST)]
+    return [case.codec, f"{each[THEIRS]:.0f}", *ours]
+
+
+def _consume(servers: str, topic: str, rows: int) -> None:
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False}
+    )
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    left = rows
+    while left:
+        messages = consumer.consume(_AT_A_TIME, _PATIENCE_SECONDS)
+        assert messages, f"{left} records are missing"
+        fields = [
+            (each.partition(), each.offset(), each.timestamp(), each.key(), each.value())
+            for each in messages
+        ]
+        left -= len(fields)
+    consumer.close()
+
+
+def _read(servers: str, topic: str, rows: int, *, fast: bool) -> None:
+    use_extra(fast)
+    where = Where(topic, 0)
+    columns = "partition,offset,timestamp,timestampType,key,value"
+    options = parse_options(
+        {"kafka.bootstrap.servers": servers, "subscribe": topic, "columns": columns}
+    )
+    (task,) = plan_tasks({where: 0}, LogEnds({where: rows}), options)
+    read = sum(batch.num_rows for batch in read_ranges(task, options))  # type: ignore[arg-type]  # one of ours
+    assert read == rows
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--codecs", default="none,lz4,zstd")
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
