@@ -32,10 +32,10 @@ HEAD = (
     "partitions", "peer ms", "ours ms", "together ms", "floor ms", "ours x", "together x",
     "ours/floor",
 )  # fmt: skip
-_PATIENCE_SECONDS = 120
+_PATIENCE_SECONDS = 600
 _PAUSE_SECONDS = 0.02
 # The first few run code for the first time.
-_WARM_UP = 4
+_WARM_UP = 3
 
 
 class Took(NamedTuple):
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def measure(
-    spark: SparkSession, kafka: LocalKafka, partitions: int, batches: int = 12, turns: int = 2
+    spark: SparkSession, kafka: LocalKafka, partitions: int, batches: int = 10, turns: int = 1
 ) -> Durations:
     """The durations of `turns` times `batches` micro-batches of each way, run in turn."""
     found: Durations = {name: [] for name in WAYS}
@@ -155,8 +155,8 @@ def _wait(query: StreamingQuery, batches: int) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", default="4,16,64,256")
-    parser.add_argument("--batches", type=int, default=12, help="of each turn")
-    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--batches", type=int, default=10, help="of each turn")
+    parser.add_argument("--turns", type=int, default=1)
     return parser.parse_args()
 
 
