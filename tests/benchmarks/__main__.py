@@ -99,9 +99,9 @@ def _scans(spark: SparkSession, scale: int) -> Iterator[str]:
 def _processors(spark: SparkSession, scale: int) -> Iterator[str]:
     rows: list[list[str]] = []
     with broker() as kafka:
-        for codec in CODECS:
-            case = _smaller(Case(codec), scale)
-            rows += processors.cells(case, processors.measure(spark, kafka, case))
+        for case in (*map(Case, CODECS), Case("lz4", 2048, rows=1_000_000)):
+            smaller = _smaller(case, scale)
+            rows += processors.cells(smaller, processors.measure(spark, kafka, smaller))
     yield from _table(processors.HEAD, rows)
 
 
