@@ -58,7 +58,14 @@ def cells(case: Case, seconds: Seconds) -> list[str]:
 
 def _consume(servers: str, topic: str, rows: int) -> None:
     consumer = Consumer(
-        {"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False}
+        {
+            "bootstrap.servers": servers,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            # By default it pauses for a second whenever it is a little ahead.
+            "queued.min.messages": 1_000_000,
+            "fetch.queue.backoff.ms": 1,
+        }
     )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     left = rows
