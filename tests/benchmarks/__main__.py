@@ -150,9 +150,8 @@ def _distance(spark: SparkSession, scale: int) -> Iterator[str]:
 
 def _alone(_: SparkSession, scale: int) -> Iterator[str]:
     rows = (4 << 30) // memory.VALUE_BYTES // scale
-    found = {"a task that reads 4 GiB of one partition, MiB above the start, the most": max(
-        memory.measure(rows, "lz4")
-    )}  # fmt: skip
+    most = max(memory.measure(rows, "lz4"))
+    found = {"a task that reads 4 GiB of one partition, MiB above the start, the most": most}
     for name, value in planning.measure(10_000 // scale, 100).items():
         found[f"10,000 partitions on 100 brokers in memory: {name}"] = value
     found["importing, ms over pyspark's own"] = sorted(cold.measure(9))[4]
