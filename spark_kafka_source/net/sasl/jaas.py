@@ -18,11 +18,15 @@ MAXIMUM_CHARACTERS = 64 * 1024
 # Databricks has Kafka's classes, and AWS's, under names of its own.
 _SHADED = ("kafkashaded.", "shadedmskiam.")
 _CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
+# As java.io.StreamTokenizer, with Kafka's settings, tells words and comments from the rest.
+_SKIPPED = re.compile(
+    r"(?: [\x00-\x20] | /\*.*?(?:\*/|\Z) | /(?!\*)[^\r\n]* )*", re.VERBOSE | re.DOTALL
+)
 _TOKEN = re.compile(
-    r"""\s*(?: "(?P<double>(?:[^"\\\r\n]|\\.)*)"
-             | '(?P<single>(?:[^'\\\r\n]|\\.)*)'
-             | (?P<mark>[=;])
-             | (?P<word>[^\s=;"']+) )""",
+    r"""  "(?P<double>(?:[^"\\\r\n]|\\.)*)"
+        | '(?P<single>(?:[^'\\\r\n]|\\.)*)'
+        | (?P<word>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z_$\u00a0-\U0010ffff0-9.-]*)
+        | (?P<mark>[^"'])""",
     re.VERBOSE,
 )
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)")
@@ -84,7 +88,7 @@ def parse_jaas(config: Secret) -> JaasEntry:
 def _options(tokens: Iterator[_Token]) -> dict[str, Secret]:
     found: dict[str, Secret] = {}
     while (name := next(tokens)).kind != ";":
-        if name.kind != "word":
+        if name.kind not in ("word", "quoted"):
             raise _expected(name, "an option's name, or ';' at the end")
         _next(tokens, "=", "'=' after an option's name")
         value = next(tokens)
@@ -104,18 +108,23 @@ def _next(tokens: Iterator[_Token], kind: str, expected: str) -> _Token:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    place, end = 0, len(text.rstrip())
-    while place < end:
+    place = _after_skipped(text, 0)
+    while place < len(text):
         match = _TOKEN.match(text, place)
         if not match:
             raise _refused(f"has a quote without its end after character {place}", _EXAMPLE)
         kind, found = match.lastgroup or "", match[match.lastgroup or 0]
-        at, place = match.start(kind) + 1, match.end()
+        at, place = match.start(kind) + 1, _after_skipped(text, match.end())
         if kind in ("double", "single"):
             yield _Token("quoted", _ESCAPE.sub(_unescaped, found), at)
         else:
             yield _Token(found if kind == "mark" else kind, found, at)
-    yield _Token("end", "", end + 1)
+    yield _Token("end", "", len(text) + 1)
+
+
+def _after_skipped(text: str, place: int) -> int:
+    match = _SKIPPED.match(text, place)
+    return match.end() if match else place
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -39,12 +39,23 @@ def test_as_users_have_it() -> None:
         (r'"\d\'"', "d'"),
         ('""', ""),
         ("'say \"x\"'", 'say "x"'),
-        ("bare-word_1.$x@REALM/y", "bare-word_1.$x@REALM/y"),
+        ("bare-word_1.$x", "bare-word_1.$x"),
         ('"schlüssel"', "schlüssel"),
     ],
 )
 def test_quotes_and_escapes(written: str, meant: str) -> None:
     assert options(f"{PLAIN} Required password={written};") == {"password": meant}
+
+
+def test_comments_are_skipped_and_names_may_be_quoted() -> None:
+    config = f'/* one */ {PLAIN} required "a"=b // c="d"\n /* e=f; */ g="/* h */"; / the end'
+    assert options(config) == {"a": "b", "g": "/* h */"}
+
+
+@pytest.mark.parametrize("text", ["0=a", "a=0", "-a=b", "a=.5", "a=b@C", "a=#b", "!a=b"])
+def test_what_is_no_word_for_java_is_none_here(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="should stand"):
+        options(f"{PLAIN} required {text};")
 
 
 @given(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"])))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
@@ -72,10 +72,11 @@ def test_oauthbearer(server: KafkaServer) -> None:
         server.let_in(client, "OAUTHBEARER", "token")
 
 
-@settings(max_examples=300)
+@settings(max_examples=1000)
 @given(
-    st.text(st.characters(codec="ascii", exclude_characters="\0"), max_size=20)
-    | st.text("\\\"'017abn;= ", max_size=20),
+    # Java takes the end of a line for the end of a quoted text: that is refused here.
+    st.text(st.characters(codec="ascii", exclude_characters="\r\n"), max_size=20)
+    | st.text("\\\"'017abn;=/*-.! ", max_size=20),
     st.sampled_from("\"'"),
 )
 def test_what_is_quoted_is_read_as_java_reads_it(
@@ -84,7 +85,8 @@ def test_what_is_quoted_is_read_as_java_reads_it(
     config = f"{MODULE} required a={quote}{text}{quote} b=c-d_e.f;"
     try:
         entry = parse_jaas(Secret(config))
-    except ConfigurationError:
+    except ConfigurationError as error:
+        assume("gives an option twice" not in str(error))  # Java takes the last
         with pytest.raises(RefusedError):
             server.jaas(config)
         return
