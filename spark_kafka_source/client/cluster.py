@@ -92,6 +92,10 @@ class Cluster:
             raise BrokerError(_no_leader(leadership.error), what)
         return broker, leadership.leader_epoch
 
+    def topic_ids(self, names: Iterable[str]) -> dict[str, UUID]:
+        """The ids of topics that were asked for; zero where the broker gives none."""
+        return {name: self.topics[name].topic_id for name in names}
+
     def _is_known(self, topic_partition: TopicPartition) -> bool:
         name, partition = topic_partition
         topic = self.topics.get(name)

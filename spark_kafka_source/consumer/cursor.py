@@ -10,6 +10,7 @@ from uuid import UUID
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.config import FetchConfig
+from spark_kafka_source.consumer.fetching import fetch_topics, highest_version
 from spark_kafka_source.consumer.losses import (
     INCONSISTENT_TOPIC_ID,
     OFFSET_OUT_OF_RANGE,
@@ -35,13 +36,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-)
+from spark_kafka_source.protocol import FetchRequest, FetchResponse, PartitionData
 from spark_kafka_source.topic_partition import TopicPartition
 
 # An answer that takes longer is not the broker's work, but the way there and back.
@@ -49,8 +44,6 @@ _LONG_WAIT_SECONDS = 0.01
 # By default up to 2 MiB, and 8 MiB from afar; larger ones were slower again.
 _NEAR_GROWTH, _FAR_GROWTH = 2, 8
 
-# Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
-FETCH_BY_NAME = 12
 _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
 
 
@@ -232,10 +225,8 @@ class Cursor:
     def _ask(
         self, broker: Broker, request: FetchRequest, deadline: Deadline
     ) -> Asked[FetchResponse]:
-        by_name = not request.topics[0].topic_id.int
-        return self._client.ask(
-            request, broker, deadline, max_version=FETCH_BY_NAME if by_name else None
-        )
+        version = highest_version(request.topics)
+        return self._client.ask(request, broker, deadline, max_version=version)
 
     def _partition(self, answer: FetchResponse, what: str) -> PartitionData:
         if answer.error_code:
@@ -256,23 +247,15 @@ class Cursor:
 
     def _request(self, position: int, topic_id: UUID, leader_epoch: int) -> FetchRequest:
         config = self._config
-        partition = FetchPartition(
-            partition=self._topic_partition.partition,
-            current_leader_epoch=leader_epoch,
-            fetch_offset=position,
-            partition_max_bytes=self._fetch_bytes,
-        )
+        topic, partition = self._topic_partition
+        positions = {topic: [(partition, leader_epoch, position)]}
         return FetchRequest(
             max_wait_ms=config.fetch_max_wait_ms,
             min_bytes=config.fetch_min_bytes,
             max_bytes=max(config.fetch_max_bytes, self._fetch_bytes),
             isolation_level=config.isolation_level,
             rack_id=self._rack_id,
-            topics=[
-                FetchTopic(
-                    topic=self._topic_partition.topic, topic_id=topic_id, partitions=[partition]
-                )
-            ],
+            topics=fetch_topics(positions, {topic: topic_id}, self._fetch_bytes),
         )
 
     def _out_of_range(self, position: int) -> RecordsLostError:

@@ -1,19 +1,14 @@
 """How many bytes an offset takes in a log, from the headers of a few record batches."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.cursor import FETCH_BY_NAME
+from spark_kafka_source.client import Cluster, KafkaClient
+from spark_kafka_source.consumer.fetching import FETCH_BY_NAME, fetch_topics
 from spark_kafka_source.consumer.leaders import ByTopic, ask_leaders
 from spark_kafka_source.consumer.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.errors import CorruptRecordError
-from spark_kafka_source.protocol import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-)
+from spark_kafka_source.protocol import FetchRequest, FetchResponse, PartitionData
 from spark_kafka_source.records import batches
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -33,33 +28,16 @@ def sampled_bytes_per_offset(
     whole (KIP-74). Errors: see `ask_leaders`.
     """
     # By name an answer says of what it is; by id it would take the topics' names to know.
+    request = partial(_request, client.cluster)
     found = ask_leaders(
-        client, "Fetch of a sample", positions, _request, _samples, max_version=FETCH_BY_NAME
+        client, "Fetch of a sample", positions, request, _samples, max_version=FETCH_BY_NAME
     )
     return {each: size for each, size in found.items() if size}
 
 
-def _request(by_topic: ByTopic[int]) -> FetchRequest:
-    return FetchRequest(
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=_ANSWER_BYTES,
-        topics=[
-            FetchTopic(
-                topic=name,
-                partitions=[
-                    FetchPartition(
-                        partition=partition,
-                        current_leader_epoch=leader_epoch,
-                        fetch_offset=position,
-                        partition_max_bytes=SAMPLE_BYTES,
-                    )
-                    for partition, leader_epoch, position in questions
-                ],
-            )
-            for name, questions in by_topic.items()
-        ],
-    )
+def _request(cluster: Cluster, positions: ByTopic[int]) -> FetchRequest:
+    topics = fetch_topics(positions, cluster.topic_ids(positions), SAMPLE_BYTES)
+    return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=_ANSWER_BYTES, topics=topics)
 
 
 def _samples(answer: FetchResponse) -> Iterator[tuple[TopicPartition, int, float]]:

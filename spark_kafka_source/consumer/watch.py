@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.config import FetchConfig
-from spark_kafka_source.consumer.cursor import FETCH_BY_NAME
+from spark_kafka_source.consumer.fetching import fetch_topics, highest_version
 from spark_kafka_source.consumer.leaders import ByTopic, by_leader
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import BrokerError, KafkaError, error_code
 from spark_kafka_source.net import Deadline, readable
-from spark_kafka_source.protocol import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from spark_kafka_source.protocol import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
 _HELD_PART_OF_TIMEOUT = 0.8
@@ -48,11 +48,6 @@ class Watch:
         self._requests: dict[Broker, FetchRequest] = {}
         self.useful = True
 
-    @property
-    def requests_sent(self) -> int:
-        """How many so far."""
-        return self._waiting.requests_sent
-
     def close(self) -> None:
         """Closes the connections."""
         self._waiting.close()
@@ -61,7 +56,8 @@ class Watch:
         """Waits for so long, or until there may be more than `ends`; whether there may be.
 
         False is said only where all leaders hold a fetch back. Never raises: what goes wrong with
-        one is a reason to look, and will be found there.
+        one is a reason to look, and will be found there, but not before the time is up: an error
+        that stays would else be news again and again.
         """
         deadline = Deadline.after_ms(int(seconds * 1000))
         if self.useful:
@@ -86,10 +82,8 @@ class Watch:
             if held is None or held.request != request:
                 if held and readable([held.asked], Deadline.after_ms(0)):
                     held.asked.answer()  # So that the connection can be used again.
-                by_name = not all(topic.topic_id.int for topic in request.topics)
-                asked = self._waiting.ask(
-                    request, broker, deadline, max_version=FETCH_BY_NAME if by_name else None
-                )
+                version = highest_version(request.topics)
+                asked = self._waiting.ask(request, broker, deadline, max_version=version)
                 self._held[broker] = _Held(request, asked, time.monotonic())
         for broker in self._held.keys() - self._requests.keys():
             del self._held[broker]
@@ -106,35 +100,20 @@ class Watch:
                 self.close()
         return news or not self.useful
 
-    def _request(self, asked: ByTopic[int]) -> FetchRequest:
-        topics = self._client.cluster.topics
+    def _request(self, ends: ByTopic[int]) -> FetchRequest:
+        topic_ids = self._client.cluster.topic_ids(ends)
         return FetchRequest(
             max_wait_ms=self._held_ms,
             min_bytes=1,
             max_bytes=_AS_LITTLE_AS_POSSIBLE,
             isolation_level=self._config.isolation_level,
-            topics=[
-                FetchTopic(
-                    topic=name,
-                    topic_id=topics[name].topic_id,
-                    partitions=[
-                        FetchPartition(
-                            partition=partition,
-                            current_leader_epoch=leader_epoch,
-                            fetch_offset=offset,
-                            partition_max_bytes=_AS_LITTLE_AS_POSSIBLE,
-                        )
-                        for partition, leader_epoch, offset in partitions
-                    ],
-                )
-                for name, partitions in asked.items()
-            ],
+            topics=fetch_topics(ends, topic_ids, _AS_LITTLE_AS_POSSIBLE),
         )
 
 
 def _has_news(answer: FetchResponse) -> bool:
-    return bool(answer.error_code) or any(
-        partition.error_code or partition.records
-        for topic in answer.responses
-        for partition in topic.partitions
-    )
+    partitions = [partition for topic in answer.responses for partition in topic.partitions]
+    for code in (answer.error_code, *(partition.error_code for partition in partitions)):
+        if code:
+            raise BrokerError(error_code(code), "Fetch that waits for news")
+    return any(partition.records for partition in partitions)

@@ -78,7 +78,18 @@ def test_a_record_that_nobody_may_see_yet_is_no_news(three: MemoryBroker) -> Non
 
 def test_a_leader_that_has_moved_is_news(three: MemoryBroker, watch: Watch) -> None:
     three.control(FetchRequest, error_named("NOT_LEADER_OR_FOLLOWER"))
-    assert watch.news(ENDS, LONG_SECONDS)
+    assert watch.news(ENDS, 0.05)
+
+
+def test_an_error_that_stays_is_news_only_once_the_time_is_up(
+    three: MemoryBroker, watch: Watch
+) -> None:
+    three.control(FetchRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
+    started_seconds = time.monotonic()
+    for _ in range(3):
+        assert watch.news(ENDS, 0.05)
+    assert time.monotonic() - started_seconds >= 3 * 0.05
+    assert len(three.requests(FetchRequest)) <= 3 * 3
 
 
 def test_a_broker_that_hangs_up_is_news_and_asked_again(three: MemoryBroker, watch: Watch) -> None:
