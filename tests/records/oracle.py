@@ -1,37 +1,27 @@
 """Asks Kafka's own record classes: one JVM that runs Oracle.java, a line in and a line out."""
 
-import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.java_program import JavaProgram, run_java
 from tests.records.batches import TIMESTAMP_NAMES, Batch, Row
 
 
 class Oracle:
     """What Kafka's classes make of record batches."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
+    def __init__(self, program: JavaProgram) -> None:
+        self.program = program
 
     def encode(self, batch: Batch) -> bytes:
         """The batch by Kafka's `MemoryRecordsBuilder`."""
-        return bytes.fromhex(self.ask(f"encode {question(batch)}"))
+        return bytes.fromhex(self.program.ask(f"encode {question(batch)}"))
 
     def decode(self, data: bytes) -> list[tuple[str, list[Row]]]:
         """The facts of each batch, as `facts` puts them, and its rows."""
-        answer = self.ask(f"decode {data.hex()}")
+        answer = self.program.ask(f"decode {data.hex()}")
         return [_decoded(batch) for batch in answer.split(" | ")]
-
-    def ask(self, line: str) -> str:
-        questions, answers = self._process.stdin, self._process.stdout
-        assert questions is not None and answers is not None
-        questions.write(line + "\n")
-        questions.flush()
-        answer = answers.readline()
-        assert answer and not answer.startswith("error"), f"{answer or 'it ended'} to {line}"
-        return answer.removesuffix("\n")
 
 
 def question(batch: Batch) -> str:
@@ -96,11 +86,5 @@ def row_of(text: str) -> Row:
 @contextmanager
 def ask_kafka(jars: Sequence[Path]) -> Iterator[Oracle]:
     """Runs the oracle with Kafka's jars on its class path."""
-    class_path = os.pathsep.join(map(str, jars))
-    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    command = ["java", *quick, "-cp", class_path, str(Path(__file__).with_name("Oracle.java"))]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
-        yield Oracle(process)
+    with run_java(Path(__file__).with_name("Oracle.java"), jars) as program:
+        yield Oracle(program)

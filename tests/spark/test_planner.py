@@ -223,7 +223,7 @@ def test_what_is_as_far_as_was_read_is_asked_for_once(
 def test_what_stays_short_or_gone_is_believed_and_waited_for_once(
     broker: MemoryBroker, logs: list[PartitionLog], plan: Plan, pauses: list[float]
 ) -> None:
-    quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "30"}
+    quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "500"}
     planner = plan(subscribe="a,b", failOnDataLoss="false", **quick)
     logs[0].truncate(0)
     assert planner.log_ends(READ).offsets == {A0: 2, A1: 3}

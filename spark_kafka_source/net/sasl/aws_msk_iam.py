@@ -3,16 +3,16 @@
 https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control.html
 """
 
-import importlib
 import os
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.libraries import library
 from spark_kafka_source.net.sasl.logins import AwsLogin
 from spark_kafka_source.net.sasl.tokens import Token
 from spark_kafka_source.secret import Secret
@@ -64,7 +64,7 @@ def region_of(host: str) -> str:
     return region
 
 
-def _signing(library: ModuleType, login: AwsLogin, region: str) -> Callable[[], tuple[str, int]]:
+def _signing(library: Any, login: AwsLogin, region: str) -> Callable[[], tuple[str, int]]:
     if login.role_arn:
         name = {"sts_session_name": login.role_session_name} if login.role_session_name else {}
         return lambda: library.generate_auth_token_from_role_arn(region, login.role_arn, **name)
@@ -73,12 +73,10 @@ def _signing(library: ModuleType, login: AwsLogin, region: str) -> Callable[[], 
     return lambda: library.generate_auth_token(region)
 
 
-def _library() -> ModuleType:
-    try:
-        return importlib.import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
-    except ImportError:
-        raise ConfigurationError(
-            "kafka.sasl.mechanism",
-            f"{MECHANISM} needs the library aws-msk-iam-sasl-signer-python, which is not here",
-            "Install 'spark-kafka-source[aws]' on the driver and on every executor",
-        ) from None
+def _library() -> Any:
+    return library(
+        "aws_msk_iam_sasl_signer.MSKAuthTokenProvider",
+        mechanism=MECHANISM,
+        package="aws-msk-iam-sasl-signer-python",
+        extra="aws",
+    )

@@ -4,15 +4,15 @@ Once the tickets are accepted, no security layer is agreed on: TLS is the one fo
 """
 
 import hashlib
-import importlib
 from typing import Any
 
-from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.libraries import library
 from spark_kafka_source.net.sasl.logins import KerberosLogin
 
 MECHANISM = "GSSAPI"
 
+_PACKAGE = "gssapi, with Kerberos's own libraries below it"
 _NO_LAYER = 1
 _OFFER_BYTES = 4
 _LOOK_AT_TICKETS = (
@@ -116,12 +116,4 @@ def _store(login: KerberosLogin) -> dict[str, str]:
 
 
 def _library() -> Any:
-    try:
-        return importlib.import_module("gssapi")
-    except ImportError:
-        raise ConfigurationError(
-            "kafka.sasl.mechanism",
-            "GSSAPI needs the library gssapi, which is not here",
-            "Install 'spark-kafka-source[gssapi]', and Kerberos's own libraries, on the driver and"
-            " on every executor",
-        ) from None
+    return library("gssapi", mechanism=MECHANISM, package=_PACKAGE, extra="gssapi")

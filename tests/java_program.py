@@ -1,0 +1,43 @@
+"""A Java program of the tests, with Kafka's jars: a line in, a line out, one JVM for many tests."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
+class RefusedError(Exception):
+    """What the program, or Kafka's class in it, raised."""
+
+
+class JavaProgram:
+    """One that answers each line with a line, or with one that begins with `error`."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def ask(self, question: str) -> str:
+        """The answer. Raises `RefusedError`."""
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions is not None and answers is not None
+        questions.write(question + "\n")
+        questions.flush()
+        answer = answers.readline()
+        assert answer, f"it ended at {question}"
+        if answer.startswith("error"):
+            raise RefusedError(f"{answer} to {question}")
+        return answer.removesuffix("\n")
+
+
+@contextmanager
+def run_java(source: Path, jars: Sequence[Path]) -> Iterator[JavaProgram]:
+    """Runs a source file with the jars on its class path."""
+    command = ["java", *_QUICK, "-cp", os.pathsep.join(map(str, jars)), str(source)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
+        yield JavaProgram(process)
