@@ -63,6 +63,13 @@ from spark_kafka_source.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from spark_kafka_source.protocol.messages.consumer_protocol import (
+    PROTOCOL_TYPE,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode_versioned,
+    encode_versioned,
+)
 from spark_kafka_source.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -162,6 +169,7 @@ from spark_kafka_source.protocol.wire import (
 
 __all__ = [
     "MAX_RESPONSE_BYTES",
+    "PROTOCOL_TYPE",
     "ZERO_UUID",
     "AbortedTransaction",
     "ApiVersion",
@@ -171,6 +179,8 @@ __all__ = [
     "BatchIndexAndErrorMessage",
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatResponse",
+    "ConsumerProtocolAssignment",
+    "ConsumerProtocolSubscription",
     "Coordinator",
     "CreatableReplicaAssignment",
     "CreatableTopic",
@@ -278,7 +288,9 @@ __all__ = [
     "client_software_version",
     "decode",
     "decode_prefix",
+    "decode_versioned",
     "encode",
+    "encode_versioned",
     "is_flexible",
     "request_header_version",
     "response_header_version",

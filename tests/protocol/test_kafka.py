@@ -40,6 +40,7 @@ def definitions(kafka_jars: list[Path]) -> Definitions:
             jar.read(name).decode()
             for name in jar.namelist()
             if re.fullmatch(r"common/message/\w+(Request|Response|Header)\.json", name)
+            or re.fullmatch(r"common/message/ConsumerProtocol\w+\.json", name)
         ]
     parsed = [json.loads(re.sub(r"(?m)^\s*//.*$", "", text)) for text in texts]
     return {definition["name"]: definition for definition in parsed}
