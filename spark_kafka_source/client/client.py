@@ -114,13 +114,14 @@ class KafkaClient:
         if not self.cluster.brokers:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
-                return self._retry.run(what, attempt, self._recover, first_contact)
+                return self._retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
                 if not self.cluster.brokers:
                     raise
-        return self._retry.run(what, attempt, self._recover, deadline)
+        return self._retry.run(what, attempt, self.recover, deadline)
 
-    def _recover(self, error: KafkaError) -> None:
+    def recover(self, error: KafkaError) -> None:
+        """Forgets what `error` says is not so any more, so that the next try asks for it anew."""
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):

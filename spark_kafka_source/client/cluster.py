@@ -21,11 +21,12 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """Who leads a partition, since which epoch; `error` where nobody does."""
+    """Who leads a partition, since which epoch; `error` where nobody does. And who has it."""
 
     leader_id: int
     leader_epoch: int
     error: ErrorCode
+    replica_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,10 @@ def _topic(topic: MetadataResponseTopic) -> Topic:
         is_internal=topic.is_internal,
         partitions={
             partition.partition_index: Leadership(
-                partition.leader_id, partition.leader_epoch, error_code(partition.error_code)
+                partition.leader_id,
+                partition.leader_epoch,
+                error_code(partition.error_code),
+                tuple(partition.replica_nodes),
             )
             for partition in topic.partitions
         },

@@ -49,7 +49,7 @@ class Retry:
                 if not error.retriable:
                     raise
                 tries += 1
-                pause_seconds = self._pause_seconds(tries)
+                pause_seconds = self.pause_seconds(tries)
                 if pause_seconds >= deadline.remaining_seconds():
                     raise _gave_up(what, tries, deadline, error, previous) from error
                 logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
@@ -57,7 +57,8 @@ class Retry:
                 previous = error
             self.sleep(pause_seconds)
 
-    def _pause_seconds(self, tries: int) -> float:
+    def pause_seconds(self, tries: int) -> float:
+        """How long to wait after so many tries that failed, with jitter."""
         doubled = self.backoff_ms << min(tries - 1, 20)
         spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - a pause is no secret
         return min(doubled, self.backoff_max_ms) * spread / 1000

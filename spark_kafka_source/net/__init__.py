@@ -14,6 +14,7 @@ from spark_kafka_source.net.security import (
 )
 from spark_kafka_source.net.tls import tls_context
 from spark_kafka_source.net.tls_failures import TlsError
+from spark_kafka_source.net.wakeup import Wakeup
 
 __all__ = [
     "SECURITY_OPTIONS",
@@ -30,6 +31,7 @@ __all__ = [
     "TlsSettings",
     "Token",
     "TokenProvider",
+    "Wakeup",
     "parse_addresses",
     "readable",
     "tls_context",

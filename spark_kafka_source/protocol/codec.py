@@ -20,6 +20,7 @@ from spark_kafka_source.protocol.declaration import (
     wire_fields,
 )
 from spark_kafka_source.protocol.wire import (
+    INT8,
     INT32,
     Number,
     Read,
@@ -31,6 +32,11 @@ from spark_kafka_source.protocol.wire import (
 )
 
 M = TypeVar("M", bound=Message)
+
+# A struct that may be null has a byte before it.
+_NULL, _PRESENT = -1, 1
+_read_presence = INT8.reader(flexible=True, nullable=False)
+_write_presence = INT8.writer(flexible=True, nullable=False)
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -117,8 +123,16 @@ def _reader(kind: Kind, version: int, flexible: bool, nullable: bool) -> Read:
     if isinstance(kind, Array):
         return _array_reader(kind.element, version, flexible, nullable)
     if isinstance(kind, type):
-        return _struct_reader(kind, version, flexible)
+        read = _struct_reader(kind, version, flexible)
+        return partial(_read_nullable, read) if nullable else read
     return kind.reader(flexible=flexible, nullable=nullable)
+
+
+def _read_nullable(read: Read, reader: Reader) -> Any:
+    presence = _read_presence(reader)
+    if presence not in (_NULL, _PRESENT):
+        raise ValueError(f"a struct that may be null begins with {presence}")
+    return read(reader) if presence == _PRESENT else None
 
 
 def _array_reader(element: Kind, version: int, flexible: bool, nullable: bool) -> Read:
@@ -178,10 +192,15 @@ def _minimum_bytes(kind: Kind, version: int, flexible: bool) -> int:
     if not isinstance(kind, type):
         return kind.minimum_bytes(flexible=flexible)
     return flexible + sum(
-        _minimum_bytes(field.kind, version, flexible)
+        _minimum_bytes_of_field(field, version, flexible)
         for field in wire_fields(kind)
         if version in field.versions and version not in field.tagged
     )
+
+
+def _minimum_bytes_of_field(field: WireField, version: int, flexible: bool) -> int:
+    is_nullable_struct = isinstance(field.kind, type) and version in field.nullable
+    return 1 if is_nullable_struct else _minimum_bytes(field.kind, version, flexible)
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -241,8 +260,15 @@ def _writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Write:
     if isinstance(kind, Array):
         return _array_writer(kind.element, version, flexible, nullable)
     if isinstance(kind, type):
-        return _struct_writer(kind, version, flexible)
+        write = _struct_writer(kind, version, flexible)
+        return partial(_write_nullable, write) if nullable else write
     return kind.writer(flexible=flexible, nullable=nullable)
+
+
+def _write_nullable(write: Write, out: bytearray, value: Any) -> None:
+    _write_presence(out, _NULL if value is None else _PRESENT)
+    if value is not None:
+        write(out, value)
 
 
 def _array_writer(element: Kind, version: int, flexible: bool, nullable: bool) -> Write:

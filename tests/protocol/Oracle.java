@@ -7,9 +7,9 @@ import org.apache.kafka.common.errors.InvalidMetadataException;
 import org.apache.kafka.common.errors.RefreshRetriableException;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.message.ApiMessageType;
-import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
 
 /** Kafka's own classes, asked by lines on stdin: one answer a line on stdout. See oracle.py. */
@@ -41,12 +41,17 @@ class Oracle {
         }
     }
 
-    static ApiMessage read(String name, short version, String hex) throws Exception {
+    /** The messages of requests and responses are suffixed, others are not. */
+    static String className(String name) {
+        return MESSAGES + name + (name.startsWith("ConsumerProtocol") ? "" : "Data");
+    }
+
+    static Message read(String name, short version, String hex) throws Exception {
         ByteBuffer bytes = ByteBuffer.wrap(HexFormat.of().parseHex(hex));
-        Object message = Class.forName(MESSAGES + name + "Data").getDeclaredConstructor().newInstance();
-        ((ApiMessage) message).read(new ByteBufferAccessor(bytes), version);
+        Object message = Class.forName(className(name)).getDeclaredConstructor().newInstance();
+        ((Message) message).read(new ByteBufferAccessor(bytes), version);
         if (bytes.hasRemaining()) throw new IllegalArgumentException(bytes.remaining() + " bytes left over");
-        return (ApiMessage) message;
+        return (Message) message;
     }
 
     static String rewrite(String name, short version, String hex) throws Exception {
@@ -57,8 +62,8 @@ class Oracle {
     }
 
     static String json(String name, short version, String hex) throws Exception {
-        ApiMessage message = read(name, version, hex);
-        return Class.forName(MESSAGES + name + "DataJsonConverter")
+        Message message = read(name, version, hex);
+        return Class.forName(className(name) + "JsonConverter")
             .getMethod("write", message.getClass(), short.class)
             .invoke(null, message, version).toString();
     }

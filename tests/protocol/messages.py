@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from spark_kafka_source import protocol
-from spark_kafka_source.protocol import Message, Request, RequestHeader, ResponseHeader, versions
+from spark_kafka_source.protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    Message,
+    Request,
+    RequestHeader,
+    ResponseHeader,
+    versions,
+)
 from spark_kafka_source.protocol.declaration import Array, Kind, wire_fields
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, STRING, Identifier, Number
 
@@ -20,6 +28,8 @@ MESSAGES: list[type[Message]] = [
     *(request.RESPONSE for request in REQUESTS),
     RequestHeader,
     ResponseHeader,
+    ConsumerProtocolSubscription,
+    ConsumerProtocolAssignment,
 ]
 
 

@@ -40,6 +40,7 @@ def definitions(kafka_jars: list[Path]) -> Definitions:
             jar.read(name).decode()
             for name in jar.namelist()
             if re.fullmatch(r"common/message/\w+(Request|Response|Header)\.json", name)
+            or re.fullmatch(r"common/message/ConsumerProtocol\w+\.json", name)
         ]
     parsed = [json.loads(re.sub(r"(?m)^\s*//.*$", "", text)) for text in texts]
     return {definition["name"]: definition for definition in parsed}
@@ -53,7 +54,8 @@ def test_a_message_is_declared_as_kafka_defines_it(
     assert _stable_versions(message_type.__name__, definitions) == message_type.VERSIONS
     assert definition["flexibleVersions"] == message_type.FLEXIBLE
     assert getattr(message_type, "KEY", None) == definition.get("apiKey")
-    _assert_same_fields(message_type, definition["fields"], versions(message_type))
+    shared = {each["name"]: each["fields"] for each in definition.get("commonStructs", [])}
+    _assert_same_fields(message_type, definition["fields"], versions(message_type), shared)
 
 
 def _stable_versions(name: str, definitions: Definitions) -> str:
@@ -62,7 +64,10 @@ def _stable_versions(name: str, definitions: Definitions) -> str:
     return str(Versions(valid.lowest, valid.highest - bool(request.get("latestVersionUnstable"))))
 
 
-def _assert_same_fields(struct: type, defined: list[dict[str, Any]], spoken: Versions) -> None:
+def _assert_same_fields(
+    struct: type, defined: list[dict[str, Any]], spoken: Versions, shared: dict[str, Any]
+) -> None:
+    """`shared` are the fields of the structs that are defined once and used in several places."""
     # A field of none but a version that we leave out as unstable is left out, too.
     defined = [field for field in defined if Versions.parse(field["versions"]).common(spoken)]
     ours = wire_fields(struct)
@@ -70,7 +75,8 @@ def _assert_same_fields(struct: type, defined: list[dict[str, Any]], spoken: Ver
     for field, its_definition in zip(ours, defined, strict=True):
         kind = field.kind.element if isinstance(field.kind, Array) else field.kind
         if isinstance(kind, type):
-            _assert_same_fields(kind, its_definition["fields"], spoken)
+            fields = its_definition.get("fields") or shared[kind.__name__]
+            _assert_same_fields(kind, fields, spoken, shared)
 
 
 def _ours(field: WireField) -> dict[str, Any]:

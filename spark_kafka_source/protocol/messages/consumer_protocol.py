@@ -1,0 +1,79 @@
+"""What consumers of one group tell each other by way of the coordinator, which does not read it.
+
+The metadata of JoinGroup and the assignment of SyncGroup: each begins with its version, and none is
+flexible. A version newer than ours is read as ours, since new ones only add fields at the end.
+https://github.com/apache/kafka/blob/trunk/clients/src/main/resources/common/message/ConsumerProtocolSubscription.json
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.protocol.codec import decode_prefix, encode
+from spark_kafka_source.protocol.declaration import Message, array, versions, wire
+from spark_kafka_source.protocol.wire import BYTES, INT32, STRING
+
+PROTOCOL_TYPE = "consumer"
+"""What JoinGroup calls groups whose members talk like this."""
+
+_VERSION_BYTES = 2
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(slots=True)
+class ConsumerProtocolSubscription(Message):
+    """What a member wants, and what it has."""
+
+    @dataclass(slots=True)
+    class TopicPartition:
+        """The partitions of one topic that the member owns."""
+
+        topic: str = wire(STRING, "1+")
+        partitions: list[int] = wire(array(INT32), "1+")
+
+    VERSIONS, FLEXIBLE = "0-3", "none"
+    topics: list[str] = wire(array(STRING), "0+")
+    user_data: bytes | None = wire(BYTES, "0+", nullable="0+", default=None)
+    owned_partitions: list[TopicPartition] = wire(array(TopicPartition), "1+", ignorable=True)
+    generation_id: int = wire(INT32, "2+", default=-1, ignorable=True)
+    rack_id: str | None = wire(STRING, "3+", nullable="3+", default=None, ignorable=True)
+
+
+@dataclass(slots=True)
+class ConsumerProtocolAssignment(Message):
+    """What a member gets."""
+
+    @dataclass(slots=True)
+    class TopicPartition:
+        """The partitions of one topic that the member shall read."""
+
+        topic: str = wire(STRING, "0+")
+        partitions: list[int] = wire(array(INT32), "0+")
+
+    VERSIONS, FLEXIBLE = "0-3", "none"
+    assigned_partitions: list[TopicPartition] = wire(array(TopicPartition), "0+")
+    user_data: bytes | None = wire(BYTES, "0+", nullable="0+", default=None)
+
+
+def encode_versioned(message: Message) -> bytes:
+    """A message in its newest version, which goes before it."""
+    newest = versions(type(message)).highest
+    return newest.to_bytes(_VERSION_BYTES) + encode(message, newest)
+
+
+def decode_versioned(message_type: type[M], data: bytes | memoryview) -> M:
+    """The message that `data` begins with, in the version that it says, or the newest known.
+
+    Bytes after it are those of versions to come. Raises `ProtocolError`.
+    """
+    name, known = message_type.__name__, versions(message_type)
+    if len(data) < _VERSION_BYTES:
+        raise ProtocolError(f"{name}: {len(data)} bytes, where its version takes {_VERSION_BYTES}")
+    version = int.from_bytes(data[:_VERSION_BYTES], signed=True)
+    if version < known.lowest:
+        raise ProtocolError(f"{name}: version {version}, where {known.lowest} is the least")
+    message, _ = decode_prefix(
+        message_type, min(version, known.highest), memoryview(data)[_VERSION_BYTES:]
+    )
+    return message

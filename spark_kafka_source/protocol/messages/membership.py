@@ -1,0 +1,204 @@
+"""How a consumer is a member of a group.
+
+JoinGroup, SyncGroup, Heartbeat and LeaveGroup are the classic protocol, with static members since
+KIP-345; ConsumerGroupHeartbeat is all there is to that of KIP-848.
+"""
+
+import uuid
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT16, INT32, STRING, UUID
+
+
+@dataclass(slots=True)
+class JoinGroupResponseMember:
+    """A member, as its leader is told of it."""
+
+    member_id: str = wire(STRING, "0+")
+    group_instance_id: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+    metadata: bytes = wire(BYTES, "0+")
+
+
+@dataclass(slots=True)
+class JoinGroupResponse(Response):
+    """The new generation, once all members have joined it; the leader is told who they are."""
+
+    KEY, VERSIONS, FLEXIBLE = 11, "0-9", "6+"
+    throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    generation_id: int = wire(INT32, "0+", default=-1)
+    protocol_type: str | None = wire(STRING, "7+", nullable="7+", default=None, ignorable=True)
+    protocol_name: str | None = wire(STRING, "0+", nullable="7+")
+    leader: str = wire(STRING, "0+")
+    skip_assignment: bool = wire(BOOLEAN, "9+")
+    member_id: str = wire(STRING, "0+")
+    members: list[JoinGroupResponseMember] = wire(array(JoinGroupResponseMember), "0+")
+
+
+@dataclass(slots=True)
+class JoinGroupRequestProtocol:
+    """An assignor, and what the member tells it."""
+
+    name: str = wire(STRING, "0+")
+    metadata: bytes = wire(BYTES, "0+")
+
+
+@dataclass(slots=True)
+class JoinGroupRequest(Request[JoinGroupResponse]):
+    """Make me a member, or keep me one in the generation to come."""
+
+    KEY, VERSIONS, FLEXIBLE = 11, "0-9", "6+"
+    group_id: str = wire(STRING, "0+")
+    session_timeout_ms: int = wire(INT32, "0+")
+    rebalance_timeout_ms: int = wire(INT32, "1+", default=-1, ignorable=True)
+    member_id: str = wire(STRING, "0+")
+    group_instance_id: str | None = wire(STRING, "5+", nullable="5+", default=None)
+    protocol_type: str = wire(STRING, "0+")
+    protocols: list[JoinGroupRequestProtocol] = wire(array(JoinGroupRequestProtocol), "0+")
+    reason: str | None = wire(STRING, "8+", nullable="8+", default=None, ignorable=True)
+
+
+@dataclass(slots=True)
+class SyncGroupResponse(Response):
+    """What the leader assigned to this member."""
+
+    KEY, VERSIONS, FLEXIBLE = 14, "0-5", "4+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    protocol_type: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+    protocol_name: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+    assignment: bytes = wire(BYTES, "0+")
+
+
+@dataclass(slots=True)
+class SyncGroupRequestAssignment:
+    """What the leader assigns to one member."""
+
+    member_id: str = wire(STRING, "0+")
+    assignment: bytes = wire(BYTES, "0+")
+
+
+@dataclass(slots=True)
+class SyncGroupRequest(Request[SyncGroupResponse]):
+    """What is mine in this generation? The leader says what is whose."""
+
+    KEY, VERSIONS, FLEXIBLE = 14, "0-5", "4+"
+    group_id: str = wire(STRING, "0+")
+    generation_id: int = wire(INT32, "0+")
+    member_id: str = wire(STRING, "0+")
+    group_instance_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
+    protocol_type: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+    protocol_name: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+    assignments: list[SyncGroupRequestAssignment] = wire(array(SyncGroupRequestAssignment), "0+")
+
+
+@dataclass(slots=True)
+class HeartbeatResponse(Response):
+    """Whether the generation is still the group's."""
+
+    KEY, VERSIONS, FLEXIBLE = 12, "0-4", "4+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class HeartbeatRequest(Request[HeartbeatResponse]):
+    """This member lives."""
+
+    KEY, VERSIONS, FLEXIBLE = 12, "0-4", "4+"
+    group_id: str = wire(STRING, "0+")
+    generation_id: int = wire(INT32, "0+")
+    member_id: str = wire(STRING, "0+")
+    group_instance_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
+
+
+@dataclass(slots=True)
+class MemberResponse:
+    """How it went for one member."""
+
+    member_id: str = wire(STRING, "3+")
+    group_instance_id: str | None = wire(STRING, "3+", nullable="3+")
+    error_code: int = wire(INT16, "3+")
+
+
+@dataclass(slots=True)
+class LeaveGroupResponse(Response):
+    """How it went, from v3 on for each member."""
+
+    KEY, VERSIONS, FLEXIBLE = 13, "0-5", "4+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    members: list[MemberResponse] = wire(array(MemberResponse), "3+")
+
+
+@dataclass(slots=True)
+class MemberIdentity:
+    """A member that leaves, and why."""
+
+    member_id: str = wire(STRING, "3+")
+    group_instance_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
+    reason: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+
+
+@dataclass(slots=True)
+class LeaveGroupRequest(Request[LeaveGroupResponse]):
+    """This member leaves; from v3 on several may (KIP-345)."""
+
+    KEY, VERSIONS, FLEXIBLE = 13, "0-5", "4+"
+    group_id: str = wire(STRING, "0+")
+    member_id: str = wire(STRING, "0-2")
+    members: list[MemberIdentity] = wire(array(MemberIdentity), "3+")
+
+
+@dataclass(slots=True)
+class TopicPartitions:
+    """Partitions of one topic."""
+
+    topic_id: uuid.UUID = wire(UUID, "0+")
+    partitions: list[int] = wire(array(INT32), "0+")
+
+
+@dataclass(slots=True)
+class Assignment:
+    """What a member is to own, as far as it may by now."""
+
+    topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
+
+
+@dataclass(slots=True)
+class ConsumerGroupHeartbeatResponse(Response):
+    """The member's epoch, and its assignment where that is news."""
+
+    KEY, VERSIONS, FLEXIBLE = 68, "0-1", "0+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "0+", nullable="0+", default=None)
+    member_id: str | None = wire(STRING, "0+", nullable="0+", default=None)
+    member_epoch: int = wire(INT32, "0+")
+    heartbeat_interval_ms: int = wire(INT32, "0+")
+    assignment: Assignment | None = wire(Assignment, "0+", nullable="0+", default=None)
+
+
+@dataclass(slots=True)
+class ConsumerGroupHeartbeatRequest(Request[ConsumerGroupHeartbeatResponse]):
+    """This member lives, subscribes to this and owns that; null is what did not change.
+
+    Its epoch is 0 to join, -1 to leave, and -2 where a static member will be back.
+    """
+
+    KEY, VERSIONS, FLEXIBLE = 68, "0-1", "0+"
+    group_id: str = wire(STRING, "0+")
+    member_id: str = wire(STRING, "0+")
+    member_epoch: int = wire(INT32, "0+")
+    instance_id: str | None = wire(STRING, "0+", nullable="0+", default=None)
+    rack_id: str | None = wire(STRING, "0+", nullable="0+", default=None)
+    rebalance_timeout_ms: int = wire(INT32, "0+", default=-1)
+    subscribed_topic_names: list[str] | None = wire(
+        array(STRING), "0+", nullable="0+", default=None
+    )
+    subscribed_topic_regex: str | None = wire(STRING, "1+", nullable="1+", default=None)
+    server_assignor: str | None = wire(STRING, "0+", nullable="0+", default=None)
+    topic_partitions: list[TopicPartitions] | None = wire(
+        array(TopicPartitions), "0+", nullable="0+", default=None
+    )
