@@ -11,7 +11,7 @@ import spark_kafka_source
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "topic_partition", "settings", "secret"}
-LAYERS = ["protocol", "records", "net", "client", "consumer"]
+LAYERS = ["protocol", "records", "net", "client", "groups", "consumer"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": set[str](),
@@ -22,6 +22,7 @@ MAY_IMPORT = BELOW | {
     "records": BASE,
     "net": BASE | {"protocol"},
     "client": BASE | {"protocol", "net"},
+    "groups": BASE | {"protocol", "net", "client"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
     "__init__": {"spark", "net", "secret"},
