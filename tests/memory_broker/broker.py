@@ -23,6 +23,7 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
+from tests.memory_broker.coordinator import Handled, MemoryGroup
 from tests.memory_broker.handlers import HANDLERS, HOST, fetch
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
@@ -39,6 +40,10 @@ _PATIENCE_SECONDS = 30
 def _fixed(answer: object) -> Response | Raw | Action:
     assert isinstance(answer, Response | Raw | Action)
     return answer
+
+
+async def _awaited(handled: Handled) -> Response:
+    return handled if isinstance(handled, Response) else await handled
 
 
 class Seen(NamedTuple):
@@ -153,6 +158,22 @@ class MemoryBroker:
         """The node closes all its connections, as it does with idle ones."""
         self._run(self._nodes[node_id].hang_up())
 
+    def drop_member(self, group_id: str, member_id: str) -> None:
+        """The member's session is over."""
+
+        async def drop() -> None:
+            self.group(group_id).drop(member_id)
+
+        self._run(drop())
+
+    def gather(self, group_id: str) -> None:
+        """All members of the group are to join anew."""
+
+        async def gather() -> None:
+            self.group(group_id).gather()
+
+        self._run(gather())
+
     # -- what a test asks --------------------------------------------------------------------------
 
     def address(self, node_id: int = 0) -> Address:
@@ -177,6 +198,11 @@ class MemoryBroker:
         # Its answer is made in the same step of the loop.
         self._run(asyncio.sleep(0))
 
+    def group(self, group_id: str) -> MemoryGroup:
+        """A group that somebody joined."""
+        group: MemoryGroup = self.cluster.groups[group_id]
+        return group
+
     def accepted(self, node_id: int = 0) -> int:
         """How many connections a node has accepted."""
         return self._nodes[node_id].accepted
@@ -200,12 +226,13 @@ class MemoryBroker:
             return Action.AUTHENTICATE if answer is Action.HANDLE else _fixed(answer)
         handle = HANDLERS[type(request)]
         if isinstance(answer, ErrorCode):
-            return handle(replace(self.cluster, refusal=answer.code), node_id, request, version)
+            refusing = replace(self.cluster, refusal=answer.code)
+            return await _awaited(handle(refusing, node_id, request, version))
         if isinstance(answer, Hold):
             await answer.passed()
             answer = Action.HANDLE
         if answer is Action.HANDLE:
-            answer = handle(self.cluster, node_id, request, version)
+            answer = await _awaited(handle(self.cluster, node_id, request, version))
             if self.held_step_seconds and isinstance(request, FetchRequest):
                 answer = await self._held(node_id, request, version, self.held_step_seconds)
             if type(request) in self.cluster.throttle_time_ms:

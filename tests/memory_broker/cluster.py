@@ -9,6 +9,9 @@ from spark_kafka_source.protocol import (
     ApiVersionsRequest,
     FetchRequest,
     FindCoordinatorRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
     ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
@@ -17,6 +20,7 @@ from spark_kafka_source.protocol import (
     Request,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
+    SyncGroupRequest,
     Versions,
     versions,
 )
@@ -31,6 +35,10 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     OffsetFetchRequest: Versions(0, 5),
     OffsetForLeaderEpochRequest: Versions(0, 2),
     FindCoordinatorRequest: Versions(0, 2),
+    JoinGroupRequest: Versions(0, 3),
+    SyncGroupRequest: Versions(0, 2),
+    HeartbeatRequest: Versions(0, 2),
+    LeaveGroupRequest: Versions(0, 2),
     ApiVersionsRequest: Versions(0, 2),
     SaslHandshakeRequest: Versions(0, 1),
     SaslAuthenticateRequest: Versions(0, 0),
@@ -75,6 +83,7 @@ class MemoryCluster:
     ports: dict[int, int] = field(default_factory=dict)
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))

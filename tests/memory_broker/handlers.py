@@ -1,6 +1,5 @@
 """One small handler per API: a request in, a broker's answer out."""
 
-from collections.abc import Callable
 from typing import Any
 
 from spark_kafka_source.errors import error_named
@@ -41,11 +40,11 @@ from spark_kafka_source.protocol import (
     OffsetForLeaderTopicResult,
     PartitionData,
     Request,
-    Response,
 )
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
+from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
 from tests.memory_broker.log import PartitionLog
 
 HOST = "127.0.0.1"
@@ -257,9 +256,11 @@ def _coordinator(cluster: MemoryCluster, group_id: str) -> Coordinator:
 def offset_commit(
     cluster: MemoryCluster, node_id: int, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
-    """v2-9, by name, from one who is no member of the group."""
+    """v2-9, by name; where the group has members, from one of them."""
     assert version <= 9, "by id from v10 on, which no client here asks for"
     refusal = _wrong_coordinator(cluster, node_id, request.group_id)
+    if not refusal and request.group_id in cluster.groups:
+        refusal = cluster.groups[request.group_id].commit_refusal(request)
     committed = cluster.committed.setdefault(request.group_id, {})
     topics = []
     for topic in request.topics:
@@ -304,7 +305,8 @@ def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> i
     return cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
 
 
-HANDLERS: dict[type[Request[Any]], Callable[[MemoryCluster, int, Any, int], Response]] = {
+HANDLERS: dict[type[Request[Any]], Handler] = {
+    **GROUP_HANDLERS,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,

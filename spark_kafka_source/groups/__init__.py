@@ -1,0 +1,18 @@
+"""Consumer groups: who reads which partitions.
+
+`membership` keeps a consumer in its group, `assignors` divides the partitions among the members, on
+the one whom the coordinator chose.
+"""
+
+from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.listener import RebalanceListener
+from spark_kafka_source.groups.member import Member
+from spark_kafka_source.groups.membership import Membership, classic_membership
+
+__all__ = [
+    "GroupConfig",
+    "Member",
+    "Membership",
+    "RebalanceListener",
+    "classic_membership",
+]

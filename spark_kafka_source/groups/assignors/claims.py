@@ -1,0 +1,73 @@
+"""Who owned what before: what members say of it, and what of that can be true."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spark_kafka_source.groups.assignors.assignor import Cluster
+from spark_kafka_source.groups.assignors.hash_order import in_hash_order
+from spark_kafka_source.groups.assignors.subscription import Subscription
+from spark_kafka_source.topic_partition import TopicPartition
+
+Partitions = dict[TopicPartition, None]
+"""Partitions, each once, in the order in which they came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one member says that it owned, and since which generation."""
+
+    partitions: Sequence[TopicPartition]
+    generation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What each member owned, members in the order of Java's maps, and of no two the same.
+
+    `disputed` are those that two members claim of one generation: nobody keeps them.
+    """
+
+    by_member: dict[str, Partitions]
+    disputed: set[TopicPartition] = field(default_factory=set)
+
+
+def settle(
+    topics: Cluster, subscriptions: Mapping[str, Subscription], claims: Mapping[str, Claim]
+) -> Owned:
+    """Of two claims to a partition of these topics the one of the newer generation holds."""
+    owned = Owned({member: {} for member in in_hash_order(subscriptions)})
+    claimant: dict[TopicPartition, str] = {}
+    for member, partitions in owned.by_member.items():
+        for each in claims[member].partitions:
+            # A topic may have been made anew, with fewer partitions.
+            if not 0 <= each.partition < len(topics.get(each.topic, ())):
+                continue
+            other = claimant.setdefault(each, member)
+            if other == member:
+                partitions[each] = None
+                continue
+            newer = claims[member].generation_id - subscriptions[other].generation_id
+            if newer < 0:
+                continue
+            claimant[each] = member
+            owned.by_member[other].pop(each, None)
+            if newer:
+                partitions[each] = None
+            else:
+                owned.disputed.add(each)
+    return owned
+
+
+def former_owners(
+    subscriptions: Mapping[str, Subscription], claims: Mapping[str, Claim]
+) -> dict[TopicPartition, str]:
+    """Whose each partition was according to those who missed the newest generation."""
+    newest = max(claim.generation_id for claim in claims.values())
+    found: dict[TopicPartition, tuple[int, str]] = {}
+    for member in in_hash_order(subscriptions):
+        claim = claims[member]
+        if claim.generation_id < newest:
+            for each in claim.partitions:
+                if each not in found or claim.generation_id > found[each][0]:
+                    found[each] = claim.generation_id, member
+    return {each: member for each, (_, member) in found.items()}

@@ -1,0 +1,122 @@
+"""The sticky assignment where all members subscribe alike: everybody gets the same number, or one
+more.
+
+Who owned something keeps it up to that number, but not where another's rack would do better; what
+is left goes first to members in the racks of its replicas, then to any.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+from spark_kafka_source.groups.assignors.assignor import Cluster
+from spark_kafka_source.groups.assignors.claims import Owned, Partitions
+from spark_kafka_source.groups.assignors.hash_order import sort_key
+from spark_kafka_source.groups.assignors.racks import Racks
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+class ConstrainedAssignment:
+    """The assignment, as `assigned`, and in `moving` what another may still own, by new owner."""
+
+    def __init__(self, topics: Cluster, racks: Racks, owned: Owned) -> None:
+        members = owned.by_member
+        self.assigned: dict[str, Partitions] = {member: {} for member in members}
+        self.moving: dict[TopicPartition, str] = {}
+        self._topics, self._racks, self._owned = topics, racks, owned
+        self._revoked: dict[TopicPartition, str] = {}
+        count = sum(map(len, topics.values()))
+        # So many members get one more than the least.
+        self._least, self._larger = divmod(count, len(members))
+        self._most = self._least + (self._larger > 0)
+        self._below_least: list[str] = []
+        self._at_least: list[str] = []
+        self._keep_owned()
+        self._below_least.sort(key=sort_key)
+        self._at_least.sort(key=sort_key)
+        left = self._left()
+        if racks.known:
+            left = racks.fewest_readers_first(left)
+        if racks.matter:
+            left = self._assign_within_racks(left)
+        self._assign_in_turn(left)
+
+    def _keep_owned(self) -> None:
+        for member, owned in self._owned.by_member.items():
+            keep = []
+            for each in sorted(owned, key=lambda each: (each.partition, each.topic)):
+                if not self._racks.match(member, each):
+                    self._revoked[each] = member
+                elif each not in self._owned.disputed:
+                    keep.append(each)
+            room = self._room(member, len(keep))
+            self.assigned[member].update(dict.fromkeys(keep[:room]))
+            self._revoked.update(dict.fromkeys(keep[room:], member))
+
+    def _room(self, member: str, count: int) -> int:
+        """How many a member keeps of so many that it owned; notes who can take more."""
+        if count < self._least:
+            self._below_least.append(member)
+        elif count >= self._most and self._larger:
+            self._take_larger()
+            return self._most
+        elif self._larger:
+            self._at_least.append(member)
+        return self._least
+
+    def _take_larger(self) -> None:
+        self._larger -= 1
+        if not self._larger:
+            self._at_least.clear()
+
+    def _left(self) -> list[TopicPartition]:
+        kept = set[TopicPartition]().union(*self.assigned.values())
+        every = (
+            TopicPartition(topic, partition)
+            for topic in sorted(self._topics, key=sort_key)
+            for partition in range(len(self._topics[topic]))
+        )
+        return [each for each in every if each not in kept]
+
+    def _assign_within_racks(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Gives to members in the racks of the replicas; returns what none of them could take."""
+        left, turn = [], 0
+        for each in partitions:
+            below = self._racks.next_reader(each, self._below_least, turn)
+            larger = self._racks.next_reader(each, self._at_least) if below is None else None
+            if below is not None:
+                turn = self._give_below_least(each, below)
+            elif larger is not None:
+                self._give(self._at_least.pop(larger), each)
+                self._take_larger()
+            else:
+                left.append(each)
+        return left
+
+    def _give_below_least(self, partition: TopicPartition, place: int) -> int:
+        """Returns the place of the member whose turn it is next."""
+        member = self._below_least[place]
+        self._give(member, partition)
+        if len(self.assigned[member]) < self._least:
+            place += 1
+        else:
+            del self._below_least[place]
+            if self._larger:
+                self._at_least.append(member)
+        return place % max(len(self._below_least), 1)
+
+    def _assign_in_turn(self, partitions: Iterable[TopicPartition]) -> None:
+        below, at_least = deque(self._below_least), deque(self._at_least)
+        for each in partitions:
+            member = below.popleft() if below else at_least.popleft()
+            self._give(member, each)
+            held = len(self.assigned[member])
+            if held < self._least:
+                below.append(member)
+            elif held == self._least:
+                at_least.append(member)
+
+    def _give(self, member: str, partition: TopicPartition) -> None:
+        self.assigned[member][partition] = None
+        former = self._revoked.get(partition, member)
+        if former != member or partition in self._owned.disputed:
+            self.moving[partition] = member

@@ -1,0 +1,148 @@
+"""The sticky assignment where members subscribe to different topics: as balanced as it can be.
+
+Who owned something keeps it, but not where another's rack would do better; what is left goes to
+the member that has the fewest; then partitions move to members with at least two fewer.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping
+
+from spark_kafka_source.groups.assignors.assignor import Cluster
+from spark_kafka_source.groups.assignors.claims import Owned, Partitions
+from spark_kafka_source.groups.assignors.hash_order import sort_key
+from spark_kafka_source.groups.assignors.members import subscribers
+from spark_kafka_source.groups.assignors.movements import Movements
+from spark_kafka_source.groups.assignors.racks import Racks
+from spark_kafka_source.groups.assignors.subscription import Subscription
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+class GeneralAssignment:
+    """The assignment, as `assigned`. `former` are the owners before those who own now."""
+
+    def __init__(
+        self,
+        topics: Cluster,
+        subscriptions: Mapping[str, Subscription],
+        racks: Racks,
+        owned: Owned,
+        former: Mapping[TopicPartition, str],
+    ) -> None:
+        self.assigned = owned.by_member
+        self._topics, self._racks, self._former = topics, racks, former
+        found = subscribers(self.assigned, subscriptions)
+        self._subscribers = {topic: frozenset(found[topic]) for topic in topics}
+        self._shared = {topic: each for topic, each in self._subscribers.items() if len(each) > 1}
+        self._movements = Movements()
+        revoked = self._revoke()
+        self._owner = {each: member for member in self.assigned for each in self.assigned[member]}
+        self._members = sorted(self.assigned, key=sort_key)
+        self._place = {member: place for place, member in enumerate(self._members)}
+        # The members by what they have, the fewest first.
+        self._order = sorted(map(self._rank, self._members))
+        self._balance(revoked)
+
+    def _revoke(self) -> bool:
+        """Takes what members may not keep; says whether there was anything."""
+        revoked = False
+        for member, partitions in self.assigned.items():
+            for each in list(partitions):
+                subscribed = member in self._subscribers[each.topic]
+                if not subscribed or not self._racks.match(member, each):
+                    del partitions[each]
+                    revoked = True
+        return revoked
+
+    def _balance(self, revoked: bool) -> None:
+        afresh = not self._order[-1][0]
+        every = self._all()
+        new = [each for each in every if each not in self._owner]
+        self._assign(new)
+        before = {member: dict(partitions) for member, partitions in self.assigned.items()}
+        if not revoked:
+            self._even_out(new)
+        moved = self._even_out(every)
+        # Those that share no topic have what they have.
+        sharing = set[str]().union(*self._shared.values())
+        if (
+            moved
+            and not afresh
+            and _imbalance(self.assigned, sharing) >= _imbalance(before, sharing)
+        ):
+            self.assigned = before
+
+    def _assign(self, partitions: list[TopicPartition]) -> None:
+        left = partitions
+        if self._racks.matter:
+            left = [each for each in left if not self._give(each, self._fewest(each, near=True))]
+        for each in left:
+            self._give(each, self._fewest(each))
+
+    def _fewest(self, partition: TopicPartition, *, near: bool = False) -> str | None:
+        """Who has the fewest of those who subscribe to it, and are near to it if they must be."""
+        subscribed = self._subscribers[partition.topic]
+        for _, place in self._order:
+            member = self._members[place]
+            if member in subscribed and (not near or self._racks.match(member, partition)):
+                return member
+        return None
+
+    def _give(self, partition: TopicPartition, member: str | None) -> bool:
+        if member is None:
+            return False
+        self._owner[partition] = member
+        self._resort(member, lambda partitions: partitions.update({partition: None}))
+        return True
+
+    def _even_out(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Moves partitions until none can go where there are two fewer; says whether any did."""
+        shared = [each for each in partitions if each.topic in self._shared]
+        moved, again = False, True
+        while again:
+            again = False
+            for each in shared:
+                better = self._better_owner(each)
+                if better is not None:
+                    self._move(each, better)
+                    moved = again = True
+        return moved
+
+    def _better_owner(self, partition: TopicPartition) -> str | None:
+        most = len(self.assigned[self._owner[partition]]) - 2
+        if most < self._order[0][0]:
+            return None
+        former = self._former.get(partition)
+        if former not in self._subscribers[partition.topic]:
+            former = None
+        for each in (former, self._fewest(partition)):
+            if each is not None and len(self.assigned[each]) <= most:
+                return each
+        return None
+
+    def _move(self, partition: TopicPartition, new: str) -> None:
+        moved = self._movements.to_move_instead(partition, self._owner[partition], new)
+        old = self._owner[moved]
+        self._movements.move(moved, old, new)
+        self._resort(old, lambda partitions: partitions.pop(moved))
+        self._give(moved, new)
+
+    def _resort(self, member: str, change: Callable[[Partitions], object]) -> None:
+        del self._order[bisect_left(self._order, self._rank(member))]
+        change(self.assigned[member])
+        insort(self._order, self._rank(member))
+
+    def _rank(self, member: str) -> tuple[int, int]:
+        return len(self.assigned[member]), self._place[member]
+
+    def _all(self) -> list[TopicPartition]:
+        """All partitions, those first that few can read."""
+        topics = sorted(
+            self._topics, key=lambda topic: (len(self._subscribers[topic]), sort_key(topic))
+        )
+        return [TopicPartition(t, each) for t in topics for each in range(len(self._topics[t]))]
+
+
+def _imbalance(assigned: Mapping[str, Partitions], members: Iterable[str]) -> int:
+    """The differences between all pairs of members, in partitions."""
+    sizes = sorted(len(assigned[member]) for member in members)
+    return sum(size * (2 * place - len(sizes) + 1) for place, size in enumerate(sizes))

@@ -1,0 +1,27 @@
+"""The order of members in which partitions are laid out among them."""
+
+from collections.abc import Iterable, Mapping
+
+from spark_kafka_source.groups.assignors.hash_order import in_hash_order, sort_key
+from spark_kafka_source.groups.assignors.subscription import Subscription
+
+
+def lasting_order(subscriptions: Mapping[str, Subscription]) -> list[str]:
+    """Static members by their instance ids, which outlive them (KIP-345), then the others by id."""
+
+    def place(member: str) -> tuple[bool, bytes]:
+        instance = subscriptions[member].group_instance_id
+        return instance is None, sort_key(member if instance is None else instance)
+
+    return sorted(in_hash_order(subscriptions), key=place)
+
+
+def subscribers(
+    members: Iterable[str], subscriptions: Mapping[str, Subscription]
+) -> dict[str, list[str]]:
+    """For each topic who subscribes to it, in the order of `members`."""
+    found: dict[str, list[str]] = {}
+    for member in members:
+        for topic in subscriptions[member].topics:
+            found.setdefault(topic, []).append(member)
+    return found

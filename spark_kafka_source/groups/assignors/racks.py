@@ -1,0 +1,45 @@
+"""Where members and partitions are, for the sticky assignors (KIP-881)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from spark_kafka_source.groups.assignors.assignor import Cluster, differ
+from spark_kafka_source.groups.assignors.subscription import Subscription
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+class Racks:
+    """The racks of members and partitions.
+
+    `known` says whether a member told its rack, `matter` whether the assignment is to heed them.
+    """
+
+    def __init__(self, topics: Cluster, subscriptions: Mapping[str, Subscription]) -> None:
+        members = {member: each.rack_id for member, each in subscriptions.items() if each.rack_id}
+        every = (partition for partitions in topics.values() for partition in partitions)
+        self.known = bool(members)
+        self.matter = self.known and differ(every, members.values())
+        self._topics, self._members = topics, members if self.matter else {}
+        self._readers = Counter(members.values())
+
+    def match(self, member: str, partition: TopicPartition) -> bool:
+        """Whether the partition has a replica where the member is, or that does not matter."""
+        rack = self._members.get(member)
+        return rack is None or rack in self._of(partition)
+
+    def next_reader(
+        self, partition: TopicPartition, members: Sequence[str], first: int = 0
+    ) -> int | None:
+        """Which of the members, from the first on and around, is where the partition is."""
+        racks, count = self._of(partition), len(members)
+        places = chain(range(first, count), range(first))
+        return next((each for each in places if self._members.get(members[each]) in racks), None)
+
+    def fewest_readers_first(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Those first that few members have in their rack; else in the order that they are in."""
+        readers = self._readers
+        return sorted(partitions, key=lambda each: sum(readers[rack] for rack in self._of(each)))
+
+    def _of(self, partition: TopicPartition) -> frozenset[str]:
+        return self._topics[partition.topic][partition.partition]

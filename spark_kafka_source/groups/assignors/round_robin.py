@@ -1,0 +1,51 @@
+"""The round-robin assignor: all partitions of all topics, dealt out to the members in turn."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+from spark_kafka_source.groups.assignors.assignor import (
+    Cluster,
+    RebalanceProtocol,
+    topics_to_assign,
+)
+from spark_kafka_source.groups.assignors.hash_order import sort_key
+from spark_kafka_source.groups.assignors.members import lasting_order
+from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+class RoundRobinAssignor:
+    """Kafka's `roundrobin`."""
+
+    name, protocol = "roundrobin", RebalanceProtocol.EAGER
+
+    def user_data(self, topics: Sequence[str]) -> bytes | None:
+        """None."""
+
+    def assign(
+        self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Assignment]:
+        """Who shall read what; see `Assignor`."""
+        members = lasting_order(subscriptions)
+        seats: dict[str, list[int]] = {}
+        for seat, member in enumerate(members):
+            for topic in subscriptions[member].topics:
+                seats.setdefault(topic, []).append(seat)
+        topics = topics_to_assign(cluster, subscriptions)
+        assigned: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
+        turn = 0
+        for topic in sorted(topics, key=sort_key):
+            for partition in range(len(topics[topic])):
+                # Whose turn it is passes if the topic is none of theirs.
+                seat = _next(seats[topic], turn)
+                assigned[members[seat]].append(TopicPartition(topic, partition))
+                turn = seat + 1
+        return {member: Assignment(tuple(found)) for member, found in assigned.items()}
+
+    def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
+        """Nothing to remember."""
+
+
+def _next(seats: list[int], turn: int) -> int:
+    """The first seat from `turn` on, around the table."""
+    return seats[bisect_left(seats, turn) % len(seats)]

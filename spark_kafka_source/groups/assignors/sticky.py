@@ -1,0 +1,115 @@
+"""The sticky assignors: balanced first, and then as little moves as can be.
+
+`sticky` (KIP-54) has its members give up all while they rebalance: what they owned they tell in
+their user data. `cooperative-sticky` (KIP-429) has them keep it: what is to move is given to
+nobody until its owner gave it up.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from spark_kafka_source.groups.assignors.assignor import (
+    Cluster,
+    RebalanceProtocol,
+    topics_to_assign,
+)
+from spark_kafka_source.groups.assignors.claims import Claim, Partitions, former_owners, settle
+from spark_kafka_source.groups.assignors.constrained import ConstrainedAssignment
+from spark_kafka_source.groups.assignors.general import GeneralAssignment
+from spark_kafka_source.groups.assignors.racks import Racks
+from spark_kafka_source.groups.assignors.sticky_user_data import (
+    cooperative_user_data,
+    owned_claim,
+    previous_claim,
+    sticky_user_data,
+)
+from spark_kafka_source.groups.assignors.subscription import (
+    NO_GENERATION,
+    Assignment,
+    Subscription,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+class StickyAssignor:
+    """Kafka's `sticky`."""
+
+    name, protocol = "sticky", RebalanceProtocol.EAGER
+
+    def __init__(self) -> None:
+        self._owned: tuple[TopicPartition, ...] | None = None
+        self._generation_id = NO_GENERATION
+
+    def user_data(self, topics: Sequence[str]) -> bytes | None:
+        """What this member owned last, and of which generation."""
+        if self._owned is None:
+            return None
+        return sticky_user_data(self._owned, self._generation_id)
+
+    def assign(
+        self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Assignment]:
+        """Who shall read what; see `Assignor`."""
+        assigned, _ = _assign(cluster, subscriptions, previous_claim)
+        return {member: Assignment(tuple(assigned[member])) for member in subscriptions}
+
+    def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
+        """Remembers it for the next time that this member joins."""
+        self._owned, self._generation_id = assignment.partitions, generation_id
+
+
+class CooperativeStickyAssignor:
+    """Kafka's `cooperative-sticky`."""
+
+    name, protocol = "cooperative-sticky", RebalanceProtocol.COOPERATIVE
+
+    def __init__(self) -> None:
+        self._generation_id = NO_GENERATION
+
+    def user_data(self, topics: Sequence[str]) -> bytes | None:
+        """The generation of this member's last assignment."""
+        return cooperative_user_data(self._generation_id)
+
+    def assign(
+        self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Assignment]:
+        """Who shall read what; see `Assignor`."""
+        assigned, moving = _assign(cluster, subscriptions, owned_claim)
+        for partition, member in moving.items():
+            del assigned[member][partition]
+        return {member: Assignment(tuple(assigned[member])) for member in subscriptions}
+
+    def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
+        """Remembers the generation for the next time that this member joins."""
+        self._generation_id = generation_id
+
+
+def _assign(
+    cluster: Cluster,
+    subscriptions: Mapping[str, Subscription],
+    claim_of: Callable[[Subscription], Claim],
+) -> tuple[dict[str, Partitions], Mapping[TopicPartition, str]]:
+    """A balanced assignment, and what of it others may own still, by the member that gets it."""
+    if not subscriptions:
+        return {}, {}
+    topics = topics_to_assign(cluster, subscriptions)
+    racks = Racks(topics, subscriptions)
+    claims = {member: claim_of(each) for member, each in subscriptions.items()}
+    owned = settle(topics, subscriptions, claims)
+    if len({frozenset(each.topics) for each in subscriptions.values()}) == 1:
+        constrained = ConstrainedAssignment(topics, racks, owned)
+        return constrained.assigned, constrained.moving
+    former = former_owners(subscriptions, claims)
+    general = GeneralAssignment(topics, subscriptions, racks, owned, former)
+    return general.assigned, _moving(subscriptions, general.assigned)
+
+
+def _moving(
+    subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Partitions]
+) -> dict[TopicPartition, str]:
+    """What members get that they have not, and that others have who lose it."""
+    lost, gained = set[TopicPartition](), dict[TopicPartition, str]()
+    for member, partitions in assigned.items():
+        owned = frozenset(subscriptions[member].owned)
+        lost |= owned - partitions.keys()
+        gained.update(dict.fromkeys(partitions.keys() - owned, member))
+    return {each: member for each, member in gained.items() if each in lost}

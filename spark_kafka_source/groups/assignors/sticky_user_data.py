@@ -1,0 +1,83 @@
+"""What the sticky assignors of members tell that of the leader, as Kafka's own do."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.groups.assignors.claims import Claim
+from spark_kafka_source.groups.assignors.hash_order import in_hash_order
+from spark_kafka_source.groups.assignors.subscription import (
+    NO_GENERATION,
+    Subscription,
+    partitions_by_topic,
+    partitions_of,
+)
+from spark_kafka_source.protocol import decode_prefix, encode
+from spark_kafka_source.protocol.declaration import Message, array, wire
+from spark_kafka_source.protocol.wire import INT32, STRING
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class TopicAssignment:
+    """The partitions of one topic."""
+
+    topic: str = wire(STRING, "0+")
+    partitions: list[int] = wire(array(INT32), "0+")
+
+
+@dataclass(slots=True)
+class StickyUserData(Message):
+    """What a member of `sticky` owned before it joined. No version goes before it."""
+
+    VERSIONS, FLEXIBLE = "0-1", "none"
+    previous_assignment: list[TopicAssignment] = wire(array(TopicAssignment), "0+")
+    generation: int = wire(INT32, "1+", default=NO_GENERATION)
+
+
+@dataclass(slots=True)
+class CooperativeStickyUserData(Message):
+    """Since when a member of `cooperative-sticky` owns what it owns."""
+
+    VERSIONS, FLEXIBLE = "0", "none"
+    generation: int = wire(INT32, "0+", default=NO_GENERATION)
+
+
+def sticky_user_data(owned: Iterable[TopicPartition], generation_id: int) -> bytes:
+    """What a member of `sticky` tells."""
+    partitions = partitions_by_topic(owned)
+    previous = [TopicAssignment(topic, partitions[topic]) for topic in in_hash_order(partitions)]
+    return encode(StickyUserData(previous, generation_id), 1)
+
+
+def previous_claim(subscription: Subscription) -> Claim:
+    """What a member of `sticky` told; nothing where its bytes say nothing.
+
+    By now it has given up what it owned, so the subscription's own fields do not count.
+    """
+    data = subscription.user_data or b""
+    for version in (1, 0):
+        try:
+            found, _ = decode_prefix(StickyUserData, version, data)
+        except ProtocolError:
+            continue
+        previous = ((each.topic, each.partitions) for each in found.previous_assignment)
+        return Claim(partitions_of(previous), max(found.generation, NO_GENERATION))
+    return Claim((), NO_GENERATION)
+
+
+def cooperative_user_data(generation_id: int) -> bytes:
+    """What a member of `cooperative-sticky` tells."""
+    return encode(CooperativeStickyUserData(generation_id), 0)
+
+
+def owned_claim(subscription: Subscription) -> Claim:
+    """What a member of `cooperative-sticky` told; before Kafka 3.2 not all in the fields."""
+    generation_id = subscription.generation_id
+    if generation_id == NO_GENERATION and subscription.user_data is not None:
+        try:
+            found, _ = decode_prefix(CooperativeStickyUserData, 0, subscription.user_data)
+        except ProtocolError:
+            return Claim(subscription.owned, NO_GENERATION)
+        generation_id = max(found.generation, NO_GENERATION)
+    return Claim(subscription.owned, generation_id)

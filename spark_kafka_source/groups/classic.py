@@ -1,0 +1,476 @@
+"""The classic group protocol: the members join, one of them divides the partitions.
+
+https://cwiki.apache.org/confluence/display/KAFKA/Kafka+Client-side+Assignment+Proposal, with
+cooperative rebalances (KIP-429), member ids from the coordinator (KIP-394), static members
+(KIP-345), reasons (KIP-800) and leaders that need not assign (KIP-814).
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spark_kafka_source.client import Retry
+from spark_kafka_source.errors import (
+    ConfigurationError,
+    KafkaError,
+    LocalError,
+    UnsupportedVersionError,
+    error_named,
+)
+from spark_kafka_source.groups.assignors import (
+    Assignment,
+    Assignor,
+    Cluster,
+    RebalanceProtocol,
+    Subscription,
+)
+from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, Keep, State
+from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.listener import FirstError, RebalanceListener
+from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
+from spark_kafka_source.groups.participant import UNTIL_WOKEN_SECONDS, Outgoing, Participant
+from spark_kafka_source.groups.partition_racks import TopicsOf
+from spark_kafka_source.groups.reactions import Reaction
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import (
+    PROTOCOL_TYPE,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# The coordinator answers JoinGroup once all members have joined, or the rebalance timeout is over.
+_AFTER_REBALANCE_TIMEOUT_MS = 5_000
+# A leader may have to look up topics that it does not read itself.
+_LONGEST_LOOKUP_MS = 10_000
+# Of one that does not poll; nobody waits for it.
+_LONGEST_FAREWELL_MS = 5_000
+_INCONSISTENT = error_named("INCONSISTENT_GROUP_PROTOCOL").code
+
+
+class ClassicParticipant(Participant):
+    """A member of the classic protocol; `topics_of` says what there is to divide."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        assignors: Sequence[Assignor],
+        listener: RebalanceListener,
+        topics_of: TopicsOf,
+        retry: Retry,
+        *,
+        metadata_max_age_ms: int = 300_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(config, listener, retry, clock)
+        if not assignors:
+            option = "kafka.partition.assignment.strategy"
+            raise ConfigurationError(option, "is empty", "Name an assignor, as in 'range'")
+        self._assignors = {assignor.name: assignor for assignor in assignors}
+        self._topics_of = topics_of
+        self._watch_seconds = metadata_max_age_ms / 1000
+        self._state = State.UNJOINED
+        self._member_id = NO_MEMBER_ID
+        self._generation_id = NO_GENERATION
+        self._protocol_name = ""
+        self._joined_with: frozenset[str] = frozenset()
+        self._rejoin_reason: str | None = None
+        self._join_reason: str | None = None
+        self._sync = SyncGroupRequest()
+        self._assigned = Assignment(())
+        self._heartbeat_at_seconds = 0.0
+        # What the leader divided, and when it looks again.
+        self._divided: Cluster | None = None
+        self._watch_at_seconds = 0.0
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether partitions are kept while the group rebalances: all assignors must be able to."""
+        assignors = self._assignors.values()
+        return all(each.protocol is RebalanceProtocol.COOPERATIVE for each in assignors)
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def member(self) -> Member | None:
+        """Who it is; None while it is in no generation, or on its way to another."""
+        with self.changed:
+            between = (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+            if self._generation_id == NO_GENERATION or self._state in between:
+                return None
+            return Member(
+                self._group_id, self._member_id, self._generation_id, self._group_instance_id
+            )
+
+    def _after(self, event: Event) -> bool:
+        """Whether the event still meant something."""
+        found = TRANSITIONS.get((self._state, event))
+        if found is None:
+            logger.debug("Group %r: %s, too late in %s", self._group_id, event, self._state)
+            return False
+        self._state, keep = found
+        if keep is not Keep.ALL:
+            self._generation_id, self._divided = NO_GENERATION, None
+        if keep is Keep.NOTHING:
+            self._member_id = NO_MEMBER_ID
+        self.changed.notify_all()
+        return True
+
+    # -- in the thread that polls ------------------------------------------------------------------
+
+    def rejoin(self, reason: str) -> None:
+        """Has the group divide the partitions anew, from the next poll on."""
+        with self.changed:
+            self._rejoin_reason = reason
+
+    def next_step(self) -> Callable[[], None] | None:
+        """To give up what must be before joining, or to take over what was assigned."""
+        with self.changed:
+            if self._state is State.ASSIGNED:
+                return self._take_over
+            if self._state is State.UNJOINED and self._subscription:
+                return self._prepare
+            if self._state is State.STABLE and self._wants_to_rejoin():
+                return self._prepare
+            return None
+
+    def _wants_to_rejoin(self) -> bool:
+        if self._subscription != self._joined_with:
+            self._rejoin_reason = self._rejoin_reason or "the subscription has changed"
+        return self._rejoin_reason is not None
+
+    def _prepare(self) -> None:
+        first_error = FirstError()
+        with self.changed:
+            was_in_generation = self._generation_id != NO_GENERATION
+        if not was_in_generation:
+            self._lose(first_error)
+        elif self.is_cooperative:
+            dropped = {each for each in self.assignment if each.topic not in self._subscription}
+            if dropped:
+                first_error.tell(self._listener.revoked, dropped)
+            self.assignment -= dropped
+        else:
+            first_error.tell(self._listener.revoked, self.assignment)
+            self.assignment = frozenset()
+        with self.changed:
+            is_in_generation = self._generation_id != NO_GENERATION
+            # What is still owned may have been lost meanwhile: then that comes first.
+            if is_in_generation or not self.assignment:
+                self._join_reason, self._rejoin_reason = self._rejoin_reason, None
+                self._joined_with = self._subscription
+                self._after(Event.PREPARED)
+                self.to_coordinator.wake()
+        first_error.reraise()
+
+    def _lose(self, first_error: FirstError) -> None:
+        if self.assignment:
+            first_error.tell(self._listener.lost, self.assignment)
+            self.assignment = frozenset()
+
+    def _take_over(self) -> None:
+        first_error = FirstError()
+        with self.changed:
+            if self._state is not State.ASSIGNED:
+                return
+            assigned, generation_id = self._assigned, self._generation_id
+        partitions = frozenset(assigned.partitions)
+        if {each.topic for each in partitions} <= self._subscription:
+            revoked = self.assignment - partitions
+            if revoked:
+                first_error.tell(self._listener.revoked, revoked)
+                self.rejoin("gave up partitions that others are to get")
+            assignor = self._assignors[self._protocol_name]
+            first_error.call(assignor.on_assignment, assigned, generation_id)
+            added = partitions - self.assignment
+            self.assignment = partitions
+            first_error.tell(self._listener.assigned, added)
+        else:
+            self.rejoin("the assignment is that of an older subscription")
+        with self.changed:
+            self._after(Event.TAKEN_OVER)
+        first_error.reraise()
+
+    def leave(self, deadline: Deadline, reason: str) -> None:
+        """Gives up all partitions, and has the coordinator told so, unless the member is static."""
+        first_error = FirstError()
+        if self.assignment:
+            told = self._listener.lost if self.member is None else self._listener.revoked
+            first_error.tell(told, self.assignment)
+            self.assignment = frozenset()
+        with self.changed:
+            self._subscription = self._joined_with = frozenset()
+            self._rejoin_reason = self._failure = None
+            self._go(deadline, reason)
+        first_error.reraise()
+
+    def _go(self, deadline: Deadline, reason: str) -> None:
+        if self._member_id != NO_MEMBER_ID and self._group_instance_id is None:
+            identity = MemberIdentity(self._member_id, reason=reason)
+            self._say_farewell(LeaveGroupRequest(self._group_id, members=[identity]), deadline)
+        self._asking = None
+        self._after(Event.LEFT)
+
+    # -- in the thread that talks to the coordinator -----------------------------------------------
+
+    def next_request(self) -> Outgoing | float:
+        """What to ask the coordinator now; a leader may look after its topics before."""
+        self._watch()
+        return super().next_request()
+
+    def _next(self, now_seconds: float) -> Outgoing | float:
+        if self._state is State.PREPARING_REBALANCE:
+            return Outgoing(self._join_request(), self._rebalance_deadline())
+        if self._state is State.COMPLETING_REBALANCE:
+            return Outgoing(self._sync, self._rebalance_deadline())
+        if self._state in (State.UNJOINED, State.FENCED):
+            return UNTIL_WOKEN_SECONDS
+        wait_seconds = self._heartbeat_at_seconds - now_seconds
+        if wait_seconds <= 0:
+            return Outgoing(
+                HeartbeatRequest(
+                    self._group_id, self._generation_id, self._member_id, self._group_instance_id
+                ),
+                Deadline.after_ms(self.config.session_timeout_ms),
+            )
+        if self._divided is not None and self._state is State.STABLE:
+            wait_seconds = min(wait_seconds, max(self._watch_at_seconds - now_seconds, 0.0))
+        return wait_seconds
+
+    def _rebalance_deadline(self) -> Deadline:
+        return Deadline.after_ms(self.config.max_poll_interval_ms + _AFTER_REBALANCE_TIMEOUT_MS)
+
+    def _join_request(self) -> JoinGroupRequest:
+        topics = tuple(sorted(self._joined_with))
+        return JoinGroupRequest(
+            group_id=self._group_id,
+            session_timeout_ms=self.config.session_timeout_ms,
+            rebalance_timeout_ms=self.config.max_poll_interval_ms,
+            member_id=self._member_id,
+            group_instance_id=self._group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=[
+                JoinGroupRequestProtocol(name, self._subscription_for(assignor, topics).encode())
+                for name, assignor in self._assignors.items()
+            ],
+            reason=self._join_reason,
+        )
+
+    def _subscription_for(self, assignor: Assignor, topics: tuple[str, ...]) -> Subscription:
+        return Subscription(
+            topics=topics,
+            user_data=assignor.user_data(topics),
+            owned=tuple(sorted(self.assignment)),
+            generation_id=self._generation_id,
+            rack_id=self.config.client_rack or None,
+        )
+
+    def answered(self, request: Any, response: Any) -> None:
+        """Takes in what the coordinator answered. Raises what goes to `failed` then."""
+        _TAKE_IN[type(request)](self, request, response)
+
+    def _joined(self, request: JoinGroupRequest, response: JoinGroupResponse) -> None:
+        if response.error_code == error_named("MEMBER_ID_REQUIRED").code:
+            with self.changed:
+                if self.wanted(request):
+                    self._member_id = response.member_id
+        self._check(response.error_code, "JoinGroup")
+        self._check_protocol("JoinGroup", response.protocol_type, PROTOCOL_TYPE)
+        if response.protocol_name not in self._assignors:
+            self._check(_INCONSISTENT, f"JoinGroup with assignor {response.protocol_name!r}")
+        divided, assignments = self._divide(response)
+        with self.changed:
+            if not self.wanted(request) or not self._after(Event.JOINED):
+                return
+            self._member_id, self._generation_id = response.member_id, response.generation_id
+            self._protocol_name = response.protocol_name or ""
+            self._divided = divided
+            self._watch_at_seconds = self._clock() + self._watch_seconds
+            self._sync = SyncGroupRequest(
+                self._group_id,
+                response.generation_id,
+                response.member_id,
+                self._group_instance_id,
+                PROTOCOL_TYPE,
+                response.protocol_name,
+                assignments,
+            )
+
+    def _check_protocol(self, what: str, found: str | None, expected: str) -> None:
+        """Brokers before v7 of JoinGroup, v5 of SyncGroup, do not say it (KIP-559)."""
+        if found is not None and found != expected:
+            self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
+
+    def _divide(
+        self, response: JoinGroupResponse
+    ) -> tuple[Cluster | None, list[SyncGroupRequestAssignment]]:
+        """What the leader is to divide and how it does; no leader, nothing."""
+        if response.leader != response.member_id:
+            return None, []
+        subscriptions = {
+            each.member_id: Subscription.decode(each.metadata, each.group_instance_id)
+            for each in response.members
+        }
+        topics = {topic for each in subscriptions.values() for topic in each.topics}
+        cluster = self._topics_of(topics, Deadline.after_ms(_LONGEST_LOOKUP_MS))
+        watched = {topic: cluster.get(topic, ()) for topic in topics}
+        if response.skip_assignment:
+            return watched, []
+        assigned = self._assignors[response.protocol_name or ""].assign(cluster, subscriptions)
+        self._check_assigned(subscriptions, assigned)
+        return watched, [
+            SyncGroupRequestAssignment(member_id, each.encode())
+            for member_id, each in assigned.items()
+        ]
+
+    def _check_assigned(
+        self, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
+    ) -> None:
+        """In a cooperative group nobody may get what another still owns (KIP-429)."""
+        if not self.is_cooperative:
+            return
+        given_up, added = set[TopicPartition](), set[TopicPartition]()
+        for member_id, subscription in subscriptions.items():
+            partitions = assigned[member_id].partitions if member_id in assigned else ()
+            given_up.update(set(subscription.owned) - set(partitions))
+            added.update(set(partitions) - set(subscription.owned))
+        if given_up & added:
+            moved = ", ".join(map(str, sorted(given_up & added)))
+            raise LocalError(
+                f"Group {self._group_id!r}: a cooperative assignor gave to one member what another "
+                f"still owns, {moved}; it must wait for the rebalance after that"
+            )
+
+    def _synced(self, request: SyncGroupRequest, response: SyncGroupResponse) -> None:
+        self._check(response.error_code, "SyncGroup")
+        self._check_protocol("SyncGroup", response.protocol_type, PROTOCOL_TYPE)
+        self._check_protocol("SyncGroup", response.protocol_name, request.protocol_name or "")
+        # Nothing at all, where the leader does not know of the member.
+        empty = not response.assignment
+        assigned = Assignment(()) if empty else Assignment.decode(response.assignment)
+        with self.changed:
+            if self.wanted(request) and self._after(Event.SYNCED):
+                self._assigned = assigned
+                self._succeeded()
+                self._heard()
+                self.to_consumer.wake()
+
+    def _heard(self) -> None:
+        self._heartbeat_at_seconds = self._clock() + self.config.heartbeat_interval_ms / 1000
+
+    def _beaten(self, request: HeartbeatRequest, response: HeartbeatResponse) -> None:
+        self._check(response.error_code, "Heartbeat")
+        with self.changed:
+            if self.wanted(request):
+                self._succeeded()
+                self._heard()
+
+    def _left(self, _: LeaveGroupRequest, response: LeaveGroupResponse) -> None:
+        self._check(response.error_code, "LeaveGroup")
+        for each in response.members:
+            self._check(each.error_code, "LeaveGroup")
+        with self.changed:
+            self._farewell = None
+            self.changed.notify_all()
+
+    def _farewell_failed(self, farewell: Outgoing, error: Exception) -> None:
+        leaving: Any = farewell.request
+        if isinstance(error, UnsupportedVersionError) and leaving.members:
+            # Before v3 one member at a time leaves.
+            alone = LeaveGroupRequest(self._group_id, leaving.members[0].member_id)
+            self._say_farewell(alone, farewell.deadline)
+        else:
+            super()._farewell_failed(farewell, error)
+
+    def _react(self, found: Reaction, request: Any, error: Exception) -> None:
+        if found is Reaction.RETRY:
+            self._pause()
+            self._after(Event.JOIN_AGAIN)
+        elif found is Reaction.JOIN_AGAIN:
+            self._pause(first_is_free=True)
+            self._after(Event.JOIN_AGAIN)
+        elif found is Reaction.REBALANCE:
+            if self._state in (State.ASSIGNED, State.STABLE):
+                self._rejoin_reason = self._rejoin_reason or "the group is rebalancing"
+            self._succeeded()
+            self._heard()
+        elif found in _LOST:
+            self._pause(first_is_free=True)
+            self._after(_LOST[found])
+        else:
+            self._after(Event.FAILED)
+        if found in (Reaction.RAISE, Reaction.FENCED):
+            self._fail(error)
+        self.to_consumer.wake()
+
+    def _break(self, error: Exception) -> None:
+        self._after(Event.FAILED)
+        self._fail(error)
+
+    @property
+    def _is_fenced(self) -> bool:
+        return self._state is State.FENCED
+
+    @property
+    def _is_member(self) -> bool:
+        return self._state in (State.COMPLETING_REBALANCE, State.ASSIGNED, State.STABLE)
+
+    def _expire(self) -> None:
+        self._warn_of_expiry()
+        self._go(Deadline.after_ms(_LONGEST_FAREWELL_MS), "the consumer did not poll in time")
+        self.to_consumer.wake()
+
+    def _watch(self) -> None:
+        """The leader joins again where what it divided is not what there is any more."""
+        with self.changed:
+            divided = self._divided
+            is_due = self._state is State.STABLE and self._watch_at_seconds <= self._clock()
+            if divided is None or not is_due:
+                return
+            self._watch_at_seconds = self._clock() + self._watch_seconds
+        try:
+            cluster = self._topics_of(divided.keys(), Deadline.after_ms(_LONGEST_LOOKUP_MS))
+        except KafkaError as error:
+            logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
+            return
+        with self.changed:
+            changed = [topic for topic in divided if self._differs(divided, cluster, topic)]
+            if changed and self._divided is divided:
+                self._divided = {topic: cluster.get(topic, ()) for topic in divided}
+                self._rejoin_reason = f"the partitions of {', '.join(sorted(changed))} have changed"
+                self.to_consumer.wake()
+
+    def _differs(self, before: Cluster, now: Cluster, topic: str) -> bool:
+        """Racks are of interest only to one that is in a rack itself, as in Kafka's client."""
+        found = now.get(topic, ())
+        if self.config.client_rack:
+            return list(before[topic]) != list(found)
+        return len(before[topic]) != len(found)
+
+
+_LOST: Mapping[Reaction, Event] = {
+    Reaction.LOSE_GENERATION: Event.GENERATION_LOST,
+    Reaction.LOSE_MEMBER: Event.MEMBER_LOST,
+    Reaction.FENCED: Event.FENCED,
+}
+_TAKE_IN: Mapping[type, Callable[[ClassicParticipant, Any, Any], None]] = {
+    JoinGroupRequest: ClassicParticipant._joined,
+    SyncGroupRequest: ClassicParticipant._synced,
+    HeartbeatRequest: ClassicParticipant._beaten,
+    LeaveGroupRequest: ClassicParticipant._left,
+}

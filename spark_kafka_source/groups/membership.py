@@ -1,0 +1,200 @@
+"""A consumer's membership in its group: what it owns now, kept up by a thread of its own.
+
+All that goes to the coordinator goes from that thread: finding it, joining, heartbeats. All that a
+listener is told, and what an assignor hears of, is said in the thread that polls. The two never
+wait for each other, but for a `leave`.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from spark_kafka_source.client import Asked, KafkaClient, Retry
+from spark_kafka_source.errors import ClosedError, KafkaError
+from spark_kafka_source.groups.assignors import Assignor
+from spark_kafka_source.groups.classic import ClassicParticipant
+from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.listener import RebalanceListener
+from spark_kafka_source.groups.member import Member
+from spark_kafka_source.groups.participant import Outgoing, Participant
+from spark_kafka_source.groups.partition_racks import partition_racks
+from spark_kafka_source.net import Deadline, Wakeup, readable
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# To have a thread end that was told to, once nobody waits for the coordinator any more.
+_LAST_WORDS_SECONDS = 1.0
+
+
+class Membership:
+    """Belongs to the consumer's thread; only `fileno` may be waited for elsewhere.
+
+    Poll it often, also while the consumer waits for records: `kafka.max.poll.interval.ms` after
+    the last `poll` it leaves the group, and what the consumer owned is lost.
+    """
+
+    def __init__(self, client: KafkaClient, participant: Participant) -> None:
+        """`client` is its own from now on: nobody else may use it, and `close` closes it."""
+        self._client = client
+        self._participant = participant
+        self._thread: threading.Thread | None = None
+        self._is_ending = False
+
+    # -- the consumer's side -----------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """These topics from the next `poll` on, in place of those before."""
+        self._participant.subscribe(topics)
+
+    def poll(self) -> None:
+        """Takes what steps can be taken now, and waits for nothing but the listener.
+
+        Call it once `fileno` is readable, and before records are handed out. Raises what the
+        listener raises, what an assignor raises, and a `KafkaError` that has no remedy: a
+        `BrokerError` such as GROUP_AUTHORIZATION_FAILED, `AuthenticationError`,
+        `UnsupportedVersionError`. The next `poll` tries again; FENCED_INSTANCE_ID stays.
+        """
+        self._start()
+        self._participant.begin_poll()
+        while (step := self._participant.next_step()) is not None:
+            step()
+
+    def fileno(self) -> int:
+        """Readable once there is something to `poll` for; to wait for along with records."""
+        return self._participant.to_consumer.fileno()
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """What this member owns; within `revoked` with, within `assigned` already with those."""
+        return self._participant.assignment
+
+    @property
+    def member(self) -> Member | None:
+        """What commits carry; None where there is no generation to commit in.
+
+        Then the group rebalances (commit again later), or what was owned is lost already.
+        """
+        return self._participant.member
+
+    @property
+    def state(self) -> Enum:
+        """Where it stands, by its protocol."""
+        return self._participant.state
+
+    def rejoin(self, reason: str) -> None:
+        """Has the group divide the partitions anew, from the next `poll` on (KIP-568)."""
+        self._participant.rejoin(reason)
+
+    def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
+        """Gives everything up: `revoked` or `lost`, and the coordinator is told by `deadline`.
+
+        A static member keeps its place. Errors of the coordinator are logged; raises what the
+        listener raises. After it one may subscribe again.
+        """
+        try:
+            self._participant.leave(deadline, reason)
+        finally:
+            changed = self._participant.changed
+            with changed:
+                changed.wait_for(
+                    lambda: self._participant.has_left, timeout=deadline.remaining_seconds()
+                )
+
+    def close(self, deadline: Deadline) -> None:
+        """Leaves, and ends the thread and its connections, by `deadline` and a second."""
+        try:
+            self.leave(deadline, "the consumer is being closed")
+        finally:
+            self._is_ending = True
+            self._participant.to_coordinator.wake()
+            self._client.close()
+            if self._thread is not None:
+                self._thread.join(_LAST_WORDS_SECONDS)
+            else:
+                self._participant.close()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            name = f"group {self._participant.config.group_id}"
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._converse()
+        finally:
+            self._participant.close()
+
+    def _converse(self) -> None:
+        while not self._is_ending:
+            try:
+                self._go_on()
+            except ClosedError:
+                return
+            except Exception as error:  # An assignor's, or a bug: not to end in silence.
+                logger.exception("Group %r", self._participant.config.group_id)
+                self._participant.broke(error)
+
+    def _go_on(self) -> None:
+        due = self._participant.next_request()
+        if isinstance(due, Outgoing):
+            self._ask(due)
+        else:
+            wakeup = self._participant.to_coordinator
+            if readable([wakeup], Deadline.after_ms(int(due * 1000) + 1)):
+                wakeup.clear()
+
+    def _ask(self, due: Outgoing) -> None:
+        request = due.request
+        try:
+            group_id = self._participant.config.group_id
+            coordinator = self._client.coordinator(group_id, due.deadline)
+            asked = self._client.ask(request, coordinator, due.deadline)
+            if self._is_answered(asked, due):
+                self._participant.answered(request, asked.answer(due.deadline))
+        except ClosedError:
+            raise
+        except Exception as error:  # What an assignor raises goes the same way.
+            if isinstance(error, KafkaError):
+                self._client.recover(error)
+            self._participant.failed(request, error)
+
+    def _is_answered(self, asked: Asked[Any], due: Outgoing) -> bool:
+        """Waits for the answer, unless it is not wanted any more; at the deadline it is late."""
+        wakeup = self._participant.to_coordinator
+        while not self._is_ending and self._participant.wanted(due.request):
+            waited_for: list[Asked[Any] | Wakeup] = [asked, wakeup]
+            ready = readable(waited_for, due.deadline)
+            if not ready or asked in ready:
+                return True
+            wakeup.clear()
+        return False
+
+
+def classic_membership(
+    client: KafkaClient,
+    config: GroupConfig,
+    assignors: Sequence[Assignor],
+    listener: RebalanceListener,
+) -> Membership:
+    """A member by the classic protocol (`group.protocol=classic`)."""
+    topics_of = partial(partition_racks, client)
+    participant = ClassicParticipant(
+        config,
+        assignors,
+        listener,
+        topics_of,
+        _retry_of(client),
+        metadata_max_age_ms=client.config.metadata_max_age_ms,
+    )
+    return Membership(client, participant)
+
+
+def _retry_of(client: KafkaClient) -> Retry:
+    return Retry(client.config.retry_backoff_ms, client.config.retry_backoff_max_ms)

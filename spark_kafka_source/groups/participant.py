@@ -1,0 +1,260 @@
+"""What both group protocols have in common: one side polls, the other talks to the coordinator.
+
+No IO and no thread of its own: `Membership` has both, and asks for the next request. What the two
+threads share is held by one lock, which is never held while a listener is called.
+"""
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from threading import Condition
+from typing import Any
+
+from spark_kafka_source.client import Retry
+from spark_kafka_source.errors import BrokerError, error_code
+from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.listener import RebalanceListener
+from spark_kafka_source.groups.member import Member
+from spark_kafka_source.groups.reactions import ADVICE, Reaction, reaction
+from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+UNTIL_WOKEN_SECONDS = 3600.0
+"""How long to wait where nothing is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request for the coordinator, and how long its answer may take."""
+
+    request: Request[Any]
+    deadline: Deadline
+
+
+class Participant(ABC):
+    """A member of a group, as far as it goes without a connection.
+
+    In the thread that polls: `subscribe`, `begin_poll`, `next_step`, `leave`. In the other:
+    `next_request`, and what came of it by `answered` or `failed`.
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        listener: RebalanceListener,
+        retry: Retry,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config = config
+        self.changed = Condition()
+        self.to_consumer = Wakeup()
+        self.to_coordinator = Wakeup()
+        self.assignment: frozenset[TopicPartition] = frozenset()
+        self._subscription: frozenset[str] = frozenset()
+        self._listener = listener
+        self._retry = retry
+        self._clock = clock
+        self._failure: Exception | None = None
+        self._tries = 0
+        self._not_before_seconds = 0.0
+        self._polled_seconds = clock()
+        self._farewell: Outgoing | None = None
+        self._asking: Request[Any] | None = None
+
+    # -- in the thread that polls ------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """What to read from the next poll on; nothing at all does not leave the group."""
+        with self.changed:
+            self._subscription = frozenset(topics)
+
+    def begin_poll(self) -> None:
+        """The consumer lives. Raises what went wrong since the last poll; a fence every time."""
+        with self.changed:
+            self.to_consumer.clear()
+            self._polled_seconds = self._clock()
+            failure = self._failure
+            if not self._is_fenced:
+                self._failure = None
+        if failure is not None:
+            self.to_coordinator.wake()
+            raise failure
+
+    @abstractmethod
+    def next_step(self) -> Callable[[], None] | None:
+        """What is to do now in this thread, if anything."""
+
+    @property
+    @abstractmethod
+    def state(self) -> Enum:
+        """Where it stands."""
+
+    @property
+    @abstractmethod
+    def member(self) -> Member | None:
+        """Who it is; None while it is in no generation that could commit."""
+
+    @abstractmethod
+    def rejoin(self, reason: str) -> None:
+        """Has the group divide the partitions anew."""
+
+    @abstractmethod
+    def leave(self, deadline: Deadline, reason: str) -> None:
+        """Gives up all partitions, and has the coordinator told so until `deadline`.
+
+        Raises what the listener raises.
+        """
+
+    @property
+    def has_left(self) -> bool:
+        """Whether there is nothing more to tell the coordinator."""
+        return self._farewell is None
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self.to_consumer.close()
+        self.to_coordinator.close()
+
+    # -- in the thread that talks to the coordinator -----------------------------------------------
+
+    def next_request(self) -> Outgoing | float:
+        """What to ask the coordinator now, or for how many seconds there is nothing."""
+        with self.changed:
+            due = self._due()
+            self._asking = due.request if isinstance(due, Outgoing) else None
+            return due
+
+    def _due(self) -> Outgoing | float:
+        now_seconds = self._clock()
+        pause_seconds = self._not_before_seconds - now_seconds
+        if self._farewell is not None:
+            return pause_seconds if pause_seconds > 0 else self._farewell
+        if self._failure is not None:
+            return UNTIL_WOKEN_SECONDS
+        silent_seconds = now_seconds - self._polled_seconds
+        left_seconds = self.config.max_poll_interval_ms / 1000 - silent_seconds
+        if self._is_member and left_seconds <= 0:
+            self._expire()
+            return 0.0
+        if pause_seconds > 0:
+            return pause_seconds
+        due = self._next(now_seconds)
+        if isinstance(due, float) and self._is_member:
+            return min(due, left_seconds)
+        return due
+
+    def wanted(self, request: Request[Any]) -> bool:
+        """Whether the answer is still of use; where it is not, nobody need wait for it."""
+        return request is self._asking
+
+    @abstractmethod
+    def answered(self, request: Any, response: Any) -> None:
+        """Takes in what the coordinator answered. Raises what goes to `failed` then."""
+
+    def failed(self, request: Request[Any], error: Exception) -> None:
+        """Does what the table of reactions says about an error. Never raises."""
+        with self.changed:
+            if self._farewell is not None and request is self._farewell.request:
+                self._farewell_failed(self._farewell, error)
+            elif request is self._asking:
+                found = reaction(request, error)
+                logger.info("%s: %s", error, found.value)
+                self._react(found, request, error)
+            self.changed.notify_all()
+
+    def broke(self, error: Exception) -> None:
+        """No request could be made at all, since an assignor failed: the next poll raises it."""
+        with self.changed:
+            self._break(error)
+
+    def _farewell_failed(self, farewell: Outgoing, error: Exception) -> None:
+        found = reaction(farewell.request, error)
+        if found is Reaction.RETRY and not farewell.deadline.expired:
+            self._pause()
+            return
+        if found is not Reaction.GONE:
+            logger.warning("Group %r was not told of a member that left: %s", self._group_id, error)
+        self._farewell = None
+
+    # -- what a protocol has of its own ------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _is_member(self) -> bool:
+        """Whether it has a place in the group that it loses where it does not poll."""
+
+    @abstractmethod
+    def _expire(self) -> None:
+        """Leaves the group for want of a poll."""
+
+    @abstractmethod
+    def _next(self, now_seconds: float) -> Outgoing | float:
+        """As `next_request`, where there is neither a farewell nor an error nor a pause."""
+
+    @property
+    @abstractmethod
+    def _is_fenced(self) -> bool:
+        """Whether another has taken its place, which it must not take back."""
+
+    @abstractmethod
+    def _break(self, error: Exception) -> None:
+        """Has the next poll raise it, and try anew after that."""
+
+    @abstractmethod
+    def _react(self, found: Reaction, request: Any, error: Exception) -> None:
+        """Does what is to do about an error."""
+
+    # -- for both ----------------------------------------------------------------------------------
+
+    @property
+    def _group_id(self) -> str:
+        return self.config.group_id
+
+    @property
+    def _group_instance_id(self) -> str | None:
+        return self.config.group_instance_id or None
+
+    def _check(self, code: int, what: str, detail: str | None = None) -> None:
+        """Raises `BrokerError`, with what a user can do, unless all is well."""
+        if code:
+            error = error_code(code)
+            details = [text for text in (detail, ADVICE.get(error.name)) if text]
+            raise BrokerError(error, f"{what} of group {self._group_id!r}", "; ".join(details))
+
+    def _pause(self, *, first_is_free: bool = False) -> None:
+        """Before the next request; the longer the more of them failed in a row."""
+        self._tries += 1
+        tries = self._tries - first_is_free
+        pause_seconds = self._retry.pause_seconds(tries) if tries else 0.0
+        self._not_before_seconds = self._clock() + pause_seconds
+
+    def _succeeded(self) -> None:
+        self._tries = 0
+        self._not_before_seconds = 0.0
+
+    def _fail(self, error: Exception) -> None:
+        """The next poll raises it; until then the coordinator hears nothing."""
+        self._failure = error
+        self._pause()
+        self.to_consumer.wake()
+
+    def _say_farewell(self, request: Request[Any], deadline: Deadline) -> None:
+        self._farewell = Outgoing(request, deadline)
+        self._asking = None
+        self._succeeded()
+        self.to_coordinator.wake()
+
+    def _warn_of_expiry(self) -> None:
+        logger.warning(
+            "Group %r: the consumer has not polled for 'kafka.max.poll.interval.ms' (%d ms), so it "
+            "leaves and others get its partitions. Raise that interval, or have 'poll' return "
+            "fewer records ('kafka.max.poll.records') so that they take less time",
+            self._group_id,
+            self.config.max_poll_interval_ms,
+        )

@@ -1,0 +1,31 @@
+"""What the leader of a group divides: the partitions of topics, and in which racks they are."""
+
+from collections.abc import Callable, Collection
+
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.errors import BrokerError
+from spark_kafka_source.groups.assignors import Cluster
+from spark_kafka_source.net import Deadline
+
+TopicsOf = Callable[[Collection[str], Deadline], Cluster]
+
+
+def partition_racks(client: KafkaClient, topics: Collection[str], deadline: Deadline) -> Cluster:
+    """Asks once. A topic that does not exist (yet), or has no leaders (yet), is left out.
+
+    Raises `BrokerError` where the broker will not tell of one, and what a client raises.
+    """
+    found = client.topics(sorted(topics), deadline) if topics else []
+    for topic in found:
+        if topic.error.code and not topic.error.retriable:
+            raise BrokerError(topic.error, f"Metadata of {topic.name}, to assign its partitions")
+    return {topic.name: _racks(client, topic) for topic in found if not topic.error.code}
+
+
+def _racks(client: KafkaClient, topic: Topic) -> list[frozenset[str]]:
+    brokers = client.cluster.brokers
+    racks = []
+    for partition in sorted(topic.partitions):
+        replicas = (brokers.get(each) for each in topic.partitions[partition].replica_ids)
+        racks.append(frozenset(each.rack for each in replicas if each is not None and each.rack))
+    return racks

@@ -1,0 +1,87 @@
+"""What a member does about each error of its coordinator's, in one table.
+
+As Kafka's `AbstractCoordinator` and `AbstractHeartbeatRequestManager` do. An error that is not in
+the table is tried again where `errors.ERRORS` has a remedy for it, and raised where it has none.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.protocol import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    Request,
+    SyncGroupRequest,
+)
+
+
+class Reaction(Enum):
+    """What comes of an error."""
+
+    RETRY = "the same again after a pause, once the error's remedy was taken"
+    JOIN_AGAIN = "join again at once, with the member id that is known by now"
+    REBALANCE = "the group gathers anew: the next poll joins again"
+    LOSE_GENERATION = "what was assigned is lost; the next poll joins under the same member id"
+    LOSE_MEMBER = "what was assigned is lost; the next poll joins as a new member"
+    FENCED = "what was assigned is lost, and all polls to come raise the error"
+    RAISE = "the next poll raises the error"
+    GONE = "it is not a member any more, which is what was asked for"
+
+
+_COORDINATOR: Mapping[str, Reaction] = {
+    "ILLEGAL_GENERATION": Reaction.LOSE_GENERATION,
+    "UNKNOWN_MEMBER_ID": Reaction.LOSE_MEMBER,
+    "FENCED_INSTANCE_ID": Reaction.FENCED,
+}
+
+REACTIONS: Mapping[type[Request[Any]], Mapping[str, Reaction]] = {
+    JoinGroupRequest: {
+        **_COORDINATOR,
+        "MEMBER_ID_REQUIRED": Reaction.JOIN_AGAIN,
+        "REBALANCE_IN_PROGRESS": Reaction.JOIN_AGAIN,
+    },
+    SyncGroupRequest: {**_COORDINATOR, "REBALANCE_IN_PROGRESS": Reaction.JOIN_AGAIN},
+    HeartbeatRequest: {**_COORDINATOR, "REBALANCE_IN_PROGRESS": Reaction.REBALANCE},
+    LeaveGroupRequest: {
+        "UNKNOWN_MEMBER_ID": Reaction.GONE,
+        "FENCED_INSTANCE_ID": Reaction.GONE,
+        "GROUP_ID_NOT_FOUND": Reaction.GONE,
+    },
+    ConsumerGroupHeartbeatRequest: {
+        "UNKNOWN_MEMBER_ID": Reaction.LOSE_MEMBER,
+        "FENCED_MEMBER_EPOCH": Reaction.LOSE_MEMBER,
+        "STALE_MEMBER_EPOCH": Reaction.RETRY,
+        "FENCED_INSTANCE_ID": Reaction.FENCED,
+        "UNRELEASED_INSTANCE_ID": Reaction.FENCED,
+    },
+}
+"""By request and the name of the error."""
+
+ADVICE: Mapping[str, str] = {
+    "FENCED_INSTANCE_ID": "another consumer of the group has the same 'kafka.group.instance.id'",
+    "UNRELEASED_INSTANCE_ID": "another consumer of the group has the same "
+    "'kafka.group.instance.id' and is still a member",
+    "INVALID_SESSION_TIMEOUT": "'kafka.session.timeout.ms' is not between the broker's "
+    "'group.min.session.timeout.ms' and 'group.max.session.timeout.ms'",
+    "INCONSISTENT_GROUP_PROTOCOL": "the members of the group have no assignor in common, or speak "
+    "another protocol; see 'kafka.partition.assignment.strategy' and 'kafka.group.protocol'",
+    "GROUP_MAX_SIZE_REACHED": "the group has as many members as the broker allows",
+    "UNSUPPORTED_ASSIGNOR": "the broker does not have what 'kafka.group.remote.assignor' names",
+    "INVALID_GROUP_ID": "see 'kafka.group.id'",
+    "INVALID_REGULAR_EXPRESSION": "the broker reads patterns as RE2 does",
+}
+"""What a user can do about an error that is raised, by its name."""
+
+
+def reaction(request: Request[Any], error: Exception) -> Reaction:
+    """What to do about an error that came of a request."""
+    if isinstance(error, BrokerError):
+        found = REACTIONS[type(request)].get(error.error.name)
+        if found is not None:
+            return found
+    retriable = isinstance(error, KafkaError) and error.retriable
+    return Reaction.RETRY if retriable else Reaction.RAISE

@@ -1,0 +1,93 @@
+"""Kafka's own assignors: one JVM that runs KafkaAssignors.java, a line in and a line out."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from spark_kafka_source.groups.assignors import Cluster, Subscription
+
+
+class RefusedError(Exception):
+    """What Kafka's classes raised."""
+
+
+class KafkaAssignors:
+    """What Kafka's consumers make of subscriptions."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def assign(
+        self, assignor: str, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+    ) -> dict[str, bytes]:
+        """Each member's assignment, encoded."""
+        encoded = {member: each.encode() for member, each in subscriptions.items()}
+        instances = {member: each.group_instance_id for member, each in subscriptions.items()}
+        return self.assign_encoded(assignor, cluster, encoded, instances)
+
+    def assign_encoded(
+        self,
+        assignor: str,
+        cluster: Cluster,
+        subscriptions: Mapping[str, bytes],
+        instances: Mapping[str, str | None],
+    ) -> dict[str, bytes]:
+        """Each member's assignment, from subscriptions in whatever version."""
+        topics = (
+            ":".join([_hex(topic), *("/".join(map(_hex, sorted(each))) for each in partitions)])
+            for topic, partitions in cluster.items()
+        )
+        members = (
+            f"{_hex(member)}:{_hex(instances[member])}:{data.hex()}"
+            for member, data in subscriptions.items()
+        )
+        answer = self._ask(f"assign {assignor} {','.join(topics)} {','.join(members)}")
+        pairs = (each.split(":") for each in answer.split(" ") if each)
+        return {bytes.fromhex(member).decode(): bytes.fromhex(data) for member, data in pairs}
+
+    def user_data(self, assignor: str, assignment: bytes, generation_id: int) -> bytes | None:
+        """What an assignor tells after it got an assignment, of a generation."""
+        answer = self._ask(f"user-data {assignor} {assignment.hex() or '-'} {generation_id}")
+        return None if answer == "-" else bytes.fromhex(answer)
+
+    def rewrite_subscription(self, data: bytes) -> bytes:
+        """The subscription that Kafka reads, as Kafka writes it."""
+        return bytes.fromhex(self._ask(f"subscription {data.hex()}"))
+
+    def rewrite_assignment(self, data: bytes) -> bytes:
+        """The assignment that Kafka reads, as Kafka writes it."""
+        return bytes.fromhex(self._ask(f"assignment {data.hex()}"))
+
+    def _ask(self, question: str) -> str:
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions is not None and answers is not None
+        questions.write(question + "\n")
+        questions.flush()
+        answer = answers.readline()
+        assert answer.endswith("\n"), f"it ended at {question}"
+        if answer.startswith("error"):
+            raise RefusedError(answer)
+        return answer.removesuffix("\n")
+
+
+def _hex(text: str | None) -> str:
+    return "-" if text is None else text.encode().hex()
+
+
+@contextmanager
+def run_kafka_assignors(jars: Sequence[Path]) -> Iterator[KafkaAssignors]:
+    """Runs them with Kafka's jars on the class path."""
+    class_path = os.pathsep.join(map(str, jars))
+    # Logged would be to the same standard output that the answers are on.
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=OFF"]
+    source = Path(__file__).with_name("KafkaAssignors.java")
+    with subprocess.Popen(
+        ["java", *quick, "-cp", class_path, str(source)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
+        yield KafkaAssignors(process)

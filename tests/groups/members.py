@@ -1,0 +1,153 @@
+"""Members of groups for tests: an assignor that deals out, and a listener that remembers."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.groups import GroupConfig, Membership, classic_membership
+from spark_kafka_source.groups.assignors import (
+    Assignment,
+    Assignor,
+    Cluster,
+    RebalanceProtocol,
+    Subscription,
+)
+from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.listener import Partitions
+from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import MemoryBroker
+
+PATIENCE_MS = 20_000
+
+
+@dataclass
+class Deal:
+    """Deals the partitions out by member id, and can keep to KIP-429's two rounds."""
+
+    protocol: RebalanceProtocol = RebalanceProtocol.EAGER
+    name: str = "deal"
+    heard: list[tuple[tuple[TopicPartition, ...], int]] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def user_data(self, topics: Sequence[str]) -> bytes | None:
+        return ",".join(topics).encode()
+
+    def assign(
+        self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Assignment]:
+        if self.failure is not None:
+            raise self.failure
+        members = sorted(subscriptions)
+        owners = {each: m for m, s in subscriptions.items() for each in s.owned}
+        every = [TopicPartition(t, p) for t in sorted(cluster) for p in range(len(cluster[t]))]
+        dealt: dict[str, list[TopicPartition]] = {member: [] for member in members}
+        for place, each in enumerate(every):
+            member = members[place % len(members)]
+            may_move = self.protocol is RebalanceProtocol.EAGER
+            if may_move or owners.get(each, member) == member:
+                dealt[member].append(each)
+        return {member: Assignment(tuple(found)) for member, found in dealt.items()}
+
+    def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
+        self.heard.append((assignment.partitions, generation_id))
+
+
+@dataclass
+class Told:
+    """What a listener was told, in order; `during` is called in the midst of it."""
+
+    said: list[tuple[str, tuple[TopicPartition, ...]]] = field(default_factory=list)
+    during: Callable[[str], None] = lambda _: None
+
+    def revoked(self, partitions: Partitions) -> None:
+        self._hear("revoked", partitions)
+
+    def assigned(self, partitions: Partitions) -> None:
+        self._hear("assigned", partitions)
+
+    def lost(self, partitions: Partitions) -> None:
+        self._hear("lost", partitions)
+
+    def _hear(self, what: str, partitions: Partitions) -> None:
+        self.said.append((what, tuple(partitions)))
+        self.during(what)
+
+
+@dataclass
+class Joined:
+    """A member with what it was made of."""
+
+    membership: Membership
+    told: Told
+    deal: Deal
+
+    def poll_until(self, done: Callable[[], bool], what: str = "") -> None:
+        """Polls as a consumer does, as soon as there is something to poll for."""
+        deadline = Deadline.after_ms(PATIENCE_MS)
+        while True:
+            self.membership.poll()
+            if done():
+                return
+            assert not deadline.expired, f"{what or done}: {self.membership.state}"
+            readable([self.membership], deadline.within_ms(50))
+
+    def settle(self, *partitions: TopicPartition) -> None:
+        """Polls until it owns just these."""
+        self.poll_until(
+            lambda: self.is_stable and self.membership.assignment == set(partitions),
+            f"to own {[str(each) for each in partitions]}",
+        )
+
+    @property
+    def is_stable(self) -> bool:
+        return self.membership.state is State.STABLE
+
+
+def settle_all(*members: Joined, partitions: int) -> None:
+    """Polls all in turn until they own so many partitions between them, none twice."""
+
+    def done() -> bool:
+        owned = [each for member in members for each in member.membership.assignment]
+        all_stable = all(member.is_stable for member in members)
+        every_has_some = all(member.membership.assignment for member in members)
+        return all_stable and every_has_some and len(owned) == len(set(owned)) == partitions
+
+    deadline = Deadline.after_ms(PATIENCE_MS)
+    while True:
+        for member in members:
+            member.membership.poll()
+        if done():
+            return
+        assert not deadline.expired, [
+            (m.membership.state, m.membership.assignment) for m in members
+        ]
+        readable([member.membership for member in members], deadline.within_ms(50))
+
+
+@contextmanager
+def member(
+    broker: MemoryBroker,
+    *topics: str,
+    assignors: Sequence[Assignor] | None = None,
+    cooperative: bool = False,
+    client: dict[str, Any] | None = None,
+    **config: Any,
+) -> Iterator[Joined]:
+    """A member of group `g` that has subscribed and not polled yet."""
+    protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
+    deal, told = Deal(protocol), Told()
+    settings: dict[str, Any] = {"group_id": "g", "heartbeat_interval_ms": 20}
+    membership = classic_membership(
+        KafkaClient(broker.config(**(client or {}))),
+        GroupConfig(**settings | config),
+        [deal] if assignors is None else assignors,
+        told,
+    )
+    membership.subscribe(topics or ("t",))
+    try:
+        yield Joined(membership, told, deal)
+    finally:
+        membership.close(Deadline.after_ms(PATIENCE_MS))

@@ -1,0 +1,396 @@
+"""The coordinator of classic groups, as a broker has it: members, generations, rounds.
+
+JoinGroup is answered once all members have joined, SyncGroup once the leader has divided. Sessions
+and rebalances end by the loop's clock, and a session as well when a test says so.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+    OffsetCommitRequest,
+    Request,
+    Response,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from tests.memory_broker.cluster import MemoryCluster
+
+R = TypeVar("R", bound=Response)
+
+EMPTY, PREPARING = "Empty", "PreparingRebalance"
+COMPLETING, STABLE = "CompletingRebalance", "Stable"
+
+# From here on a member without an id, and without an instance id, is given one first (KIP-394).
+_ID_REQUIRED_SINCE = 4
+_SKIP_ASSIGNMENT_SINCE = 9
+
+
+def code(name: str) -> int:
+    return error_named(name).code
+
+
+@dataclass(eq=False)
+class GroupMember:
+    """A member, and what it waits for."""
+
+    member_id: str
+    join: JoinGroupRequest
+    joining: "asyncio.Future[JoinGroupResponse] | None" = None
+    syncing: "asyncio.Future[SyncGroupResponse] | None" = None
+    assignment: bytes = b""
+    session: asyncio.TimerHandle | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [each.name for each in self.join.protocols]
+
+    def metadata(self, protocol_name: str) -> bytes:
+        return next(each.metadata for each in self.join.protocols if each.name == protocol_name)
+
+
+@dataclass(eq=False)
+class MemoryGroup:
+    """A group; used within the broker's loop only, but for what tests read."""
+
+    state: str = EMPTY
+    generation_id: int = 0
+    protocol_name: str = ""
+    leader: str = ""
+    members: dict[str, GroupMember] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
+    max_size: int = 100
+    _numbers: Any = field(default_factory=itertools.count)
+    _round: asyncio.TimerHandle | None = None
+
+    # -- JoinGroup ---------------------------------------------------------------------------------
+
+    def join(self, request: JoinGroupRequest, version: int) -> Awaitable[JoinGroupResponse]:
+        error = self._join_refusal(request)
+        if error:
+            return _now(JoinGroupResponse(error_code=error, member_id=request.member_id))
+        if request.group_instance_id is not None:
+            return self._join_static(request, version)
+        if not request.member_id:
+            member_id = f"member-{next(self._numbers)}"
+            if version >= _ID_REQUIRED_SINCE:
+                self.pending.add(member_id)
+                required = code("MEMBER_ID_REQUIRED")
+                return _now(JoinGroupResponse(error_code=required, member_id=member_id))
+            return self._join_as(member_id, request)
+        return self._join_as(request.member_id, request)
+
+    def _join_refusal(self, request: JoinGroupRequest) -> int:
+        known = request.member_id in self.members or request.member_id in self.pending
+        holder = self._holder(request.group_instance_id)
+        if request.group_instance_id is not None and request.member_id and holder is not None:
+            if holder.member_id != request.member_id:
+                return code("FENCED_INSTANCE_ID")
+        elif request.member_id and not known:
+            return code("UNKNOWN_MEMBER_ID")
+        if len(self.members) >= self.max_size and not known:
+            return code("GROUP_MAX_SIZE_REACHED")
+        others = [each for each in self.members.values() if each.member_id != request.member_id]
+        if others and not self._common([*others, GroupMember("", request)]):
+            return code("INCONSISTENT_GROUP_PROTOCOL")
+        return 0
+
+    def _holder(self, instance_id: str | None) -> GroupMember | None:
+        return next(
+            (
+                each
+                for each in self.members.values()
+                if instance_id is not None and each.join.group_instance_id == instance_id
+            ),
+            None,
+        )
+
+    def _join_static(self, request: JoinGroupRequest, version: int) -> Awaitable[JoinGroupResponse]:
+        """One that is back takes the place of its former self, without a rebalance if it can."""
+        holder = self._holder(request.group_instance_id)
+        if request.member_id or holder is None:
+            member_id = request.member_id or f"{request.group_instance_id}-{next(self._numbers)}"
+            return self._join_as(member_id, request)
+        member_id = f"{request.group_instance_id}-{next(self._numbers)}"
+        was_leader = self.leader == holder.member_id
+        fenced = code("FENCED_INSTANCE_ID")
+        _answer(holder.joining, JoinGroupResponse(error_code=fenced, member_id=holder.member_id))
+        _answer(holder.syncing, SyncGroupResponse(error_code=fenced))
+        self._remove(holder)
+        replacement = GroupMember(member_id, request, assignment=holder.assignment)
+        others = [replacement, *self.members.values()]
+        if self.state != STABLE or self._common(others)[0] != self.protocol_name:
+            return self._join_as(member_id, request)
+        self.members[member_id] = replacement
+        self._renew(replacement)
+        if was_leader:
+            self.leader = member_id
+        skips = was_leader and version >= _SKIP_ASSIGNMENT_SINCE
+        answer = self._joined(replacement, tells_members=skips)
+        answer.skip_assignment = skips
+        if was_leader and not skips:
+            answer.leader = holder.member_id  # So that it does not assign.
+        return _now(answer)
+
+    def _join_as(self, member_id: str, request: JoinGroupRequest) -> Awaitable[JoinGroupResponse]:
+        known = self.members.get(member_id)
+        self.pending.discard(member_id)
+        unchanged = known is not None and known.join.protocols == request.protocols
+        if self.state == STABLE and known and unchanged and self.leader != member_id:
+            return _now(self._joined(known))
+        if self.state == COMPLETING and known and unchanged:
+            return _now(self._joined(known, tells_members=self.leader == member_id))
+        member = known or GroupMember(member_id, request)
+        member.join = request
+        self.members[member_id] = member
+        if member.session is not None:
+            member.session.cancel()
+        joining = member.joining = asyncio.get_running_loop().create_future()
+        self._prepare()
+        self._complete_if_all_joined()
+        return joining
+
+    def _prepare(self) -> None:
+        if self.state == PREPARING:
+            return
+        self.state = PREPARING
+        again = code("REBALANCE_IN_PROGRESS")
+        for member in self.members.values():
+            _answer(member.syncing, SyncGroupResponse(error_code=again))
+            if member.joining is None:
+                self._renew(member)
+        timeout_ms = max((m.join.rebalance_timeout_ms for m in self.members.values()), default=0)
+        loop = asyncio.get_running_loop()
+        self._round = loop.call_later(timeout_ms / 1000, self._end_round)
+
+    def _end_round(self) -> None:
+        for member in [each for each in self.members.values() if each.joining is None]:
+            self._remove(member)
+        self._complete_if_all_joined()
+
+    def _complete_if_all_joined(self) -> None:
+        members = list(self.members.values())
+        if self.state != PREPARING or any(each.joining is None for each in members):
+            return
+        if self._round is not None:
+            self._round.cancel()
+        if not members:
+            self.state, self.protocol_name, self.leader = EMPTY, "", ""
+            return
+        self.generation_id += 1
+        self.state = COMPLETING
+        self.protocol_name = self._common(members)[0]
+        self.leader = self.leader if self.leader in self.members else members[0].member_id
+        for member in members:
+            member.assignment = b""
+            joining, member.joining = member.joining, None
+            is_leader = member.member_id == self.leader
+            _answer(joining, self._joined(member, tells_members=is_leader))
+            self._renew(member)
+
+    def _common(self, members: list[GroupMember]) -> list[str]:
+        first, *rest = members
+        return [name for name in first.names if all(name in each.names for each in rest)]
+
+    def _joined(self, member: GroupMember, *, tells_members: bool = False) -> JoinGroupResponse:
+        members = self.members.values() if tells_members else ()
+        return JoinGroupResponse(
+            generation_id=self.generation_id,
+            protocol_type=member.join.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=self.leader,
+            member_id=member.member_id,
+            members=[
+                JoinGroupResponseMember(
+                    each.member_id, each.join.group_instance_id, each.metadata(self.protocol_name)
+                )
+                for each in members
+            ],
+        )
+
+    # -- SyncGroup, Heartbeat, LeaveGroup ----------------------------------------------------------
+
+    def refusal(self, member_id: str, generation_id: int, instance_id: str | None = None) -> int:
+        """Why one is not a member of this generation, or 0."""
+        holder = self._holder(instance_id)
+        if holder is not None and holder.member_id != member_id:
+            return code("FENCED_INSTANCE_ID")
+        if member_id not in self.members:
+            return code("UNKNOWN_MEMBER_ID")
+        return 0 if generation_id == self.generation_id else code("ILLEGAL_GENERATION")
+
+    def sync(self, request: SyncGroupRequest) -> Awaitable[SyncGroupResponse]:
+        error = self.refusal(request.member_id, request.generation_id, request.group_instance_id)
+        if not error and self.state == PREPARING:
+            error = code("REBALANCE_IN_PROGRESS")
+        if error:
+            return _now(SyncGroupResponse(error_code=error))
+        member = self.members[request.member_id]
+        self._renew(member)
+        if self.state == STABLE:
+            return _now(self._synced(member))
+        syncing = member.syncing = asyncio.get_running_loop().create_future()
+        if request.member_id == self.leader:
+            self.state = STABLE
+            assigned = {each.member_id: each.assignment for each in request.assignments}
+            for each in self.members.values():
+                each.assignment = assigned.get(each.member_id, b"")
+                _answer(each.syncing, self._synced(each))
+                each.syncing = None
+        return syncing
+
+    def _synced(self, member: GroupMember) -> SyncGroupResponse:
+        return SyncGroupResponse(
+            protocol_type=member.join.protocol_type,
+            protocol_name=self.protocol_name,
+            assignment=member.assignment,
+        )
+
+    def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
+        error = self.refusal(request.member_id, request.generation_id, request.group_instance_id)
+        if not error:
+            self._renew(self.members[request.member_id])
+            error = code("REBALANCE_IN_PROGRESS") if self.state == PREPARING else 0
+        return HeartbeatResponse(error_code=error)
+
+    def leave(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        if not request.members:
+            return LeaveGroupResponse(error_code=self._leave(request.member_id, None))
+        return LeaveGroupResponse(
+            members=[
+                MemberResponse(
+                    each.member_id,
+                    each.group_instance_id,
+                    self._leave(each.member_id, each.group_instance_id),
+                )
+                for each in request.members
+            ]
+        )
+
+    def _leave(self, member_id: str, instance_id: str | None) -> int:
+        if member_id in self.pending:
+            self.pending.discard(member_id)
+            return 0
+        member = self._holder(instance_id) or self.members.get(member_id)
+        if member is None:
+            return code("UNKNOWN_MEMBER_ID")
+        self.drop(member.member_id)
+        return 0
+
+    def drop(self, member_id: str) -> None:
+        """A member is gone; the others gather anew."""
+        member = self.members.get(member_id)
+        if member is not None:
+            self._remove(member)
+            self._prepare()
+            self._complete_if_all_joined()
+
+    def gather(self) -> None:
+        """All members are to join anew."""
+        self._prepare()
+
+    def _remove(self, member: GroupMember) -> None:
+        del self.members[member.member_id]
+        if member.session is not None:
+            member.session.cancel()
+        unknown = code("UNKNOWN_MEMBER_ID")
+        _answer(member.joining, JoinGroupResponse(error_code=unknown))
+        _answer(member.syncing, SyncGroupResponse(error_code=unknown))
+
+    def _renew(self, member: GroupMember) -> None:
+        """Its session begins anew."""
+        if member.session is not None:
+            member.session.cancel()
+        seconds = member.join.session_timeout_ms / 1000
+        loop = asyncio.get_running_loop()
+        member.session = loop.call_later(seconds, self._expire, member)
+
+    def _expire(self, member: GroupMember) -> None:
+        if member.joining is None and member.syncing is None:
+            self.drop(member.member_id)
+
+    def commit_refusal(self, request: OffsetCommitRequest) -> int:
+        """Why one may not commit, or 0."""
+        generation_id = request.generation_id_or_member_epoch
+        if generation_id < 0 and not self.members:
+            return 0
+        error = self.refusal(request.member_id, generation_id, request.group_instance_id)
+        return error or (code("REBALANCE_IN_PROGRESS") if self.state == COMPLETING else 0)
+
+
+def _answer(waiting: "asyncio.Future[Any] | None", response: Response) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(response)
+
+
+async def _now(response: R) -> R:
+    return response
+
+
+def _at(
+    cluster: MemoryCluster, node_id: int, request: Any, response_type: type[Any]
+) -> "MemoryGroup | Response":
+    """The group, where this node coordinates it."""
+    wrong = cluster.coordinator(request.group_id) != node_id
+    error = cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
+    if error:
+        refused: Response = response_type(error_code=error)
+        return refused
+    group: MemoryGroup = cluster.groups.setdefault(request.group_id, MemoryGroup())
+    return group
+
+
+Handled = Response | Awaitable[Response]
+Handler = Callable[[MemoryCluster, int, Any, int], Handled]
+
+
+def join_group(
+    cluster: MemoryCluster, node_id: int, request: JoinGroupRequest, version: int
+) -> Handled:
+    """v0-9. Ids are asked for first from v4 on; a leader may be told not to assign from v9 on."""
+    group = _at(cluster, node_id, request, JoinGroupResponse)
+    return group if isinstance(group, Response) else group.join(request, version)
+
+
+def sync_group(
+    cluster: MemoryCluster, node_id: int, request: SyncGroupRequest, version: int
+) -> Handled:
+    """v0-5."""
+    group = _at(cluster, node_id, request, SyncGroupResponse)
+    return group if isinstance(group, Response) else group.sync(request)
+
+
+def heartbeat(
+    cluster: MemoryCluster, node_id: int, request: HeartbeatRequest, version: int
+) -> Handled:
+    """v0-4."""
+    group = _at(cluster, node_id, request, HeartbeatResponse)
+    return group if isinstance(group, Response) else group.heartbeat(request)
+
+
+def leave_group(
+    cluster: MemoryCluster, node_id: int, request: LeaveGroupRequest, version: int
+) -> Handled:
+    """v0-2 one member, v3-5 several."""
+    group = _at(cluster, node_id, request, LeaveGroupResponse)
+    return group if isinstance(group, Response) else group.leave(request)
+
+
+GROUP_HANDLERS: dict[type[Request[Any]], Handler] = {
+    JoinGroupRequest: join_group,
+    SyncGroupRequest: sync_group,
+    HeartbeatRequest: heartbeat,
+    LeaveGroupRequest: leave_group,
+}
