@@ -1,7 +1,6 @@
-"""Kafka's consumer semantics over a client: offsets, a group's commits, ranges of records."""
+"""Kafka's consumer semantics over a client: offsets, ranges of records."""
 
 from spark_kafka_source.consumer.config import FetchConfig
-from spark_kafka_source.consumer.group_offsets import commit_offsets, committed_offsets
 from spark_kafka_source.consumer.losses import (
     UNKNOWN_TOPIC,
     LogTruncatedError,
@@ -37,8 +36,6 @@ __all__ = [
     "RecordsLostError",
     "TopicGoneError",
     "Watch",
-    "commit_offsets",
-    "committed_offsets",
     "earliest_offsets",
     "epoch_end_offsets",
     "latest_offsets",

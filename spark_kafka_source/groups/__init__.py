@@ -8,11 +8,23 @@ from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.membership import Membership, classic_membership
+from spark_kafka_source.groups.offsets import (
+    CommitFailedError,
+    Committed,
+    commit_offsets,
+    committed,
+    committed_offsets,
+)
 
 __all__ = [
+    "CommitFailedError",
+    "Committed",
     "GroupConfig",
     "Member",
     "Membership",
     "RebalanceListener",
     "classic_membership",
+    "commit_offsets",
+    "committed",
+    "committed_offsets",
 ]

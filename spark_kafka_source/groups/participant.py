@@ -164,7 +164,10 @@ class Participant(ABC):
                 self._farewell_failed(self._farewell, error)
             elif request is self._asking:
                 found = reaction(request, error)
-                logger.info("%s: %s", error, found.value)
+                expected = found is Reaction.JOIN_AGAIN
+                logger.log(
+                    logging.DEBUG if expected else logging.INFO, "%s: %s", error, found.value
+                )
                 self._react(found, request, error)
             self.changed.notify_all()
 

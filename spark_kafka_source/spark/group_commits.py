@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer import commit_offsets
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
+from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.planning import moved

@@ -11,13 +11,13 @@ from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer import (
     NO_OFFSET,
     Watch,
-    committed_offsets,
     earliest_offsets,
     epoch_end_offsets,
     latest_offsets,
     list_offsets,
 )
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
+from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.settings import shown
 from spark_kafka_source.spark.bounds import AtTimestamp, Committed, Extreme, Given, NamedBound

@@ -16,8 +16,6 @@ from spark_kafka_source.consumer import (
     OffsetOutOfRangeError,
     OffsetRange,
     RangeReader,
-    commit_offsets,
-    committed_offsets,
     epoch_end_offsets,
     latest_offsets,
 )
@@ -29,6 +27,7 @@ from spark_kafka_source.errors import (
     Remedy,
     error_code,
 )
+from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.protocol import (
     FetchRequest,
     FetchResponse,

@@ -31,9 +31,13 @@ from spark_kafka_source.protocol import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
@@ -279,8 +283,12 @@ def offset_commit(
 def offset_fetch(
     cluster: MemoryCluster, node_id: int, request: OffsetFetchRequest, version: int
 ) -> OffsetFetchResponse:
-    """v1-7, one group; -1 where nothing is committed."""
-    assert version <= 7, "several groups from v8 on, which no client here asks for"
+    """v1-7, one group, v8-9, several, by name; -1 where nothing is committed."""
+    assert version <= 9, "by id from v10 on, which no client here asks for"
+    if version >= 8:
+        return OffsetFetchResponse(
+            groups=[_committed_of_group(cluster, node_id, each) for each in request.groups]
+        )
     if refusal := _wrong_coordinator(cluster, node_id, request.group_id):
         return OffsetFetchResponse(error_code=refusal)
     committed = cluster.committed.get(request.group_id, {})
@@ -297,6 +305,29 @@ def offset_fetch(
             )
             for topic in request.topics or ()
         ]
+    )
+
+
+def _committed_of_group(
+    cluster: MemoryCluster, node_id: int, asked: OffsetFetchRequestGroup
+) -> OffsetFetchResponseGroup:
+    if refusal := _wrong_coordinator(cluster, node_id, asked.group_id):
+        return OffsetFetchResponseGroup(asked.group_id, error_code=refusal)
+    committed = cluster.committed.get(asked.group_id, {})
+    return OffsetFetchResponseGroup(
+        asked.group_id,
+        [
+            OffsetFetchResponseTopics(
+                topic.name,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        each, committed.get(TopicPartition(topic.name, each), -1)
+                    )
+                    for each in topic.partition_indexes
+                ],
+            )
+            for topic in asked.topics or ()
+        ],
     )
 
 

@@ -1,14 +1,21 @@
-"""A group's committed offsets, by one who is not a member."""
+"""A group's committed offsets, by one who is not a member, and by one who is."""
 
 import pytest
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer import commit_offsets, committed_offsets
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaTimeoutError,
     ProtocolError,
     error_named,
+)
+from spark_kafka_source.groups import (
+    CommitFailedError,
+    Committed,
+    Member,
+    commit_offsets,
+    committed,
+    committed_offsets,
 )
 from spark_kafka_source.net import ConnectionSettings
 from spark_kafka_source.protocol import (
@@ -21,6 +28,7 @@ from spark_kafka_source.protocol import (
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
+    Versions,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
@@ -146,3 +154,50 @@ def test_a_coordinator_that_stays_silent_bounds_the_commit(
     broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
     with pytest.raises(KafkaTimeoutError, match="OffsetCommit to group 'g'"):
         commit_offsets(client, "g", {T0: 1}, timeout_ms=150)
+
+
+def test_a_member_commits_as_the_member_that_it_is_at_each_try(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    members = [Member("g", "m", 1, "instance"), Member("g", "m", 2, "instance")]
+    broker.control(OffsetCommitRequest, error_named("STALE_MEMBER_EPOCH"))
+    commit_offsets(client, "g", {T0: 5}, member_of=lambda: members.pop(0))
+    assert [
+        (each.generation_id_or_member_epoch, each.member_id, each.group_instance_id)
+        for each in broker.requests(OffsetCommitRequest)
+    ] == [(1, "m", "instance"), (2, "m", "instance")]
+
+
+def test_a_stale_epoch_of_no_member_is_raised(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.control(OffsetCommitRequest, error_named("STALE_MEMBER_EPOCH"))
+    with pytest.raises(BrokerError, match="STALE_MEMBER_EPOCH"):
+        commit_offsets(client, "g", {T0: 5})
+
+
+def test_a_member_in_no_generation_commits_nothing(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    with pytest.raises(CommitFailedError, match="'g': this consumer is in no generation"):
+        commit_offsets(client, "g", {T0: 5}, member_of=lambda: None)
+    assert not broker.requests(OffsetCommitRequest)
+
+
+@pytest.mark.parametrize("highest", [9, 8, 7, 6])
+def test_a_member_reads_what_is_stable_as_well_as_the_broker_can(highest: int) -> None:
+    spoken = {OffsetFetchRequest.KEY: Versions(1, highest)}
+    with MemoryBroker(versions=spoken) as broker, KafkaClient(broker.config()) as client:
+        broker.create_topic("t")
+        commit_offsets(client, "g", {T0: 5})
+        found = committed(client, "g", [T0], member_of=lambda: Member("g", "m", 3))
+        assert found == {T0: Committed(5)}
+        (request,) = broker.requests(OffsetFetchRequest)
+        assert request.require_stable == (highest >= 7)
+        assert [each.member_epoch for each in request.groups] == {9: [3], 8: [-1]}.get(highest, [])
+
+
+def test_each_partition_may_have_metadata_of_its_own(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T1: "b"})
+    (request,) = broker.requests(OffsetCommitRequest)
+    assert [each.committed_metadata for each in request.topics[0].partitions] == ["", "b"]

@@ -1,0 +1,251 @@
+"""A group's committed offsets, read and written by one of its members or by one who is none.
+
+https://kafka.apache.org/protocol#The_Messages_OffsetCommit
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.errors import (
+    BrokerError,
+    LocalError,
+    ProtocolError,
+    Remedy,
+    UnsupportedVersionError,
+    error_code,
+)
+from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+# Topics go by name up to v9, by id from v10 on.
+_COMMIT_BY_NAME = 9
+# Groups are asked for one at a time up to v7, several at once from v8 on (KIP-709).
+_FETCH_ONE_GROUP = 7
+_FETCH_BY_NAME = 9
+_STALE = "STALE_MEMBER_EPOCH"
+
+MemberOf = Callable[[], Member | None]
+"""Who commits, asked before each try: its generation may have changed; see `Membership.member`."""
+
+
+class CommitFailedError(LocalError):
+    """Nothing was committed, since the member is in no generation of its group now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Where a group goes on in one partition; the leader epoch is -1 where nobody said it."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+def commit_offsets(
+    client: KafkaClient,
+    group_id: str,
+    offsets: Mapping[TopicPartition, int],
+    *,
+    leader_epochs: Mapping[TopicPartition, int] = MappingProxyType({}),
+    metadata: str | Mapping[TopicPartition, str] = "",
+    timeout_ms: int | None = None,
+    member_of: MemberOf | None = None,
+) -> None:
+    """Commits the next offset to read of each partition to the group.
+
+    `leader_epochs`, where they are known, let who goes on from there see a truncated log
+    (KIP-320); `metadata` is a short text for people, which tools show, the same for all or one for
+    each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
+    Coordinator errors are tried again until `timeout_ms` (`default.api.timeout.ms` unless given),
+    and so is an epoch that became stale; raises `BrokerError` naming the group and partition,
+    `KafkaTimeoutError`, or `CommitFailedError` where `member_of` gives nobody.
+    """
+
+    def attempt(deadline: Deadline) -> None:
+        coordinator = client.coordinator(group_id, deadline)
+        member = _who(group_id, member_of)
+        request = _commit_request(member, offsets, leader_epochs, metadata)
+        answer = client.send(request, coordinator, deadline, max_version=_COMMIT_BY_NAME)
+        committed = set()
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                where = TopicPartition(topic.name, partition.partition_index)
+                what = f"OffsetCommit of {where} to group {group_id!r}"
+                _check(partition.error_code, what, member_of)
+                committed.add(where)
+        _check_all_answered("OffsetCommit", offsets, committed)
+
+    client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+def committed_offsets(
+    client: KafkaClient, group_id: str, topic_partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The group's committed offsets, by one who is no member; those without one are left out."""
+    found = committed(client, group_id, topic_partitions)
+    return {where: each.offset for where, each in found.items()}
+
+
+def committed(
+    client: KafkaClient,
+    group_id: str,
+    topic_partitions: Iterable[TopicPartition],
+    *,
+    timeout_ms: int | None = None,
+    member_of: MemberOf | None = None,
+) -> dict[TopicPartition, Committed]:
+    """What the group has committed; a partition without is left out.
+
+    A member waits for the end of transactions that commit offsets to the group (KIP-447). Raises
+    as `commit_offsets` does.
+    """
+    topic_partitions = list(topic_partitions)
+
+    def attempt(deadline: Deadline) -> dict[TopicPartition, Committed]:
+        coordinator = client.coordinator(group_id, deadline)
+        what = f"OffsetFetch of group {group_id!r}"
+        answer = _fetch(
+            client, _fetch_requests(group_id, member_of, topic_partitions), coordinator, deadline
+        )
+        found = {}
+        error, rows = _answered(answer)
+        _check(error, what, member_of)
+        for name, partition in rows:
+            where = TopicPartition(name, partition.partition_index)
+            _check(partition.error_code, f"OffsetFetch of {where} for group {group_id!r}")
+            found[where] = Committed(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.metadata or "",
+            )
+        _check_all_answered("OffsetFetch", topic_partitions, found)
+        return {where: found[where] for where in topic_partitions if found[where].offset >= 0}
+
+    return client.retrying(f"OffsetFetch of group {group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+def _who(group_id: str, member_of: MemberOf | None) -> Member:
+    if member_of is None:
+        return Member(group_id, NO_MEMBER_ID, NO_GENERATION)
+    member = member_of()
+    if member is None:
+        raise CommitFailedError(
+            f"Group {group_id!r}: this consumer is in no generation of its group now: the group "
+            "rebalances, or has given its partitions to others since it did not poll in time"
+        )
+    return member
+
+
+def _fetch_requests(
+    group_id: str, member_of: MemberOf | None, topic_partitions: Iterable[TopicPartition]
+) -> list[tuple[OffsetFetchRequest, int]]:
+    """Ways to ask, and up to which version; the best is first, and old brokers know the last."""
+    by_topic = _by_topic(topic_partitions)
+    topics = [OffsetFetchRequestTopic(name, found) for name, found in by_topic.items()]
+    alone = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=False)
+    if member_of is None:
+        return [(alone, _FETCH_ONE_GROUP)]
+    stable = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=True)
+    member = member_of()
+    if member is None:
+        return [(stable, _FETCH_ONE_GROUP), (alone, _FETCH_ONE_GROUP)]
+    group = OffsetFetchRequestGroup(
+        group_id,
+        member.member_id,
+        member.generation_id,
+        [OffsetFetchRequestTopics(name, partition_indexes=each) for name, each in by_topic.items()],
+    )
+    several = OffsetFetchRequest(groups=[group], require_stable=True)
+    return [(several, _FETCH_BY_NAME), (stable, _FETCH_ONE_GROUP), (alone, _FETCH_ONE_GROUP)]
+
+
+def _fetch(
+    client: KafkaClient,
+    requests: Sequence[tuple[OffsetFetchRequest, int]],
+    coordinator: Broker,
+    deadline: Deadline,
+) -> OffsetFetchResponse:
+    """The answer to the first of them that the broker's versions can say."""
+    *better, (last, last_version) = requests
+    for request, max_version in better:
+        try:
+            return client.send(request, coordinator, deadline, max_version=max_version)
+        except UnsupportedVersionError:
+            continue
+    return client.send(last, coordinator, deadline, max_version=last_version)
+
+
+def _answered(
+    answer: OffsetFetchResponse,
+) -> tuple[int, list[tuple[str, OffsetFetchResponsePartition | OffsetFetchResponsePartitions]]]:
+    """The error of the group, and what is said of each partition, by its topic."""
+    if answer.groups:
+        group = answer.groups[0]
+        return group.error_code, [(t.name, each) for t in group.topics for each in t.partitions]
+    return answer.error_code, [(t.name, each) for t in answer.topics for each in t.partitions]
+
+
+def _commit_request(
+    member: Member,
+    offsets: Mapping[TopicPartition, int],
+    leader_epochs: Mapping[TopicPartition, int],
+    metadata: str | Mapping[TopicPartition, str],
+) -> OffsetCommitRequest:
+    def committed(where: TopicPartition) -> OffsetCommitRequestPartition:
+        text = metadata if isinstance(metadata, str) else metadata.get(where, "")
+        epoch = leader_epochs.get(where, -1)
+        return OffsetCommitRequestPartition(where.partition, offsets[where], epoch, text)
+
+    return OffsetCommitRequest(
+        group_id=member.group_id,
+        generation_id_or_member_epoch=member.generation_id,
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=name,
+                partitions=[committed(TopicPartition(name, each)) for each in partitions],
+            )
+            for name, partitions in _by_topic(offsets).items()
+        ],
+    )
+
+
+def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for name, partition in topic_partitions:
+        by_topic[name].append(partition)
+    return by_topic
+
+
+def _check_all_answered(
+    what: str, asked: Iterable[TopicPartition], answered: Container[TopicPartition]
+) -> None:
+    for where in asked:
+        if where not in answered:
+            raise ProtocolError(f"{what} of {where}: the answer leaves it out")
+
+
+def _check(code: int, what: str, member_of: MemberOf | None = None) -> None:
+    if not code:
+        return
+    error = BrokerError(error_code(code), what)
+    if member_of is not None and error.error.name == _STALE:
+        error.remedy = Remedy.RETRY  # Its next heartbeat brings the member's new epoch.
+    raise error

@@ -1,0 +1,134 @@
+"""A member without connection, thread or clock: a test says what the coordinator answers."""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from spark_kafka_source.client import Retry
+from spark_kafka_source.errors import ErrorCode
+from spark_kafka_source.groups import GroupConfig
+from spark_kafka_source.groups.assignors import Assignment, Cluster, RebalanceProtocol, Subscription
+from spark_kafka_source.groups.classic import ClassicParticipant
+from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.participant import Outgoing
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    Request,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.client.clock import Clock
+from tests.groups.members import Deal, Told
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+Q = TypeVar("Q", bound=Request[Any])
+RETRY = Retry(backoff_ms=1_000, backoff_max_ms=1_000)
+
+
+@dataclass
+class Alone:
+    """A member that joins and leads by itself, with all that it said to its listener."""
+
+    cooperative: bool = False
+    config: dict[str, Any] = field(default_factory=dict)
+    cluster: Cluster = field(default_factory=lambda: {"t": [frozenset(), frozenset()]})
+
+    def __post_init__(self) -> None:
+        eager, cooperative = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
+        self.deal = Deal(cooperative if self.cooperative else eager)
+        self.told, self.clock = Told(), Clock()
+        self.participant = ClassicParticipant(
+            GroupConfig(group_id="g", **self.config),
+            [self.deal],
+            self.told,
+            lambda topics, _: {each: self.cluster[each] for each in topics if each in self.cluster},
+            RETRY,
+            metadata_max_age_ms=60_000,
+            clock=self.clock.monotonic,
+        )
+        self.participant.subscribe(["t"])
+
+    def poll(self) -> None:
+        self.participant.begin_poll()
+        while (step := self.participant.next_step()) is not None:
+            step()
+
+    def next(self, request_type: type[Q]) -> Q:
+        """The next request, after whatever pause; it is to be of this type."""
+        for _ in range(10):
+            due = self.participant.next_request()
+            if isinstance(due, Outgoing):
+                assert isinstance(due.request, request_type), due
+                return due.request
+            assert due < 1_000, f"nothing is due, {request_type} was expected"
+            self.clock.now_seconds += due
+        raise AssertionError(f"no {request_type} within 10 pauses")
+
+    def idles(self) -> bool:
+        """Whether there is nothing to send before it polls again."""
+        due = self.participant.next_request()
+        return isinstance(due, float) and due >= 1_000
+
+    def answer(self, request: Request[Any], response: Any) -> None:
+        """As the thread does that asks."""
+        try:
+            self.participant.answered(request, response)
+        except Exception as error:
+            self.participant.failed(request, error)
+
+    def refuse(self, request: Request[Any], error: ErrorCode) -> None:
+        self.answer(request, request.RESPONSE(error_code=error.code))  # type: ignore[call-arg]
+
+    def join(self, generation_id: int = 1, member_id: str = "m") -> None:
+        """JoinGroup and its answer, as the leader or not."""
+        request = self.next(JoinGroupRequest)
+        mine = request.protocols[0].metadata
+        members = [JoinGroupResponseMember(member_id, request.group_instance_id, mine)]
+        response = JoinGroupResponse(
+            generation_id=generation_id,
+            protocol_type="consumer",
+            protocol_name="deal",
+            leader=member_id,
+            member_id=member_id,
+            members=members,
+        )
+        self.answer(request, response)
+
+    def sync(self, *partitions: TopicPartition) -> None:
+        request = self.next(SyncGroupRequest)
+        assignment = Assignment(partitions).encode() if partitions else b""
+        self.answer(request, SyncGroupResponse(0, 0, "consumer", "deal", assignment))
+
+    def beat(self) -> None:
+        self.answer(self.next(HeartbeatRequest), HeartbeatResponse())
+
+    def settle(self, *partitions: TopicPartition, generation_id: int = 1) -> None:
+        """Joins, gets these, and takes them over."""
+        self.poll()
+        self.join(generation_id)
+        self.sync(*partitions)
+        self.poll()
+
+    def leave(self) -> LeaveGroupRequest:
+        self.participant.leave(Deadline.after_ms(60_000), "test")
+        return self.next(LeaveGroupRequest)
+
+    def state(self) -> State:
+        return self.participant.state
+
+    def subscription(self) -> Subscription:
+        """What its next JoinGroup says."""
+        return Subscription.decode(self.next(JoinGroupRequest).protocols[0].metadata)
+
+    def close(self) -> None:
+        self.participant.close()
+
+
+LEFT = LeaveGroupResponse()

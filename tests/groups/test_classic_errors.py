@@ -1,0 +1,195 @@
+"""Every error code of Kafka, as the answer to all that a classic member asks: none is silent."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.errors import (
+    ERRORS,
+    BrokerError,
+    ConnectionFailedError,
+    ErrorCode,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, State
+from spark_kafka_source.groups.reactions import ADVICE, REACTIONS
+from spark_kafka_source.protocol import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    Request,
+    SyncGroupRequest,
+)
+from spark_kafka_source.protocol import MemberResponse as Left
+from tests.groups.alone import T0, Alone
+
+CODES = [error for error in ERRORS.values() if error.code] + [error_code(999)]
+
+
+@pytest.fixture(params=[False, True], ids=["eager", "cooperative"])
+def alone(request: pytest.FixtureRequest) -> Iterator[Alone]:
+    alone = Alone(cooperative=request.param)
+    alone.settle(T0)
+    alone.told.said.clear()
+    yield alone
+    alone.close()
+
+
+def to_join(alone: Alone) -> JoinGroupRequest:
+    alone.participant.rejoin("test")
+    alone.poll()
+    alone.told.said.clear()
+    return alone.next(JoinGroupRequest)
+
+
+def to_sync(alone: Alone) -> SyncGroupRequest:
+    alone.participant.rejoin("test")
+    alone.poll()
+    alone.told.said.clear()
+    alone.join(2)
+    return alone.next(SyncGroupRequest)
+
+
+REQUESTS: dict[type[Request[Any]], Callable[[Alone], Request[Any]]] = {
+    JoinGroupRequest: to_join,
+    SyncGroupRequest: to_sync,
+    HeartbeatRequest: lambda alone: alone.next(HeartbeatRequest),
+}
+AGAIN: dict[type[Request[Any]], type[Any]] = {
+    JoinGroupRequest: JoinGroupRequest,
+    SyncGroupRequest: JoinGroupRequest,
+    HeartbeatRequest: HeartbeatRequest,
+}
+# What is not raised and not simply tried again, as Kafka's AbstractCoordinator has it.
+JOINS_AGAIN = {
+    (JoinGroupRequest, "MEMBER_ID_REQUIRED"),
+    (JoinGroupRequest, "REBALANCE_IN_PROGRESS"),
+    (SyncGroupRequest, "REBALANCE_IN_PROGRESS"),
+}
+LOSES = {"UNKNOWN_MEMBER_ID": "", "ILLEGAL_GENERATION": "m"}
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("error", CODES, ids=str)
+def test_every_code_is_reacted_to_or_raised(
+    alone: Alone, request_type: type[Request[Any]], error: ErrorCode
+) -> None:
+    request = REQUESTS[request_type](alone)
+    owned = alone.participant.assignment
+    alone.refuse(request, error)
+    if (request_type, error.name) in JOINS_AGAIN:
+        assert isinstance(alone.next(JoinGroupRequest), JoinGroupRequest)
+    elif (request_type, error.name) == (HeartbeatRequest, "REBALANCE_IN_PROGRESS"):
+        alone.poll()
+        assert alone.next(JoinGroupRequest).member_id == "m"
+    elif error.name in LOSES:
+        assert alone.participant.member is None
+        alone.poll()
+        assert alone.told.said == ([("lost", tuple(owned))] if owned else [])
+        assert alone.next(JoinGroupRequest).member_id == LOSES[error.name]
+    elif error.retriable:
+        assert alone.next(AGAIN[request_type]).member_id == "m"
+        alone.poll()
+    else:
+        assert_raised(alone, error, every_time=error.name == "FENCED_INSTANCE_ID")
+
+
+def assert_raised(alone: Alone, error: ErrorCode, *, every_time: bool) -> None:
+    assert alone.idles()
+    with pytest.raises(BrokerError, match="group 'g'") as caught:
+        alone.poll()
+    assert caught.value.error == error
+    if every_time:
+        with pytest.raises(BrokerError):
+            alone.poll()
+        assert alone.idles()
+    else:
+        alone.poll()
+        assert not alone.idles()
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["the answer", "one member"])
+@pytest.mark.parametrize("error", CODES, ids=str)
+def test_every_code_of_leaving_is_tried_again_or_told(
+    alone: Alone, error: ErrorCode, whole: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = alone.leave()
+    answer = LeaveGroupResponse(error_code=error.code)
+    member = LeaveGroupResponse(members=[Left("m", None, error.code)])
+    with caplog.at_level(logging.WARNING):
+        alone.answer(request, answer if whole else member)
+    if error.retriable:
+        assert alone.next(LeaveGroupRequest) == request
+    else:
+        assert alone.idles()
+        assert alone.participant.has_left
+        gone = error.name in ("UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID", "GROUP_ID_NOT_FOUND")
+        assert (str(error) in caplog.text) == (not gone)
+
+
+def test_the_tables_name_errors_that_there_are() -> None:
+    for names in [*REACTIONS.values(), ADVICE]:
+        for name in names:
+            assert error_named(name)
+
+
+def test_an_error_that_a_user_can_do_something_about_says_what(alone: Alone) -> None:
+    alone.refuse(to_join(alone), error_named("INCONSISTENT_GROUP_PROTOCOL"))
+    with pytest.raises(BrokerError, match=r"kafka\.partition\.assignment\.strategy"):
+        alone.poll()
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=lambda each: each.__name__)
+def test_a_connection_that_breaks_is_made_anew(
+    alone: Alone, request_type: type[Request[Any]]
+) -> None:
+    request = REQUESTS[request_type](alone)
+    alone.participant.failed(request, ConnectionFailedError("gone"))
+    assert alone.next(AGAIN[request_type]).member_id == "m"
+
+
+def test_pauses_between_tries_grow_but_not_before_the_first_that_is_free(alone: Alone) -> None:
+    request: JoinGroupRequest = to_join(alone)
+    began = alone.clock.now_seconds
+    alone.refuse(request, error_named("REBALANCE_IN_PROGRESS"))
+    request = alone.next(JoinGroupRequest)
+    assert alone.clock.now_seconds == began
+    alone.refuse(request, error_named("REBALANCE_IN_PROGRESS"))
+    alone.next(JoinGroupRequest)
+    assert alone.clock.now_seconds > began
+
+
+def test_a_coordinator_that_asks_for_ids_without_end_is_not_asked_all_the_time() -> None:
+    alone = Alone()
+    alone.poll()
+    for number in range(5):
+        required = error_named("MEMBER_ID_REQUIRED").code
+        request = alone.next(JoinGroupRequest)
+        alone.answer(request, JoinGroupResponse(error_code=required, member_id=f"m{number}"))
+        assert alone.next(JoinGroupRequest).member_id == f"m{number}"
+    assert alone.clock.now_seconds > 3
+    alone.close()
+
+
+def test_what_comes_too_late_changes_nothing(alone: Alone) -> None:
+    beat = alone.next(HeartbeatRequest)
+    leaving = alone.leave()
+    alone.refuse(beat, error_named("FENCED_INSTANCE_ID"))
+    assert alone.next(LeaveGroupRequest) is leaving
+    alone.poll()
+
+
+def test_the_table_of_states_is_whole() -> None:
+    """From everywhere a member can lose its place and leave; one that is fenced only leaves."""
+    for state in State:
+        assert TRANSITIONS[state, Event.LEFT][0] is State.UNJOINED
+        fenced = state is State.FENCED
+        for event in (Event.MEMBER_LOST, Event.GENERATION_LOST, Event.FENCED):
+            assert ((state, event) in TRANSITIONS) != fenced
+    reached = {after for after, _ in TRANSITIONS.values()}
+    assert reached == set(State)
