@@ -1,17 +1,57 @@
-"""Reads Apache Kafka from Spark in Python, straight into Arrow: `spark.read.format("pykafka")`."""
+"""Reads Apache Kafka in Python, straight into Arrow: from Spark, and by a consumer of its own.
 
-from spark_kafka_source.net import Token, TokenProvider
-from spark_kafka_source.secret import Secret
-from spark_kafka_source.spark import KafkaDataSource, LagListener, register
+`spark.read.format("pykafka")`, or `KafkaConsumer`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
+    from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+    from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+    from spark_kafka_source.groups import OffsetAndMetadata
+    from spark_kafka_source.net import Token, TokenProvider
+    from spark_kafka_source.secret import Secret
+    from spark_kafka_source.spark import KafkaDataSource, LagListener, register
+    from spark_kafka_source.topic_partition import TopicPartition
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "ConsumerRecords",
+    "KafkaConsumer",
     "KafkaDataSource",
     "LagListener",
+    "OffsetAndMetadata",
     "Secret",
     "Token",
     "TokenProvider",
+    "TopicPartition",
     "__version__",
     "register",
 ]
+
+_HOMES = {
+    "ConsumerRebalanceListener": "consumer.subscription",
+    "ConsumerRecord": "consumer.consumer_records",
+    "ConsumerRecords": "consumer.consumer_records",
+    "KafkaConsumer": "consumer.kafka_consumer",
+    "KafkaDataSource": "spark",
+    "LagListener": "spark",
+    "OffsetAndMetadata": "groups",
+    "Secret": "secret",
+    "Token": "net",
+    "TokenProvider": "net",
+    "TopicPartition": "topic_partition",
+    "register": "spark",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for: a consumer needs no PySpark, a source no consumer."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

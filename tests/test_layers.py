@@ -25,7 +25,7 @@ MAY_IMPORT = BELOW | {
     "groups": BASE | {"protocol", "net", "client"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
-    "__init__": {"spark", "net", "secret"},
+    "__init__": {"spark", "consumer", "groups", "net", "secret", "topic_partition"},
 }
 """The layers within the package; each may import itself, too."""
 MAY_TOUCH = {
@@ -34,7 +34,7 @@ MAY_TOUCH = {
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
     "numpy": {"records"},
-    "pyarrow": {"records", "spark"},
+    "pyarrow": {"records", "consumer", "spark"},
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},

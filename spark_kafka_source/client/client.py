@@ -127,6 +127,10 @@ class KafkaClient:
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
             self._coordinators.clear()
 
+    def pause_seconds(self, tries: int) -> float:
+        """How long to wait after so many tries, for who cannot wait in `retrying`."""
+        return self._retry.pause_seconds(tries)
+
     # -- sending -----------------------------------------------------------------------------------
 
     def send(
@@ -276,12 +280,17 @@ class KafkaClient:
     ) -> dict[TopicPartition, tuple[Broker, int]]:
         """Who leads each partition, and its leader epoch; asks for what is unknown or too old."""
         topic_partitions = list(topic_partitions)
-        names = {topic_partition.topic for topic_partition in topic_partitions}
-        unknown = self.cluster.missing(topic_partitions)
-        unknown += sorted(filter(self._is_too_old, names))
+        unknown = self.unknown_topics(topic_partitions)
         if unknown:
-            self.topics(dict.fromkeys(unknown), deadline)
+            self.topics(unknown, deadline)
         return {each: self.cluster.leader(each) for each in topic_partitions}
+
+    def unknown_topics(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
+        """The topics to ask for, since these partitions' leaders are unknown or too old."""
+        topic_partitions = list(topic_partitions)
+        unknown = self.cluster.missing(topic_partitions)
+        unknown += sorted(filter(self._is_too_old, {each.topic for each in topic_partitions}))
+        return list(dict.fromkeys(unknown))
 
     def _is_too_old(self, name: str) -> bool:
         age_seconds = time.monotonic() - self._learnt_at_seconds.get(name, 0.0)

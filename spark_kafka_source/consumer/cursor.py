@@ -11,22 +11,16 @@ from uuid import UUID
 from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.fetching import fetch_topics, highest_version
+from spark_kafka_source.consumer.log_checks import out_of_range
 from spark_kafka_source.consumer.losses import (
     INCONSISTENT_TOPIC_ID,
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_TOPIC,
     LogTruncatedError,
-    OffsetOutOfRangeError,
-    RecordsLostError,
     TopicGoneError,
     patient,
 )
-from spark_kafka_source.consumer.offsets import (
-    OffsetAndEpoch,
-    earliest_offsets,
-    epoch_end_offsets,
-    latest_offsets,
-)
+from spark_kafka_source.consumer.offsets import OffsetAndEpoch, epoch_end_offsets
 from spark_kafka_source.errors import (
     BrokerError,
     CorruptRecordError,
@@ -115,7 +109,7 @@ class Cursor:
             if error.error in UNKNOWN_TOPIC:
                 raise TopicGoneError(self._topic_partition, position) from error
             if error.error == OFFSET_OUT_OF_RANGE:
-                raise self._out_of_range(position) from error
+                raise out_of_range(self._client, self._topic_partition, position) from error
             raise
         self._adapt(len(fetched.records or b""), time.monotonic() - started_seconds)
         return fetched
@@ -225,7 +219,7 @@ class Cursor:
     def _ask(
         self, broker: Broker, request: FetchRequest, deadline: Deadline
     ) -> Asked[FetchResponse]:
-        version = highest_version(request.topics)
+        version = highest_version([request.topics[0].topic_id])
         return self._client.ask(request, broker, deadline, max_version=version)
 
     def _partition(self, answer: FetchResponse, what: str) -> PartitionData:
@@ -257,17 +251,6 @@ class Cursor:
             rack_id=self._rack_id,
             topics=fetch_topics(positions, {topic: topic_id}, self._fetch_bytes),
         )
-
-    def _out_of_range(self, position: int) -> RecordsLostError:
-        where = self._topic_partition
-        try:
-            earliest = earliest_offsets(self._client, [where])[where]
-            latest = latest_offsets(self._client, [where])[where].offset
-        except BrokerError as error:
-            if error.error in UNKNOWN_TOPIC:
-                return TopicGoneError(where, position)
-            raise
-        return OffsetOutOfRangeError(where, position, earliest, latest)
 
 
 def _leader_epoch(request: FetchRequest) -> int:

@@ -32,6 +32,6 @@ def fetch_topics(
     ]
 
 
-def highest_version(topics: Iterable[FetchTopic]) -> int | None:
-    """The newest version of Fetch that can ask for all of these; None where any can."""
-    return None if all(topic.topic_id.int for topic in topics) else FETCH_BY_NAME
+def highest_version(topic_ids: Iterable[UUID]) -> int | None:
+    """The newest version of Fetch that can ask for these topics; None where each can."""
+    return None if all(topic_id.int for topic_id in topic_ids) else FETCH_BY_NAME

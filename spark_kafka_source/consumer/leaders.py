@@ -27,13 +27,15 @@ def ask_leaders(
     answers: Callable[[R], Iterable[tuple[TopicPartition, int, A]]],
     *,
     max_version: int | None = None,
+    timeout_ms: int | None = None,
 ) -> dict[TopicPartition, A]:
     """The answer for each partition, by one request to each leader.
 
     `request` makes the request to one leader, `answers` takes its response apart: partition, error
     code, answer. Partitions whose leader has moved are asked for again, alone, until
-    `default.api.timeout.ms`; raises `BrokerError` or `KafkaTimeoutError` naming the partition,
-    and that a topic is unknown once it has stayed so for some two seconds.
+    `timeout_ms` (`default.api.timeout.ms` unless given); raises `BrokerError` or
+    `KafkaTimeoutError` naming the partition, and that a topic is unknown once it has stayed so for
+    some two seconds.
     """
     found: dict[TopicPartition, A] = {}
 
@@ -54,7 +56,9 @@ def ask_leaders(
             raise min(failures, key=lambda failure: failure.retriable)
         return {each: _found(what, each, found) for each in questions}
 
-    return client.retrying(what, patient(attempt)) if questions else found
+    if not questions:
+        return found
+    return client.retrying(what, patient(attempt), timeout_ms=timeout_ms)
 
 
 def by_leader(

@@ -61,6 +61,8 @@ def list_offsets(
     client: KafkaClient,
     timestamps: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    *,
+    timeout_ms: int | None = None,
 ) -> dict[TopicPartition, OffsetAndEpoch]:
     """The offset of the first record at or after each partition's timestamp, in epoch ms.
 
@@ -68,18 +70,23 @@ def list_offsets(
     record is that late. Errors: see `ask_leaders`.
     """
     request = partial(_list_offsets_request, isolation_level)
-    return ask_leaders(client, "ListOffsets", timestamps, request, _listed)
+    return ask_leaders(client, "ListOffsets", timestamps, request, _listed, timeout_ms=timeout_ms)
 
 
 def epoch_end_offsets(
-    client: KafkaClient, leader_epochs: Mapping[TopicPartition, int]
+    client: KafkaClient,
+    leader_epochs: Mapping[TopicPartition, int],
+    *,
+    timeout_ms: int | None = None,
 ) -> dict[TopicPartition, int]:
     """Where each partition's log ends for a leader epoch: after it come only later epochs.
 
     -1 where the leader knows nothing of so early an epoch. Errors: see `ask_leaders`.
     """
     what = "OffsetForLeaderEpoch"
-    return ask_leaders(client, what, leader_epochs, _epoch_request, _epoch_ends)
+    return ask_leaders(
+        client, what, leader_epochs, _epoch_request, _epoch_ends, timeout_ms=timeout_ms
+    )
 
 
 def _list_offsets_request(

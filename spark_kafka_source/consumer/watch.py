@@ -82,7 +82,7 @@ class Watch:
             if held is None or held.request != request:
                 if held and readable([held.asked], Deadline.after_ms(0)):
                     held.asked.answer()  # So that the connection can be used again.
-                version = highest_version(request.topics)
+                version = highest_version(topic.topic_id for topic in request.topics)
                 asked = self._waiting.ask(request, broker, deadline, max_version=version)
                 self._held[broker] = _Held(request, asked, time.monotonic())
         for broker in self._held.keys() - self._requests.keys():

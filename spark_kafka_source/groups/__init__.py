@@ -10,7 +10,8 @@ from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.membership import Membership, classic_membership
 from spark_kafka_source.groups.offsets import (
     CommitFailedError,
-    Committed,
+    MemberOf,
+    OffsetAndMetadata,
     commit_offsets,
     committed,
     committed_offsets,
@@ -18,10 +19,11 @@ from spark_kafka_source.groups.offsets import (
 
 __all__ = [
     "CommitFailedError",
-    "Committed",
     "GroupConfig",
     "Member",
+    "MemberOf",
     "Membership",
+    "OffsetAndMetadata",
     "RebalanceListener",
     "classic_membership",
     "commit_offsets",

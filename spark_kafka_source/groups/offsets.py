@@ -49,7 +49,7 @@ class CommitFailedError(LocalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class OffsetAndMetadata:
     """Where a group goes on in one partition; the leader epoch is -1 where nobody said it."""
 
     offset: int
@@ -109,7 +109,7 @@ def committed(
     *,
     timeout_ms: int | None = None,
     member_of: MemberOf | None = None,
-) -> dict[TopicPartition, Committed]:
+) -> dict[TopicPartition, OffsetAndMetadata]:
     """What the group has committed; a partition without is left out.
 
     A member waits for the end of transactions that commit offsets to the group (KIP-447). Raises
@@ -117,7 +117,7 @@ def committed(
     """
     topic_partitions = list(topic_partitions)
 
-    def attempt(deadline: Deadline) -> dict[TopicPartition, Committed]:
+    def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
         coordinator = client.coordinator(group_id, deadline)
         what = f"OffsetFetch of group {group_id!r}"
         answer = _fetch(
@@ -129,7 +129,7 @@ def committed(
         for name, partition in rows:
             where = TopicPartition(name, partition.partition_index)
             _check(partition.error_code, f"OffsetFetch of {where} for group {group_id!r}")
-            found[where] = Committed(
+            found[where] = OffsetAndMetadata(
                 partition.committed_offset,
                 partition.committed_leader_epoch,
                 partition.metadata or "",

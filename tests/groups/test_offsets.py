@@ -11,8 +11,8 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups import (
     CommitFailedError,
-    Committed,
     Member,
+    OffsetAndMetadata,
     commit_offsets,
     committed,
     committed_offsets,
@@ -189,7 +189,7 @@ def test_a_member_reads_what_is_stable_as_well_as_the_broker_can(highest: int) -
         broker.create_topic("t")
         commit_offsets(client, "g", {T0: 5})
         found = committed(client, "g", [T0], member_of=lambda: Member("g", "m", 3))
-        assert found == {T0: Committed(5)}
+        assert found == {T0: OffsetAndMetadata(5)}
         (request,) = broker.requests(OffsetFetchRequest)
         assert request.require_stable == (highest >= 7)
         assert [each.member_epoch for each in request.groups] == {9: [3], 8: [-1]}.get(highest, [])

@@ -1,0 +1,140 @@
+"""What a consumer commits: when it is told to, and by itself."""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.committer import CommitCallback, Committer
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.consumer.positions import Positions
+from spark_kafka_source.consumer.subscription import Subscription
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, committed
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+OffsetsToCommit = Mapping[TopicPartition, OffsetAndMetadata | int]
+"""The next offset to read of each partition, perhaps with a text for people."""
+
+
+class Commits:
+    """The offsets of one consumer in its group. `committer` is None where there is no group."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        config: ConsumerConfig,
+        positions: Positions,
+        subscription: Subscription,
+        committer: Committer | None,
+    ) -> None:
+        self._client = client
+        self._config = config
+        self._positions = positions
+        self._subscription = subscription
+        self._committer = committer
+        self._by_itself = committer is not None and config.poll.enable_auto_commit
+        self._due_seconds: float | None = None
+
+    def commit(self, offsets: OffsetsToCommit | None, timeout_ms: int) -> None:
+        """These, or what was handed out, after all that was asked for before; waits for it."""
+        wanted = self._consumed() if offsets is None else _with_metadata(offsets)
+        committer = self._group_committer()
+        if wanted:
+            committer.commit(wanted, self._member_of, timeout_ms)
+
+    def commit_async(
+        self, offsets: OffsetsToCommit | None, callback: CommitCallback | None
+    ) -> None:
+        """The same without waiting; the callback is told within `attend` or `commit`."""
+        wanted = self._consumed() if offsets is None else _with_metadata(offsets)
+        self._group_committer().commit_async(wanted, self._member_of, callback)
+
+    def committed(
+        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """What the group has; partitions without are left out, and there are none without group."""
+        if self._config.group is None:
+            return {}
+        return committed(
+            self._client,
+            self._config.group.group_id,
+            topic_partitions,
+            timeout_ms=timeout_ms,
+            member_of=self._member_of,
+        )
+
+    def require_group(self) -> None:
+        """Raises `ConfigurationError` where there is none."""
+        self._group_committer()
+
+    @property
+    def due_seconds(self) -> float | None:
+        """When, on the monotonic clock, it commits by itself."""
+        return self._due_seconds
+
+    def attend(self) -> None:
+        """Runs callbacks, and commits what was handed out before if it is time to."""
+        if self._committer is not None:
+            self._committer.run_callbacks()
+        if not self._by_itself:
+            return
+        now_seconds = time.monotonic()
+        if self._due_seconds is not None and now_seconds < self._due_seconds:
+            return
+        if self._due_seconds is not None:
+            self.commit_consumed_async()
+        self._due_seconds = now_seconds + self._config.poll.auto_commit_interval_ms / 1000
+
+    def commit_consumed_async(self) -> None:
+        """What was handed out, where that is to be done, and can be now."""
+        consumed = self._consumed()
+        can_be = not self._subscription.in_group or self._subscription.member() is not None
+        if self._by_itself and self._committer is not None and consumed and can_be:
+            self._committer.commit_async(consumed, self._member_of, _log_failure)
+
+    def commit_before_giving_up(self, timeout_ms: int) -> None:
+        """What was handed out, and waits for it; a failure is only logged."""
+        consumed = self._consumed()
+        if self._by_itself and self._committer is not None and consumed:
+            try:
+                self._committer.commit(consumed, self._member_of, timeout_ms)
+            except Exception as error:  # A rebalance, or an end, is not kept up by it.
+                logger.warning("Offsets were not committed: %s", error)
+
+    def close(self, deadline: Deadline) -> None:
+        """Waits for the commits that were asked for, and runs their callbacks."""
+        if self._committer is not None:
+            self._committer.close(deadline)
+            self._committer.run_callbacks()
+
+    def _group_committer(self) -> Committer:
+        if self._committer is None:
+            raise ConfigurationError("group_id", "is missing", "Give it, to commit to the group")
+        return self._committer
+
+    @property
+    def _member_of(self) -> MemberOf | None:
+        """Asked by who commits; None for a consumer that is assigned its partitions by hand."""
+        return self._subscription.member if self._subscription.in_group else None
+
+    def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {
+            each.topic_partition: OffsetAndMetadata(each.next.offset, each.next.leader_epoch)
+            for each in self._positions
+            if each.next is not None
+        }
+
+
+def _with_metadata(offsets: OffsetsToCommit) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {
+        each: OffsetAndMetadata(at) if isinstance(at, int) else at for each, at in offsets.items()
+    }
+
+
+def _log_failure(_: object, error: Exception | None) -> None:
+    if error is not None:
+        logger.warning("Offsets were not committed: %s", error)

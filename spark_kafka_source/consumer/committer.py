@@ -1,0 +1,156 @@
+"""Commits of a consumer, one after another, from a thread of their own.
+
+So no commit overtakes another: who commits and waits comes after all who did not wait.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError
+from spark_kafka_source.groups import CommitFailedError, MemberOf, OffsetAndMetadata, commit_offsets
+from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.topic_partition import TopicPartition
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+CommitCallback = Callable[[Offsets, Exception | None], None]
+"""Told what was to be committed, and why it was not, or None."""
+
+_MOST_WAITING = 1_000
+_NOT_A_MEMBER_ANY_MORE = frozenset(
+    {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "REBALANCE_IN_PROGRESS"}
+)
+
+
+@dataclass(slots=True)
+class _Commit:
+    offsets: Offsets
+    member_of: MemberOf | None
+    callback: CommitCallback | None
+    deadline: Deadline
+    done: threading.Event = field(default_factory=threading.Event)
+    error: Exception | None = None
+    took_ms: float = 0.0
+
+
+class Committer:
+    """Belongs to one thread, that of the consumer, which also runs all callbacks."""
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        group_id: str,
+        done: Wakeup,
+        on_commit: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`done` is woken after each commit, and `on_commit` told how many ms it took."""
+        self._config = config
+        self._group_id = group_id
+        self._done = done
+        self._on_commit = on_commit
+        self._changed = threading.Condition()
+        self._waiting: deque[_Commit] = deque()
+        self._finished: deque[_Commit] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+
+    def commit(self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int) -> None:
+        """Commits after all that was asked for before, and waits for it.
+
+        Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`; what callbacks raise, too.
+        """
+        commit = self._put(offsets, member_of, None, timeout_ms)
+        in_time = commit.done.wait(commit.deadline.remaining_seconds() + 0.5)
+        self.run_callbacks()
+        if not in_time:
+            raise KafkaTimeoutError(
+                f"OffsetCommit to group {self._group_id!r}: not done within {timeout_ms} ms"
+            )
+        if commit.error is not None:
+            raise commit.error
+
+    def commit_async(
+        self, offsets: Offsets, member_of: MemberOf | None, callback: CommitCallback | None
+    ) -> None:
+        """Commits without waiting for it; the callback is told in `run_callbacks`."""
+        self._put(offsets, member_of, callback, self._config.default_api_timeout_ms)
+
+    def run_callbacks(self) -> None:
+        """Tells who asked for a commit what came of it."""
+        while self._finished:
+            commit = self._finished.popleft()
+            self._on_commit(commit.took_ms)
+            if commit.callback is not None:
+                commit.callback(commit.offsets, commit.error)
+
+    def close(self, deadline: Deadline) -> None:
+        """Waits for all commits until then, and ends the thread. Callbacks are still to run."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(deadline.remaining_seconds())
+
+    def _put(
+        self,
+        offsets: Offsets,
+        member_of: MemberOf | None,
+        callback: CommitCallback | None,
+        timeout_ms: int,
+    ) -> _Commit:
+        commit = _Commit(dict(offsets), member_of, callback, Deadline.after_ms(timeout_ms))
+        with self._changed:
+            if len(self._waiting) >= _MOST_WAITING:
+                raise LocalError(
+                    f"{_MOST_WAITING} commits to group {self._group_id!r} wait already"
+                )
+            self._waiting.append(commit)
+            self._changed.notify_all()
+        if self._thread is None:
+            name = f"commits of group {self._group_id}"
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
+        return commit
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with KafkaClient(self._config) as client:
+            while (commit := self._next()) is not None:
+                began_seconds = time.monotonic()
+                try:
+                    self._commit(client, commit)
+                except Exception as error:
+                    commit.error = error
+                commit.took_ms = (time.monotonic() - began_seconds) * 1000
+                self._finished.append(commit)
+                commit.done.set()
+                self._done.wake()
+
+    def _next(self) -> _Commit | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_closing)
+            return self._waiting.popleft() if self._waiting else None
+
+    def _commit(self, client: KafkaClient, commit: _Commit) -> None:
+        timeout_ms = max(1, int(commit.deadline.remaining_seconds() * 1000))
+        try:
+            commit_offsets(
+                client,
+                self._group_id,
+                {where: at.offset for where, at in commit.offsets.items()},
+                leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
+                metadata={where: at.metadata for where, at in commit.offsets.items()},
+                member_of=commit.member_of,
+                timeout_ms=timeout_ms,
+            )
+        except BrokerError as error:
+            if error.error.name in _NOT_A_MEMBER_ANY_MORE:
+                raise CommitFailedError(
+                    f"{error}. The group has rebalanced since: poll more often than every "
+                    "'max_poll_interval_ms', or hand out less with 'max_poll_records'"
+                ) from error
+            raise

@@ -1,0 +1,130 @@
+"""What a poll hands out: records of several partitions, as Arrow or one by one."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.errors import RemoteError
+from spark_kafka_source.records import TimestampType, schema
+from spark_kafka_source.topic_partition import TopicPartition
+
+Deserializer: TypeAlias = Callable[[bytes], Any]
+"""Makes a value of a record's bytes; it is not asked where there are none."""
+
+
+class RecordDeserializationError(RemoteError):
+    """A deserializer raised; that error is the cause of this one.
+
+    `field` is `key` or `value`. To read on after it, seek to `offset + 1`.
+    """
+
+    def __init__(self, topic_partition: TopicPartition, offset: int, field: str) -> None:
+        super().__init__(topic_partition, offset, field)
+        self.topic_partition, self.offset, self.field = topic_partition, offset, field
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition} at offset {self.offset}: its {self.field} cannot be "
+            f"deserialized; seek to offset {self.offset + 1} to read on after it"
+        )
+
+
+class ConsumerRecord(NamedTuple):
+    """One record. Of columns that the consumer was not asked for it knows nothing: None."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int | None
+    timestamp_type: TimestampType | None
+    key: Any
+    value: Any
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+class ConsumerRecords:
+    """The records that one poll brought; `len` counts them, and an iteration yields each.
+
+    Iterating deserializes, `to_arrow` does not.
+    """
+
+    def __init__(
+        self,
+        batches: Sequence[tuple[TopicPartition, pa.RecordBatch]],
+        columns: tuple[str, ...],
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+    ) -> None:
+        self._batches = batches
+        self._columns = columns
+        self._deserializers = {"key": key_deserializer, "value": value_deserializer}
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for _, batch in self._batches)
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        return self._records(self._batches)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{each}: {len(self.of(each))}" for each in self.partitions)
+        return f"ConsumerRecords({counts})"
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """Those that have records here."""
+        return list(dict.fromkeys(where for where, _ in self._batches))
+
+    def of(self, topic_partition: TopicPartition) -> "ConsumerRecords":
+        """Only those of one partition."""
+        mine = [each for each in self._batches if each[0] == topic_partition]
+        return ConsumerRecords(
+            mine, self._columns, self._deserializers["key"], self._deserializers["value"]
+        )
+
+    def to_batches(self) -> list[pa.RecordBatch]:
+        """As they were decoded, some for each partition, in the order of their offsets."""
+        return [batch.select(self._columns) for _, batch in self._batches]
+
+    def to_arrow(self) -> pa.Table:
+        """All of them as one table; nothing is copied."""
+        return pa.Table.from_batches(self.to_batches(), schema=schema(self._columns))
+
+    def _records(
+        self, batches: Iterable[tuple[TopicPartition, pa.RecordBatch]]
+    ) -> Iterator[ConsumerRecord]:
+        for where, batch in batches:
+            for row in _rows(batch):
+                yield self._record(where, row)
+
+    def _record(self, where: TopicPartition, row: Mapping[str, Any]) -> ConsumerRecord:
+        timestamp_type = row.get("timestampType")
+        return ConsumerRecord(
+            *where,
+            row["offset"],
+            row.get("timestamp"),
+            None if timestamp_type is None else TimestampType(timestamp_type),
+            self._deserialized("key", where, row),
+            self._deserialized("value", where, row),
+            [(each["key"], each["value"]) for each in row.get("headers") or ()],
+        )
+
+    def _deserialized(self, field: str, where: TopicPartition, row: Mapping[str, Any]) -> Any:
+        deserializer, data = self._deserializers[field], row.get(field)
+        if deserializer is None or data is None:
+            return data
+        try:
+            return deserializer(data)
+        except Exception as error:
+            raise RecordDeserializationError(where, row["offset"], field) from error
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows as Python has them, but timestamps as the milliseconds that Kafka has."""
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    if "timestamp" in columns:
+        columns["timestamp"] = pc.divide(columns["timestamp"].cast(pa.int64()), 1000)
+    lists = {name: column.to_pylist() for name, column in columns.items()}
+    for values in zip(*lists.values(), strict=True):
+        yield dict(zip(lists, values, strict=True))

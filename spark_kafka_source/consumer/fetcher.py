@@ -1,0 +1,282 @@
+"""Fetches for many partitions at once: a request in flight to each broker, in a session with it.
+
+https://kafka.apache.org/protocol#The_Messages_Fetch. Nothing here waits: see `Fetcher`.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.consumer.fetch_session import FetchSession, Wanted
+from spark_kafka_source.consumer.fetching import highest_version
+from spark_kafka_source.consumer.losses import OFFSET_OUT_OF_RANGE
+from spark_kafka_source.consumer.positions import Position, Positions
+from spark_kafka_source.consumer.unread import Decoding, Unread
+from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError, error_code
+from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.protocol import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from spark_kafka_source.records import next_offset
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# Closing says goodbye to the brokers, but does not wait for those that are gone.
+_GOODBYE_MS = 1_000
+_MOST_FETCHED_AHEAD = 2
+
+
+@dataclass(slots=True)
+class _Source:
+    """One broker as a source of records."""
+
+    broker: Broker
+    session: FetchSession = field(default_factory=FetchSession)
+    asked: Asked[FetchResponse] | None = None
+    wanted: Mapping[TopicPartition, Wanted] = field(default_factory=dict)
+    asked_at_seconds: float = 0.0
+    tries: int = 0
+    not_before_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchDone:
+    """One answer, for who counts: how long it took and how many bytes of records it brought."""
+
+    broker: Broker
+    seconds: float
+    size_bytes: int
+
+
+class Fetcher:
+    """Keeps each position's `fetched` filled, while the consumer hands out what is there.
+
+    `ask` sends what there is to ask, `take` what has come in, and neither waits; who has nothing
+    else to do waits for `in_flight` to become readable, or until `next_try_seconds`. A partition is
+    fetched ahead while what came before is handed out, and one that is paused is not.
+
+    Connections are its own, one to each broker, since a broker answers nothing else on one while
+    it waits for records. `on_out_of_range` is told of a position that the log does not have.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        decoding: Decoding,
+        positions: Positions,
+        on_out_of_range: Callable[[Position], None],
+        on_done: Callable[[FetchDone], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._fetching = KafkaClient(client.config)
+        self._config = decoding.fetch
+        self._decoding = decoding
+        self._positions = positions
+        self._on_out_of_range = on_out_of_range
+        self._on_done = on_done
+        self._sources: dict[int, _Source] = {}
+
+    def close(self) -> None:
+        """Ends the sessions, as far as brokers listen, and closes the connections."""
+        deadline = Deadline.after_ms(_GOODBYE_MS)
+        for source in self._sources.values():
+            if source.session.is_open and source.asked is None:
+                with contextlib.suppress(KafkaError):
+                    self._send(source, {}, deadline, closing=True)
+        self._fetching.close()
+
+    @property
+    def in_flight(self) -> list[Asked[FetchResponse]]:
+        """The requests whose answers are still to come."""
+        return [each.asked for each in self._sources.values() if each.asked is not None]
+
+    def next_try_seconds(self) -> float | None:
+        """When, on the monotonic clock, something that failed may be tried again."""
+        now_seconds = time.monotonic()
+        moments = [each.not_before_seconds for each in self._sources.values()]
+        moments += [each.not_before_seconds for each in self._positions]
+        return min((moment for moment in moments if moment > now_seconds), default=None)
+
+    def ask(self) -> None:
+        """Asks each broker, that is not asked yet, for all that can be fetched from it.
+
+        Partitions whose leaders are not known are left out.
+        """
+        now_seconds = time.monotonic()
+        for broker, wanted in self._wanted(now_seconds).items():
+            source = self._sources.setdefault(broker.node_id, _Source(broker))
+            if source.asked is not None or source.not_before_seconds > now_seconds:
+                continue
+            if source.broker != broker:  # It is somewhere else now.
+                source = self._sources[broker.node_id] = _Source(broker)
+            deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
+            try:
+                self._send(source, wanted, deadline)
+            except RemoteError as error:
+                self._failed(source, error)
+
+    def take(self) -> None:
+        """Takes the answers that are here. Raises what cannot heal, naming the partition."""
+        ready = set(readable(self.in_flight, Deadline.after_ms(0)))
+        for source in self._sources.values():
+            if source.asked is None:
+                continue
+            overdue = time.monotonic() - source.asked_at_seconds > self._timeout_seconds
+            if source.asked in ready or overdue:
+                self._take(source, source.asked)
+
+    @property
+    def _timeout_seconds(self) -> float:
+        return self._client.config.connection.request_timeout_ms / 1000
+
+    def _take(self, source: _Source, asked: Asked[FetchResponse]) -> None:
+        source.asked = None
+        try:
+            found = source.session.answered(asked.answer())
+        except RemoteError as error:
+            self._failed(source, error)
+            return
+        source.tries, source.not_before_seconds = 0, 0.0
+        took_seconds = time.monotonic() - source.asked_at_seconds
+        size_bytes = sum(len(each.records or b"") for each in found.values())
+        self._on_done(FetchDone(source.broker, took_seconds, size_bytes))
+        for where, data in found.items():
+            position = self._positions.get(where)
+            if position is not None:
+                self._put(position, source, data)
+
+    # -- what to ask -------------------------------------------------------------------------------
+
+    def _wanted(self, now_seconds: float) -> dict[Broker, dict[TopicPartition, Wanted]]:
+        found: dict[Broker, dict[TopicPartition, Wanted]] = {}
+        for position in self._positions:
+            if not _can_be_fetched(position, now_seconds):
+                continue
+            try:
+                leader, leader_epoch = self._client.cluster.leader(position.topic_partition)
+            except BrokerError:
+                continue
+            broker = self._nearest(position, leader, now_seconds)
+            by_partition = found.setdefault(broker, {})
+            by_partition[position.topic_partition] = self._wanted_of(position, leader_epoch)
+        return found
+
+    def _nearest(self, position: Position, leader: Broker, now_seconds: float) -> Broker:
+        if position.replica is not None and now_seconds > position.replica_until_seconds:
+            position.replica = None
+        return position.replica or leader
+
+    def _wanted_of(self, position: Position, leader_epoch: int) -> Wanted:
+        topic, partition = position.topic_partition
+        return Wanted(
+            self._client.cluster.topics[topic].topic_id,
+            FetchPartition(
+                partition=partition,
+                current_leader_epoch=leader_epoch,
+                fetch_offset=position.fetch_offset,
+                partition_max_bytes=self._config.max_partition_fetch_bytes,
+            ),
+        )
+
+    def _send(
+        self,
+        source: _Source,
+        wanted: Mapping[TopicPartition, Wanted],
+        deadline: Deadline,
+        *,
+        closing: bool = False,
+    ) -> None:
+        session = source.session.closing() if closing else source.session.request(wanted)
+        config = self._config
+        request = FetchRequest(
+            max_wait_ms=config.fetch_max_wait_ms,
+            min_bytes=config.fetch_min_bytes,
+            max_bytes=config.fetch_max_bytes,
+            isolation_level=config.isolation_level,
+            rack_id=config.client_rack,
+            session_id=session.session_id,
+            session_epoch=session.session_epoch,
+            topics=session.topics,
+            forgotten_topics_data=session.forgotten_topics_data,
+        )
+        version = highest_version(each.topic_id for each in wanted.values())
+        source.asked_at_seconds = time.monotonic()
+        source.asked = self._fetching.ask(request, source.broker, deadline, max_version=version)
+        source.wanted = wanted
+
+    # -- what came ---------------------------------------------------------------------------------
+
+    def _put(self, position: Position, source: _Source, data: PartitionData) -> None:
+        """Keeps what came for a position, if it is what is wanted next there."""
+        where = position.topic_partition
+        asked = source.wanted[where].partition
+        if asked.fetch_offset != position.fetch_offset or position.next is None:
+            return  # Somebody moved it meanwhile.
+        if data.error_code:
+            self._refused(position, source, data.error_code)
+            return
+        position.tries, position.not_before_seconds = 0, 0.0
+        position.high_watermark = data.high_watermark
+        position.last_stable_offset = data.last_stable_offset
+        if data.preferred_read_replica >= 0:
+            self._prefer(position, data.preferred_read_replica)
+        if data.records:
+            leader_epoch = asked.current_leader_epoch
+            unread = Unread(where, asked.fetch_offset, leader_epoch, data, self._decoding)
+            position.fetched.append(unread)
+            position.fetch_offset = next_offset(memoryview(data.records)) or asked.fetch_offset
+
+    def _prefer(self, position: Position, node_id: int) -> None:
+        position.replica = self._client.cluster.brokers.get(node_id)
+        position.replica_until_seconds = (
+            time.monotonic() + self._client.config.metadata_max_age_ms / 1000
+        )
+
+    def _refused(self, position: Position, source: _Source, code: int) -> None:
+        error = BrokerError(
+            error_code(code), f"Fetch of {position.topic_partition} at {position.fetch_offset}"
+        )
+        if position.replica == source.broker:
+            position.replica = None  # The leader knows better.
+            return
+        if error.error == OFFSET_OUT_OF_RANGE:
+            self._on_out_of_range(position)
+            return
+        if not error.retriable:
+            raise error
+        logger.debug("%s; trying again", error)
+        self._client.recover(error)
+        position.tries += 1
+        position.not_before_seconds = self._not_before_seconds(position.tries)
+
+    def _failed(self, source: _Source, error: RemoteError) -> None:
+        """The next request to this broker waits a while; raises what cannot heal."""
+        source.session.begin_anew()
+        if not error.retriable:
+            raise error
+        logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
+        self._client.recover(error)
+        for position in self._positions:
+            if position.replica == source.broker:
+                position.replica = None
+        source.tries += 1
+        source.not_before_seconds = self._not_before_seconds(source.tries)
+
+    def _not_before_seconds(self, tries: int) -> float:
+        return time.monotonic() + self._client.pause_seconds(tries)
+
+
+def _can_be_fetched(position: Position, now_seconds: float) -> bool:
+    return (
+        position.next is not None
+        and not position.paused
+        and len(position.fetched) < _MOST_FETCHED_AHEAD
+        and position.not_before_seconds <= now_seconds
+    )

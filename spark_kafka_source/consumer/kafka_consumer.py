@@ -1,0 +1,448 @@
+"""Kafka's consumer, which hands out Arrow: https://kafka.apache.org/documentation/#consumerapi."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
+from spark_kafka_source.consumer.committer import CommitCallback, Committer
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.consumer.consumer_records import (
+    ConsumerRecord,
+    ConsumerRecords,
+    Deserializer,
+)
+from spark_kafka_source.consumer.fetcher import FetchDone
+from spark_kafka_source.consumer.metrics import Metrics
+from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST
+from spark_kafka_source.consumer.offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    NO_OFFSET,
+    OffsetAndEpoch,
+    list_offsets,
+)
+from spark_kafka_source.consumer.reading import Reading
+from spark_kafka_source.consumer.subscription import (
+    ConsumerRebalanceListener,
+    Subscription,
+    describe_topics,
+)
+from spark_kafka_source.consumer.unread import Decoding
+from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError
+from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.groups.assignors import Assignor
+from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
+from spark_kafka_source.records import COLUMNS_WITH_HEADERS
+from spark_kafka_source.topic_partition import TopicPartition
+
+_OFFSET = "offset"
+_CLOSE_MS = 30_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class WakeupError(LocalError):
+    """`wakeup` was called while a `poll` waited, or before it."""
+
+
+def _by_one_thread(
+    method: "Callable[Concatenate[KafkaConsumer, P], R]",
+) -> "Callable[Concatenate[KafkaConsumer, P], R]":
+    @wraps(method)
+    def checked(self: "KafkaConsumer", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._used_here():
+            return method(self, *args, **kwargs)
+
+    return checked
+
+
+class KafkaConsumer:
+    """Reads topics, alone or as a member of a group, and hands out Arrow.
+
+        with KafkaConsumer(bootstrap_servers="localhost:9092", group_id="g") as consumer:
+            consumer.subscribe(["events"])
+            table = consumer.poll(timeout_ms=1000).to_arrow()
+
+    Configuration has Kafka's names, with underscores. Belongs to one thread at a time; only
+    `wakeup` may be called from another. Raises `ConfigurationError` for what cannot be used.
+
+    `key_deserializer` and `value_deserializer` make values of bytes where records are iterated;
+    `columns` names those of Arrow, in order, by default all eight of the Spark source.
+    `assignors` are classes of your own, in place of `partition_assignment_strategy`.
+    """
+
+    def __init__(
+        self,
+        *,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        columns: Iterable[str] = COLUMNS_WITH_HEADERS,
+        assignors: Iterable[Assignor] = (),
+        token_provider: TokenProvider | None = None,
+        **configuration: object,
+    ) -> None:
+        self._config = ConsumerConfig.from_arguments(configuration, token_provider)
+        self._deserializers = key_deserializer, value_deserializer
+        self._columns = _checked(tuple(columns))
+        self._metrics = Metrics()
+        self._client = KafkaClient(self._config.client)
+        self._wakeup = Wakeup()
+        self._is_woken = False
+        self._reading = self._new_reading()
+        self._positions = self._reading.positions
+        self._subscription = Subscription(
+            self._client, self._config, tuple(assignors), self._positions, self._before_revoked
+        )
+        self._commits = Commits(
+            self._client, self._config, self._positions, self._subscription, self._new_committer()
+        )
+        self._user: int | None = None
+        self._is_closed = False
+
+    def _new_reading(self) -> Reading:
+        # Without it a batch could not be handed out in parts.
+        columns = tuple(dict.fromkeys((*self._columns, _OFFSET)))
+        decoding = Decoding(columns, self._config.fetch)
+        return Reading(
+            self._client, decoding, self._config.reset, self._begin_at, self._count_fetch
+        )
+
+    def _new_committer(self) -> Committer | None:
+        if self._config.group is None:
+            return None
+        count = self._metrics.commit_ms.record
+        return Committer(self._config.client, self._config.group.group_id, self._wakeup, count)
+
+    def _begin_at(
+        self, topic_partitions: Collection[TopicPartition], timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndEpoch]:
+        found = self._commits.committed(topic_partitions, timeout_ms)
+        return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
+
+    def _before_revoked(self) -> None:
+        self._commits.commit_before_giving_up(self._config.client.default_api_timeout_ms)
+
+    def __enter__(self) -> "KafkaConsumer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _used_here(self) -> Iterator[None]:
+        """That of two threads at once would end in records lost or read twice."""
+        me, before = threading.get_ident(), self._user
+        if before not in (None, me):
+            raise LocalError("This consumer is in use by another thread; only wakeup() may be")
+        if self._is_closed:
+            raise LocalError("This consumer is closed")
+        self._user = me
+        try:
+            yield
+        finally:
+            self._user = before
+
+    # -- what to read ------------------------------------------------------------------------------
+
+    @_by_one_thread
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: ConsumerRebalanceListener | None = None,
+    ) -> None:
+        """Reads these topics, or those whose whole names match a pattern, from the next poll on.
+
+        With `group_id` the group shares their partitions out; without, this consumer reads all
+        of them. Takes the place of topics subscribed before, and cannot be mixed with `assign`.
+        """
+        self._subscription.begin(topics, pattern, listener)
+
+    @_by_one_thread
+    def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Reads these partitions and no others, whatever the group's other members read."""
+        if self._subscription.is_active:
+            raise LocalError("Topics are subscribed: unsubscribe() first")
+        self._commits.commit_consumed_async()
+        self._positions.keep(TopicPartition(*each) for each in topic_partitions)
+
+    @_by_one_thread
+    def unsubscribe(self) -> None:
+        """Reads nothing any more, and leaves the group."""
+        self._subscription.end(self._deadline(None))
+
+    def subscription(self) -> set[str]:
+        """The topics subscribed to, or of a pattern those that match it."""
+        return set(self._subscription.topics)
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read now."""
+        return set(self._positions.partitions)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @_by_one_thread
+    def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
+        """The next records, up to `max_poll_records`; waits for some, but no longer than that.
+
+        Positions move behind them. Raises `NoOffsetError`, `RecordsLostError` kinds where
+        `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`, `WakeupError`, and
+        what the rebalance listener raises. Call it again at least every `max_poll_interval_ms`.
+        """
+        if not self._subscription.is_active and not self._positions:
+            raise LocalError("There is nothing to read: subscribe() or assign() first")
+        self._metrics.poll_began()
+        deadline = Deadline.after_ms(timeout_ms)
+        while True:
+            self._raise_if_woken()
+            self._subscription.follow(deadline)
+            self._commits.attend()
+            self._reading.prepare(deadline)
+            batches = self._reading.take(self._config.poll.max_poll_records)
+            if batches or deadline.expired:
+                self._metrics.records.record(sum(batch.num_rows for _, batch in batches))
+                return ConsumerRecords(batches, self._columns, *self._deserializers)
+            self._wait(deadline)
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Records one by one, for ever: of one poll after another."""
+        while True:
+            yield from self.poll()
+
+    def wakeup(self) -> None:
+        """Has the `poll` that another thread waits in, or the next one, raise `WakeupError`."""
+        self._is_woken = True
+        self._wakeup.wake()
+
+    def _raise_if_woken(self) -> None:
+        self._wakeup.clear()
+        if self._is_woken:
+            self._is_woken = False
+            raise WakeupError("wakeup() was called")
+
+    def _wait(self, deadline: Deadline) -> None:
+        """Until something comes in, or is to be tried again, or committed, or the time is up."""
+        moments = [
+            deadline.at_seconds,
+            self._reading.next_try_seconds(),
+            self._commits.due_seconds,
+            self._subscription.next_look_seconds,
+        ]
+        now_seconds = time.monotonic()
+        soonest_seconds = min(each for each in moments if each is not None) - now_seconds
+        waited_for = [self._wakeup, *self._reading.waited_for, *self._subscription.waited_for]
+        readable(waited_for, Deadline.after_ms(max(0, int(soonest_seconds * 1000) + 1)))
+        self._metrics.waited_ms.record((time.monotonic() - now_seconds) * 1000)
+
+    def _count_fetch(self, done: FetchDone) -> None:
+        self._metrics.fetch_ms.record(done.seconds * 1000)
+        self._metrics.fetched_bytes.record(done.size_bytes)
+
+    # -- the group ---------------------------------------------------------------------------------
+
+    def enforce_rebalance(self, reason: str = "rebalance enforced by the user") -> None:
+        """Has the group share the partitions out anew, from the next poll on (KIP-568)."""
+        self._subscription.rejoin(reason)
+
+    def group_metadata(self) -> Member | None:
+        """Who this consumer is in its group; None while it is in no generation of it."""
+        return self._subscription.member()
+
+    # -- positions ---------------------------------------------------------------------------------
+
+    @_by_one_thread
+    def pause(self, *topic_partitions: TopicPartition) -> None:
+        """Hands out nothing of these until `resume`; a rebalance forgets it."""
+        for each in topic_partitions:
+            self._positions[each].paused = True
+
+    @_by_one_thread
+    def resume(self, *topic_partitions: TopicPartition) -> None:
+        """Hands out records of these again."""
+        for each in topic_partitions:
+            self._positions[each].paused = False
+
+    def paused(self) -> set[TopicPartition]:
+        """Those that are paused."""
+        return {each.topic_partition for each in self._positions if each.paused}
+
+    @_by_one_thread
+    def seek(self, topic_partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        """Goes on at this offset; its leader epoch, where known, lets a cut log be noticed."""
+        if offset < 0:
+            raise LocalError(f"Cannot seek to offset {offset} of {topic_partition}")
+        self._positions[topic_partition].seek(offset, leader_epoch)
+
+    @_by_one_thread
+    def seek_to_beginning(self, *topic_partitions: TopicPartition) -> None:
+        """Goes on at the first offset of these, or of all that are assigned."""
+        for each in topic_partitions or self._positions.partitions:
+            self._positions[each].reset(EARLIEST)
+
+    @_by_one_thread
+    def seek_to_end(self, *topic_partitions: TopicPartition) -> None:
+        """Goes on after the last record of these, or of all that are assigned."""
+        for each in topic_partitions or self._positions.partitions:
+            self._positions[each].reset(LATEST)
+
+    @_by_one_thread
+    def position(self, topic_partition: TopicPartition, timeout_ms: int | None = None) -> int:
+        """The offset of the record that is handed out next.
+
+        Where it is not known yet it is asked for; raises `KafkaTimeoutError`, `NoOffsetError`.
+        """
+        position = self._positions[topic_partition]
+        if position.next is None:
+            self._reading.find([position], self._deadline(timeout_ms))
+        return position.next.offset if position.next is not None else NO_OFFSET
+
+    def current_lag(self, topic_partition: TopicPartition) -> int | None:
+        """How many offsets are between the position and the end, as last heard of; or None."""
+        position = self._positions[topic_partition]
+        committed_only = self._config.fetch.isolation_level.value
+        return position.lag(
+            position.last_stable_offset if committed_only else position.high_watermark
+        )
+
+    def _deadline(self, timeout_ms: int | None) -> Deadline:
+        return Deadline.after_ms(self._or_default(timeout_ms))
+
+    def _or_default(self, timeout_ms: int | None) -> int:
+        return self._config.client.default_api_timeout_ms if timeout_ms is None else timeout_ms
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    @_by_one_thread
+    def list_topics(self, timeout_ms: int | None = None) -> dict[str, Topic]:
+        """All topics that this user may see, and who leads their partitions."""
+        deadline = self._deadline(timeout_ms)
+        return {each.name: each for each in describe_topics(self._client, None, deadline)}
+
+    @_by_one_thread
+    def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[TopicPartition]:
+        """The partitions of a topic. Raises `BrokerError` where there is none by that name."""
+        (found,) = describe_topics(self._client, [topic], self._deadline(timeout_ms))
+        if found.error.code:
+            raise BrokerError(found.error, f"Metadata of {topic}")
+        return found.topic_partitions
+
+    @_by_one_thread
+    def beginning_offsets(
+        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset that each partition still has."""
+        return self._ends(dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP), timeout_ms)
+
+    @_by_one_thread
+    def end_offsets(
+        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last record of each partition that `isolation_level` shows."""
+        return self._ends(dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), timeout_ms)
+
+    @_by_one_thread
+    def offsets_for_times(
+        self, timestamps_ms: Mapping[TopicPartition, int], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndEpoch | None]:
+        """The first offset at or after a time, in ms since the epoch; None where there is none."""
+        wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
+        if wrong:
+            raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
+        found = list_offsets(self._client, timestamps_ms, timeout_ms=timeout_ms)
+        return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
+
+    def _ends(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: int | None
+    ) -> dict[TopicPartition, int]:
+        level = self._config.fetch.isolation_level
+        found = list_offsets(self._client, timestamps, level, timeout_ms=timeout_ms)
+        return {each: at.offset for each, at in found.items()}
+
+    # -- offsets of the group ----------------------------------------------------------------------
+
+    @_by_one_thread
+    def commit(
+        self,
+        offsets: OffsetsToCommit | None = None,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Commits these offsets, of the next records to read, or all positions, and waits.
+
+        Raises `CommitFailedError` where the group has rebalanced meanwhile, `BrokerError`,
+        `KafkaTimeoutError`.
+        """
+        self._commits.commit(offsets, self._or_default(timeout_ms))
+
+    @_by_one_thread
+    def commit_async(
+        self,
+        offsets: OffsetsToCommit | None = None,
+        callback: CommitCallback | None = None,
+    ) -> None:
+        """Commits without waiting; commits are made in the order they were asked for.
+
+        `callback` is told what came of it within a later `poll`, `commit` or `close`.
+        """
+        self._commits.commit_async(offsets, callback)
+
+    @_by_one_thread
+    def committed(
+        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group committed last; None where it did not yet."""
+        self._commits.require_group()
+        topic_partitions = list(topic_partitions)
+        found = self._commits.committed(topic_partitions, self._or_default(timeout_ms))
+        return {each: found.get(each) for each in topic_partitions}
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def metrics(self) -> dict[str, float]:
+        """Counts and rates by Kafka's names; of partitions as `topic-0.records-lag`."""
+        found = self._metrics.snapshot()
+        found["assigned-partitions"] = len(self._positions)
+        lags = {each: self.current_lag(each) for each in self._positions.partitions}
+        known = {each: float(lag) for each, lag in lags.items() if lag is not None}
+        found["records-lag-max"] = max(known.values(), default=0.0)
+        return found | {f"{each}.records-lag": lag for each, lag in known.items()}
+
+    def close(self, timeout_ms: int = _CLOSE_MS) -> None:
+        """Commits what `enable_auto_commit` has it commit, leaves the group, and ends all.
+
+        Waits no longer than that, and may be called again. Raises what the listener raises.
+        """
+        if self._is_closed:
+            return
+        with self._used_here():
+            deadline = Deadline.after_ms(timeout_ms)
+            try:
+                self._leave_for_good(deadline)
+            finally:
+                self._is_closed = True
+                self._reading.close()
+                self._client.close()
+                self._wakeup.close()
+
+    def _leave_for_good(self, deadline: Deadline) -> None:
+        try:
+            if not self._subscription.in_group:
+                self._commits.commit_before_giving_up(int(deadline.remaining_seconds() * 1000))
+            self._subscription.end(deadline)
+        finally:
+            self._commits.close(deadline)
+
+
+def _checked(columns: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [each for each in columns if each not in COLUMNS_WITH_HEADERS]
+    if unknown or not columns:
+        found = f"found {unknown[0]!r}" if unknown else "are none"
+        raise ConfigurationError("columns", found, f"There are {', '.join(COLUMNS_WITH_HEADERS)}")
+    return columns

@@ -1,0 +1,105 @@
+"""Where a consumer stands in each of its partitions, and what was fetched for it from there on."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from spark_kafka_source.client import Broker
+from spark_kafka_source.consumer.offset_reset import ResetPolicy
+from spark_kafka_source.consumer.offsets import OffsetAndEpoch
+from spark_kafka_source.consumer.unread import Unread
+from spark_kafka_source.errors import LocalError
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class Position:
+    """One partition of a consumer.
+
+    `next` is the record that is handed out next, None until it is known where to begin;
+    `fetch_offset` is where the next fetch begins, after all that `fetched` has.
+    """
+
+    topic_partition: TopicPartition
+    next: OffsetAndEpoch | None = None
+    fetch_offset: int = 0
+    fetched: deque[Unread] = field(default_factory=deque)
+    paused: bool = False
+    reset_to: ResetPolicy | None = None
+    checked_epoch: int = -1
+    """The leader epoch whose log is known to reach as far as `next`."""
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    replica: Broker | None = None
+    """One to fetch from that is nearer than the leader (KIP-392)."""
+    replica_until_seconds: float = 0.0
+    tries: int = 0
+    not_before_seconds: float = 0.0
+
+    def seek(self, offset: int, leader_epoch: int = -1) -> None:
+        """Goes on from this offset; what was fetched for another is dropped."""
+        self.next = OffsetAndEpoch(offset, leader_epoch)
+        self.checked_epoch = leader_epoch
+        self.reset_to = None
+        self.refetch()
+
+    def reset(self, policy: ResetPolicy | None) -> None:
+        """Forgets where it stood: goes on by the policy, or where the group committed."""
+        self.next, self.reset_to = None, policy
+        self.fetched.clear()
+
+    def refetch(self) -> None:
+        """Drops what was fetched, and asks for it again."""
+        self.fetched.clear()
+        if self.next is not None:
+            self.fetch_offset = self.next.offset
+
+    def handed_out(self, offset: int, leader_epoch: int) -> None:
+        """All records before this offset were given to the user, of a log that was good then."""
+        self.next = OffsetAndEpoch(offset, leader_epoch)
+        self.checked_epoch = max(self.checked_epoch, leader_epoch)
+
+    def lag(self, end: int | None) -> int | None:
+        """How many offsets before that end it stands; None where either is not known."""
+        return None if end is None or self.next is None else max(0, end - self.next.offset)
+
+
+class Positions:
+    """The partitions that a consumer reads, in the order in which they were given to it."""
+
+    def __init__(self) -> None:
+        self._by_partition: dict[TopicPartition, Position] = {}
+
+    def __iter__(self) -> Iterator[Position]:
+        return iter(list(self._by_partition.values()))
+
+    def __contains__(self, topic_partition: object) -> bool:
+        return topic_partition in self._by_partition
+
+    def __len__(self) -> int:
+        return len(self._by_partition)
+
+    def __getitem__(self, topic_partition: TopicPartition) -> Position:
+        found = self._by_partition.get(topic_partition)
+        if found is None:
+            raise LocalError(
+                f"{topic_partition} is not assigned to this consumer; assigned are: "
+                f"{', '.join(map(str, sorted(self._by_partition))) or 'none'}"
+            )
+        return found
+
+    def get(self, topic_partition: TopicPartition) -> Position | None:
+        """That of a partition, or None where it is not assigned."""
+        return self._by_partition.get(topic_partition)
+
+    def keep(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """These and no others: who was there before stays as it is, who is new knows nothing."""
+        before = self._by_partition
+        self._by_partition = {
+            each: before.get(each) or Position(each) for each in dict.fromkeys(topic_partitions)
+        }
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All of them, in order."""
+        return list(self._by_partition)

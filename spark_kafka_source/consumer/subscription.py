@@ -1,0 +1,204 @@
+"""Which topics a consumer reads, and which of their partitions: its group's share, or all."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any, Protocol
+
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.consumer.positions import Positions
+from spark_kafka_source.errors import BrokerError, LocalError
+from spark_kafka_source.groups import GroupConfig, Member, Membership, classic_membership
+from spark_kafka_source.groups.assignors import Assignor
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.topic_partition import TopicPartition
+
+# What has less time than it takes to connect would never come to anything.
+_LEAST_MS = 5_000
+
+
+class ConsumerRebalanceListener(Protocol):
+    """Told, within `poll`, `unsubscribe` and `close`, which partitions come and go.
+
+    It may use the consumer: commit or store offsets of what is revoked, seek in what is assigned.
+    What it raises comes out of `poll` once the rebalance is through.
+    """
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """These are given up: the last moment to commit what was read of them."""
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """These are new; called after each rebalance, also with none."""
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        """These are another's already, maybe: nothing can be committed any more."""
+
+
+class Subscription:
+    """Keeps a consumer's positions those of the partitions that it is to read.
+
+    Also what a membership tells (`revoked`, `assigned`, `lost`): first `before_revoked` is
+    called, then the user's listener, and only then are the partitions gone.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        config: ConsumerConfig,
+        assignors: Collection[Assignor],
+        positions: Positions,
+        before_revoked: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._config = config
+        self._assignors = assignors
+        self._positions = positions
+        self._before_revoked = before_revoked
+        self._membership: Membership | None = None
+        self._listener: ConsumerRebalanceListener | None = None
+        self._pattern: re.Pattern[str] | None = None
+        self._look_at_seconds = 0.0
+        self.topics: frozenset[str] = frozenset()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything is subscribed to."""
+        return bool(self.topics) or self._pattern is not None
+
+    @property
+    def in_group(self) -> bool:
+        """Whether the group says which partitions to read."""
+        return self._membership is not None
+
+    def member(self) -> Member | None:
+        """Who this consumer is in its group; None while it is in no generation of it."""
+        return self._membership.member if self._membership is not None else None
+
+    @property
+    def waited_for(self) -> list[Any]:
+        """What becomes readable once there is something to `follow`."""
+        return [] if self._membership is None else [self._membership]
+
+    @property
+    def next_look_seconds(self) -> float | None:
+        """When, on the monotonic clock, topics are looked for again."""
+        return self._look_at_seconds if self._looks_for_itself else None
+
+    def begin(
+        self,
+        topics: Iterable[str],
+        pattern: str | re.Pattern[str] | None,
+        listener: ConsumerRebalanceListener | None,
+    ) -> None:
+        """Takes the place of what was subscribed to before; see `KafkaConsumer.subscribe`."""
+        wanted = frozenset((topics,) if isinstance(topics, str) else topics)
+        if bool(wanted) == (pattern is not None):
+            raise LocalError("Give either topics or a pattern; unsubscribe() ends a subscription")
+        if self._positions.partitions and not self.is_active:
+            raise LocalError("Partitions are assigned: unsubscribe() first")
+        self._listener, self.topics = listener, wanted
+        self._pattern = re.compile(pattern) if pattern is not None else None
+        self._look_at_seconds = 0.0
+        if self._config.group is not None and self._membership is None:
+            self._membership = self._new_membership(self._config.group)
+        if self._membership is not None and wanted:
+            self._membership.subscribe(wanted)
+
+    def end(self, deadline: Deadline) -> None:
+        """Leaves the group, if there is one, and reads nothing any more."""
+        try:
+            if self._membership is not None:
+                self._membership.close(deadline)
+        finally:
+            self._membership = self._listener = self._pattern = None
+            self.topics = frozenset()
+            self._positions.keep(())
+
+    def rejoin(self, reason: str) -> None:
+        """Has the group share its partitions out anew."""
+        if self._membership is not None:
+            self._membership.rejoin(reason)
+
+    def follow(self, deadline: Deadline) -> None:
+        """Looks for topics when it is time to, and does what the group demands.
+
+        Raises `BrokerError`, and what the listener raises.
+        """
+        if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
+            self._look(deadline)
+        if self._membership is not None:
+            self._membership.poll()
+
+    def _new_membership(self, group: GroupConfig) -> Membership:
+        assignors = list(self._assignors) or self._config.assignors()
+        return classic_membership(KafkaClient(self._config.client), group, assignors, self)
+
+    @property
+    def _looks_for_itself(self) -> bool:
+        """For what matches a pattern; partitions of a group's topics its leader looks for."""
+        return self._pattern is not None or (bool(self.topics) and self._membership is None)
+
+    def _look(self, deadline: Deadline) -> None:
+        age_seconds = self._config.client.metadata_max_age_ms / 1000
+        self._look_at_seconds = time.monotonic() + age_seconds
+        names = None if self._pattern is not None else self.topics
+        asked = describe_topics(self._client, names, deadline)
+        found = [each for each in asked if self._is_wanted(each)]
+        if self._pattern is not None:
+            self.topics = frozenset(each.name for each in found)
+            if self._membership is not None:
+                self._membership.subscribe(self.topics)
+        if self._membership is None:
+            self._positions.keep(each for topic in found for each in topic.topic_partitions)
+
+    def _is_wanted(self, topic: Topic) -> bool:
+        if self._pattern is None:
+            if topic.error.code and not topic.error.retriable:
+                raise BrokerError(topic.error, f"Metadata of {topic.name}")
+            return True
+        hidden = topic.is_internal and self._config.poll.exclude_internal_topics
+        return not hidden and not topic.error.code and bool(self._pattern.fullmatch(topic.name))
+
+    # -- what a membership tells -------------------------------------------------------------------
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """See `RebalanceListener`."""
+        try:
+            self._before_revoked()
+            if self._listener is not None:
+                self._listener.on_partitions_revoked(partitions)
+        finally:
+            self._drop(partitions)
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """See `RebalanceListener`."""
+        if self._membership is not None:
+            self._positions.keep(sorted(self._membership.assignment))
+        if self._listener is not None:
+            self._listener.on_partitions_assigned(partitions)
+
+    def lost(self, partitions: Collection[TopicPartition]) -> None:
+        """See `RebalanceListener`."""
+        try:
+            if self._listener is not None:
+                self._listener.on_partitions_lost(partitions)
+        finally:
+            self._drop(partitions)
+
+    def _drop(self, partitions: Collection[TopicPartition]) -> None:
+        gone = set(partitions)
+        self._positions.keep(each for each in self._positions.partitions if each not in gone)
+
+
+def describe_topics(
+    client: KafkaClient, names: Iterable[str] | None, deadline: Deadline
+) -> list[Topic]:
+    """The named topics, or all with None, asked for until there is an answer.
+
+    Takes some seconds longer than the deadline where no broker answers.
+    """
+    names = None if names is None else list(names)
+    left_ms = max(int(deadline.remaining_seconds() * 1000), _LEAST_MS)
+    return client.retrying("Metadata", partial(client.topics, names), timeout_ms=left_ms)

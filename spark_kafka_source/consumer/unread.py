@@ -1,0 +1,90 @@
+"""What one fetch brought and nobody has read yet, as Arrow, a few records at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from spark_kafka_source.consumer.config import FetchConfig
+from spark_kafka_source.protocol import PartitionData
+from spark_kafka_source.records import (
+    MAX_RECORD_BYTES,
+    AbortedTransaction,
+    Chunk,
+    chunks,
+    record_batch,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How records are made of bytes: which columns, and within which bounds.
+
+    `offset` must be among the columns, or nobody could say where a part of a batch ends.
+    """
+
+    columns: tuple[str, ...]
+    fetch: FetchConfig
+    max_record_bytes: int = MAX_RECORD_BYTES
+
+
+class Unread:
+    """Hands out the records of one fetch from `offset` on, in order.
+
+    `leader_epoch` is the one in which the leader was asked; `next_offset` is after what was handed
+    out. `cut_batch_bytes` is known in the end: see `Chunk`.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        offset: int,
+        leader_epoch: int,
+        data: PartitionData,
+        decoding: Decoding,
+    ) -> None:
+        self.offset = self.next_offset = offset
+        self.leader_epoch = leader_epoch
+        self.cut_batch_bytes = 0
+        self._columns = decoding.columns
+        self._chunks = _chunks(topic_partition, offset, data, decoding)
+        self._batch: pa.RecordBatch | None = None
+        self._row = 0
+        self._after_batch = offset
+
+    def take(self, max_records: int) -> pa.RecordBatch | None:
+        """Up to so many of the next records, and None once there are no more.
+
+        `next_offset` is then after them. Raises `CorruptRecordError`.
+        """
+        while self._batch is None or self._row >= self._batch.num_rows:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return None
+            self._batch, self._row = record_batch(chunk, self._columns), 0
+            self._after_batch, self.cut_batch_bytes = chunk.next_offset, chunk.cut_batch_bytes
+            if not self._batch.num_rows:
+                self.next_offset = self._after_batch
+        part = self._batch.slice(self._row, max_records)
+        self._row += part.num_rows
+        ended = self._row >= self._batch.num_rows
+        self.next_offset = self._after_batch if ended else part.column("offset")[-1].as_py() + 1
+        return part
+
+
+def _chunks(
+    topic_partition: TopicPartition, offset: int, data: PartitionData, decoding: Decoding
+) -> Iterator[Chunk]:
+    return chunks(
+        memoryview(data.records or b""),
+        topic_partition=topic_partition,
+        position=offset,
+        check_crcs=decoding.fetch.check_crcs,
+        isolation_level=decoding.fetch.isolation_level,
+        max_record_bytes=decoding.max_record_bytes,
+        aborted=[
+            AbortedTransaction(aborted.producer_id, aborted.first_offset)
+            for aborted in data.aborted_transactions or ()
+        ],
+    )
