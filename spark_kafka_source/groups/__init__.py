@@ -7,7 +7,11 @@ the one whom the coordinator chose.
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.membership import Membership, classic_membership
+from spark_kafka_source.groups.membership import (
+    Membership,
+    classic_membership,
+    consumer_membership,
+)
 from spark_kafka_source.groups.offsets import (
     CommitFailedError,
     MemberOf,
@@ -29,4 +33,5 @@ __all__ = [
     "commit_offsets",
     "committed",
     "committed_offsets",
+    "consumer_membership",
 ]

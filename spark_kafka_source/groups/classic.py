@@ -7,7 +7,7 @@ cooperative rebalances (KIP-429), member ids from the coordinator (KIP-394), sta
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_kafka_source.client import Retry
@@ -28,9 +28,14 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, Keep, State
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
+from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
-from spark_kafka_source.groups.participant import UNTIL_WOKEN_SECONDS, Outgoing, Participant
-from spark_kafka_source.groups.partition_racks import TopicsOf
+from spark_kafka_source.groups.participant import (
+    LONGEST_FAREWELL_MS,
+    UNTIL_WOKEN_SECONDS,
+    Outgoing,
+    Participant,
+)
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
@@ -55,8 +60,6 @@ logger = logging.getLogger(__name__)
 _AFTER_REBALANCE_TIMEOUT_MS = 5_000
 # A leader may have to look up topics that it does not read itself.
 _LONGEST_LOOKUP_MS = 10_000
-# Of one that does not poll; nobody waits for it.
-_LONGEST_FAREWELL_MS = 5_000
 _INCONSISTENT = error_named("INCONSISTENT_GROUP_PROTOCOL").code
 
 
@@ -90,6 +93,7 @@ class ClassicParticipant(Participant):
         self._join_reason: str | None = None
         self._sync = SyncGroupRequest()
         self._assigned = Assignment(())
+        self._subscription: frozenset[str] = frozenset()
         self._heartbeat_at_seconds = 0.0
         # What the leader divided, and when it looks again.
         self._divided: Cluster | None = None
@@ -132,6 +136,13 @@ class ClassicParticipant(Participant):
         return True
 
     # -- in the thread that polls ------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
+        """Topics by name. Raises `LocalError` for a pattern, which no coordinator here can read."""
+        if regex is not None:
+            raise LocalError("the classic protocol knows topics by name: match patterns before it")
+        with self.changed:
+            self._subscription = frozenset(topics)
 
     def rejoin(self, reason: str) -> None:
         """Has the group divide the partitions anew, from the next poll on."""
@@ -432,7 +443,7 @@ class ClassicParticipant(Participant):
 
     def _expire(self) -> None:
         self._warn_of_expiry()
-        self._go(Deadline.after_ms(_LONGEST_FAREWELL_MS), "the consumer did not poll in time")
+        self._go(Deadline.after_ms(LONGEST_FAREWELL_MS), "the consumer did not poll in time")
         self.to_consumer.wake()
 
     def _watch(self) -> None:

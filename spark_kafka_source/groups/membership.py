@@ -17,10 +17,11 @@ from spark_kafka_source.errors import ClosedError, KafkaError
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.groups.classic import ClassicParticipant
 from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.listener import RebalanceListener
+from spark_kafka_source.groups.lookups import partition_racks, topic_names
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.participant import Outgoing, Participant
-from spark_kafka_source.groups.partition_racks import partition_racks
 from spark_kafka_source.net import Deadline, Wakeup, readable
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -46,9 +47,13 @@ class Membership:
 
     # -- the consumer's side -----------------------------------------------------------------------
 
-    def subscribe(self, topics: Iterable[str]) -> None:
-        """These topics from the next `poll` on, in place of those before."""
-        self._participant.subscribe(topics)
+    def subscribe(self, topics: Iterable[str] = (), regex: str | None = None) -> None:
+        """These topics from the next `poll` on, in place of those before.
+
+        With KIP-848 also those that the coordinator finds to match a pattern of RE2's; the classic
+        protocol raises `LocalError` for one.
+        """
+        self._participant.subscribe(topics, regex)
 
     def poll(self) -> None:
         """Takes what steps can be taken now, and waits for nothing but the listener.
@@ -194,6 +199,14 @@ def classic_membership(
         metadata_max_age_ms=client.config.metadata_max_age_ms,
     )
     return Membership(client, participant)
+
+
+def consumer_membership(
+    client: KafkaClient, config: GroupConfig, listener: RebalanceListener
+) -> Membership:
+    """A member by the protocol of KIP-848 (`group.protocol=consumer`), from Kafka 4.0 on."""
+    names_of = partial(topic_names, client)
+    return Membership(client, ConsumerParticipant(config, listener, names_of, _retry_of(client)))
 
 
 def _retry_of(client: KafkaClient) -> Retry:

@@ -29,6 +29,10 @@ UNTIL_WOKEN_SECONDS = 3600.0
 """How long to wait where nothing is due."""
 
 
+LONGEST_FAREWELL_MS = 5_000
+"""Of one that leaves since it does not poll: nobody waits for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A request for the coordinator, and how long its answer may take."""
@@ -56,7 +60,6 @@ class Participant(ABC):
         self.to_consumer = Wakeup()
         self.to_coordinator = Wakeup()
         self.assignment: frozenset[TopicPartition] = frozenset()
-        self._subscription: frozenset[str] = frozenset()
         self._listener = listener
         self._retry = retry
         self._clock = clock
@@ -69,10 +72,9 @@ class Participant(ABC):
 
     # -- in the thread that polls ------------------------------------------------------------------
 
-    def subscribe(self, topics: Iterable[str]) -> None:
+    @abstractmethod
+    def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
         """What to read from the next poll on; nothing at all does not leave the group."""
-        with self.changed:
-            self._subscription = frozenset(topics)
 
     def begin_poll(self) -> None:
         """The consumer lives. Raises what went wrong since the last poll; a fence every time."""
@@ -181,7 +183,7 @@ class Participant(ABC):
         if found is Reaction.RETRY and not farewell.deadline.expired:
             self._pause()
             return
-        if found is not Reaction.GONE:
+        if found not in (Reaction.GONE, Reaction.LOSE_MEMBER):
             logger.warning("Group %r was not told of a member that left: %s", self._group_id, error)
         self._farewell = None
 

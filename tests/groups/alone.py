@@ -123,6 +123,9 @@ class Alone:
     def state(self) -> State:
         return self.participant.state
 
+    def has_left(self) -> bool:
+        return self.participant.has_left
+
     def subscription(self) -> Subscription:
         """What its next JoinGroup says."""
         return Subscription.decode(self.next(JoinGroupRequest).protocols[0].metadata)

@@ -29,8 +29,10 @@ from spark_kafka_source.protocol import (
     SyncGroupResponse,
 )
 from spark_kafka_source.settings import Settings
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.alone import T0, T1, Alone
 
+U0 = TopicPartition("u", 0)
 BOTH = pytest.mark.parametrize("cooperative", [False, True], ids=["eager", "cooperative"])
 
 
@@ -188,27 +190,22 @@ def test_what_is_lost_is_told_once_and_before_joining_anew(cooperative: bool, na
     alone.close()
 
 
-@BOTH
-def test_what_is_lost_in_the_midst_of_a_callback_is_not_kept(cooperative: bool) -> None:
-    """The coordinator's answer to a heartbeat comes while the listener is still told."""
-    alone = Alone(cooperative=cooperative)
-    alone.settle(T0)
-    alone.participant.subscribe(["t", "u"])
-    beat = alone.next(HeartbeatRequest)
+def test_what_is_lost_while_the_listener_is_told_of_other_partitions(cooperative: Alone) -> None:
+    """A heartbeat is answered meanwhile: what was to be kept is not to be claimed in JoinGroup."""
+    cooperative.participant.subscribe(["t", "u"])
+    cooperative.settle(T0, U0)
+    cooperative.participant.subscribe(["t"])
+    beat = cooperative.next(HeartbeatRequest)
 
     def lose(what: str) -> None:
-        if what != "lost":
-            alone.refuse(beat, error_named("UNKNOWN_MEMBER_ID"))
+        if what == "revoked":
+            cooperative.refuse(beat, error_named("UNKNOWN_MEMBER_ID"))
 
-    alone.told.during = lose
-    alone.poll()
-    if cooperative:  # It is not told of anything in preparing: lose it now.
-        lose("")
-        alone.poll()
-    assert alone.participant.assignment == frozenset()
-    assert alone.told.said[1:] == [("lost" if cooperative else "revoked", (T0,))]
-    assert alone.next(JoinGroupRequest).member_id == ""
-    alone.close()
+    cooperative.told.during = lose
+    cooperative.poll()
+    assert cooperative.told.said[1:] == [("revoked", (U0,)), ("lost", (T0,))]
+    assert cooperative.participant.assignment == frozenset()
+    assert cooperative.subscription().owned == ()
 
 
 def test_a_generation_that_is_lost_before_it_is_taken_over_was_never_owned(alone: Alone) -> None:
@@ -327,9 +324,9 @@ def test_leaving_gives_up_all_and_says_why(alone: Alone) -> None:
     leaving = alone.leave()
     assert alone.told.said[1:] == [("revoked", (T0,))]
     assert [(each.member_id, each.reason) for each in leaving.members] == [("m", "test")]
-    assert not alone.participant.has_left
+    assert not alone.has_left()
     alone.answer(leaving, LeaveGroupResponse())
-    assert alone.participant.has_left
+    assert alone.has_left()
     alone.poll()
     assert alone.idles()
     alone.participant.subscribe(["t"])
@@ -360,7 +357,7 @@ def test_a_static_member_leaves_without_a_word() -> None:
     alone.settle(T0)
     alone.participant.leave(Deadline.after_ms(1_000), "test")
     assert alone.told.said[1:] == [("revoked", (T0,))]
-    assert alone.participant.has_left
+    assert alone.has_left()
     assert alone.idles()
     alone.close()
 
@@ -371,7 +368,7 @@ def test_a_farewell_is_tried_until_its_deadline(
     alone.settle(T0)
     alone.participant.leave(Deadline.after_ms(0), "test")
     alone.participant.failed(alone.next(LeaveGroupRequest), ConnectionFailedError("gone"))
-    assert alone.participant.has_left
+    assert alone.has_left()
     assert "was not told of a member that left: gone" in caplog.text
 
 

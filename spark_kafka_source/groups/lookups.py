@@ -1,18 +1,21 @@
-"""What the leader of a group divides: the partitions of topics, and in which racks they are."""
+"""What members ask of the metadata: what there is to divide, and the names of topics."""
 
+import uuid
 from collections.abc import Callable, Collection
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.groups.assignors import Cluster
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import MetadataRequest, MetadataRequestTopic
 
 TopicsOf = Callable[[Collection[str], Deadline], Cluster]
 
 
 def partition_racks(client: KafkaClient, topics: Collection[str], deadline: Deadline) -> Cluster:
-    """Asks once. A topic that does not exist (yet), or has no leaders (yet), is left out.
+    """The partitions of topics, and in which racks they are; asks once.
 
+    A topic that does not exist (yet), or has no leaders (yet), is left out.
     Raises `BrokerError` where the broker will not tell of one, and what a client raises.
     """
     found = client.topics(sorted(topics), deadline) if topics else []
@@ -29,3 +32,13 @@ def _racks(client: KafkaClient, topic: Topic) -> list[frozenset[str]]:
         replicas = (brokers.get(each) for each in topic.partitions[partition].replica_ids)
         racks.append(frozenset(each.rack for each in replicas if each is not None and each.rack))
     return racks
+
+
+def topic_names(
+    client: KafkaClient, topic_ids: Collection[uuid.UUID], deadline: Deadline
+) -> dict[uuid.UUID, str]:
+    """The names of topics; asks once. One that does not exist (yet) is left out."""
+    wanted = [MetadataRequestTopic(topic_id=each, name=None) for each in topic_ids]
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    found = client.send_to_any(request, deadline)
+    return {each.topic_id: each.name for each in found.topics if each.name and not each.error_code}

@@ -1,0 +1,323 @@
+"""The group protocol of KIP-848: the coordinator divides, and members are told by heartbeats.
+
+https://cwiki.apache.org/confluence/display/KAFKA/KIP-848%3A+The+Next+Generation+of+the+Consumer+Rebalance+Protocol
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_kafka_source.client import Retry
+from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.consumer_states import (
+    CONSUMER_TRANSITIONS,
+    ConsumerEvent,
+    ConsumerState,
+)
+from spark_kafka_source.groups.listener import FirstError, RebalanceListener
+from spark_kafka_source.groups.member import Member
+from spark_kafka_source.groups.participant import (
+    LONGEST_FAREWELL_MS,
+    UNTIL_WOKEN_SECONDS,
+    Outgoing,
+    Participant,
+)
+from spark_kafka_source.groups.reactions import Reaction
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_JOIN_EPOCH = 0
+_LEAVE_EPOCH = -1
+_LEAVE_STATIC_EPOCH = -2
+_LONGEST_LOOKUP_MS = 10_000
+_HEARTBEAT_TIMEOUT_MS = 30_000
+# Whatever the coordinator says.
+_SHORTEST_INTERVAL_MS = 10
+
+NamesOf = Callable[[Collection[uuid.UUID], Deadline], Mapping[uuid.UUID, str]]
+"""The names of topics; those that are not known (yet) are left out."""
+
+Owned = frozenset[tuple[uuid.UUID, int]]
+_NOTHING: Owned = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the member subscribes to: topics, or those that the coordinator finds by a pattern."""
+
+    topics: frozenset[str] = frozenset()
+    regex: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.regex)
+
+
+class ConsumerParticipant(Participant):
+    """A member by KIP-848; `names_of` tells the names of the topics that it is assigned."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        listener: RebalanceListener,
+        names_of: NamesOf,
+        retry: Retry,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(config, listener, retry, clock)
+        self._names_of = names_of
+        self._names: dict[uuid.UUID, str] = {}
+        self._state = ConsumerState.UNSUBSCRIBED
+        # It lasts as long as the consumer does (KIP-1082).
+        self._member_id = str(uuid.uuid4())
+        self._epoch = _JOIN_EPOCH
+        self._wanted = _Wanted()
+        # What the coordinator was told last; None: all is to be said again.
+        self._told: _Wanted | None = None
+        self._target: Owned = _NOTHING
+        self._owned: Owned = _NOTHING
+        self._acknowledgement: ConsumerGroupHeartbeatRequest | None = None
+        self._heartbeat_at_seconds = 0.0
+
+    @property
+    def state(self) -> ConsumerState:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def member(self) -> Member | None:
+        """Who it is; None while the coordinator has not given it an epoch."""
+        with self.changed:
+            if not self._is_member:
+                return None
+            return Member(self._group_id, self._member_id, self._epoch, self._group_instance_id)
+
+    def _after(self, event: ConsumerEvent) -> bool:
+        """Whether the event still meant something."""
+        found = CONSUMER_TRANSITIONS.get((self._state, event))
+        if found is None:
+            logger.debug("Group %r: %s, too late in %s", self._group_id, event, self._state)
+            return False
+        self._state = found
+        if event in (ConsumerEvent.LOST, ConsumerEvent.TAKEN_OVER, ConsumerEvent.LEFT):
+            self._epoch, self._told, self._target = _JOIN_EPOCH, None, _NOTHING
+        self.changed.notify_all()
+        return True
+
+    # -- in the thread that polls ------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
+        """Topics by name, and those whose whole names the coordinator finds to match an RE2."""
+        with self.changed:
+            self._wanted = _Wanted(frozenset(topics), regex)
+            self.to_coordinator.wake()
+
+    def rejoin(self, reason: str) -> None:
+        """Not in a member's power: the coordinator divides when there is reason to."""
+        logger.warning("Group %r: its coordinator decides when to rebalance", self._group_id)
+
+    def next_step(self) -> Callable[[], None] | None:
+        """To join, to own what it is to own, or to give up what is lost."""
+        with self.changed:
+            if self._state is ConsumerState.FENCED:
+                return self._give_up
+            if self._state is ConsumerState.UNSUBSCRIBED and self._wanted:
+                return self._join
+            return self._reconcile if self._state is ConsumerState.RECONCILING else None
+
+    def _join(self) -> None:
+        with self.changed:
+            self._after(ConsumerEvent.SUBSCRIBED)
+            self.to_coordinator.wake()
+
+    def _give_up(self) -> None:
+        first_error = FirstError()
+        if self.assignment:
+            first_error.tell(self._listener.lost, self.assignment)
+        self._own(_NOTHING)
+        self._join()
+        first_error.reraise()
+
+    def _own(self, owned: Owned) -> None:
+        self._owned = owned
+        self.assignment = frozenset(self._named(owned))
+
+    def _named(self, owned: Owned) -> list[TopicPartition]:
+        return [TopicPartition(self._names[topic_id], each) for topic_id, each in owned]
+
+    def _reconcile(self) -> None:
+        """Gives up what it is not to own any more, then takes what is new."""
+        first_error = FirstError()
+        with self.changed:
+            target = self._target
+        revoked, added = self._owned - target, target - self._owned
+        if revoked:
+            first_error.tell(self._listener.revoked, self._named(revoked))
+            self._own(self._owned - revoked)
+        with self.changed:
+            is_lost = self._state is not ConsumerState.RECONCILING
+        if not is_lost:
+            self._own(target)
+            first_error.tell(self._listener.assigned, self._named(added))
+            with self.changed:
+                # The target may have moved on meanwhile: that is for another step.
+                if self._target == target and self._after(ConsumerEvent.RECONCILED):
+                    self.to_coordinator.wake()
+        first_error.reraise()
+
+    def leave(self, deadline: Deadline, reason: str) -> None:
+        """Gives up all partitions, and has the coordinator told so; KIP-848 has no reasons."""
+        first_error = FirstError()
+        if self.assignment:
+            told = self._listener.lost if self.member is None else self._listener.revoked
+            first_error.tell(told, self.assignment)
+        with self.changed:
+            self._own(_NOTHING)
+            self._wanted, self._failure = _Wanted(), None
+            self._go(deadline)
+            self._after(ConsumerEvent.LEFT)
+        first_error.reraise()
+
+    def _go(self, deadline: Deadline) -> None:
+        may_be_known = self._state is ConsumerState.JOINING or self._is_member
+        if not may_be_known:
+            return
+        epoch = _LEAVE_EPOCH if self._group_instance_id is None else _LEAVE_STATIC_EPOCH
+        leaving = ConsumerGroupHeartbeatRequest(
+            self._group_id, self._member_id, epoch, self._group_instance_id
+        )
+        self._say_farewell(leaving, deadline)
+
+    # -- in the thread that talks to the coordinator -----------------------------------------------
+
+    def _next(self, now_seconds: float) -> Outgoing | float:
+        if self._state is not ConsumerState.JOINING and not self._is_member:
+            return UNTIL_WOKEN_SECONDS
+        joins = self._state is ConsumerState.JOINING and self._told is None
+        hurries = joins or self._state is ConsumerState.ACKNOWLEDGING
+        wait_seconds = self._heartbeat_at_seconds - now_seconds
+        if wait_seconds > 0 and not hurries and self._told in (None, self._wanted):
+            return wait_seconds
+        request = self._heartbeat_request()
+        self._acknowledgement = request if self._state is ConsumerState.ACKNOWLEDGING else None
+        return Outgoing(request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS))
+
+    def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest:
+        """Says all when it joins, or an answer failed to come; else what is news."""
+        request = ConsumerGroupHeartbeatRequest(
+            self._group_id, self._member_id, self._epoch, self._group_instance_id
+        )
+        says_all, told = self._told is None, self._told or _Wanted()
+        if says_all:
+            request.rack_id = self.config.client_rack or None
+            request.rebalance_timeout_ms = self.config.max_poll_interval_ms
+            request.server_assignor = self.config.group_remote_assignor or None
+        if says_all or self._wanted.topics != told.topics:
+            request.subscribed_topic_names = sorted(self._wanted.topics)
+        if self._wanted.regex != told.regex:
+            request.subscribed_topic_regex = self._wanted.regex or ""
+        if self._epoch == _JOIN_EPOCH:
+            request.topic_partitions = []
+        elif says_all or self._state is ConsumerState.ACKNOWLEDGING:
+            request.topic_partitions = _by_topic(self._owned)
+        self._told = self._wanted
+        return request
+
+    def answered(
+        self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
+    ) -> None:
+        """Takes in what the coordinator answered. Raises what goes to `failed` then."""
+        self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
+        target = None
+        if response.assignment is not None:
+            target = self._looked_up(response.assignment.topic_partitions)
+        with self.changed:
+            if request.member_epoch < 0:
+                self._farewell = None
+                self.changed.notify_all()
+            elif self.wanted(request):
+                self._succeeded()
+                interval_ms = max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS)
+                self._heartbeat_at_seconds = self._clock() + interval_ms / 1000
+                self._epoch = response.member_epoch
+                self._member_id = response.member_id or self._member_id
+                if request is self._acknowledgement:
+                    self._after(ConsumerEvent.ACKNOWLEDGED)
+                if target is not None:
+                    self._aim_at(target, joins=request.member_epoch == _JOIN_EPOCH)
+
+    def _aim_at(self, target: Owned, *, joins: bool) -> None:
+        self._target = target
+        if target != self._owned or joins:
+            self._after(ConsumerEvent.ASSIGNED)
+            self.to_consumer.wake()
+        else:
+            self._after(ConsumerEvent.CONFIRMED)
+
+    def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
+        """What is assigned, as far as the topics' names are known.
+
+        Where some are not, the next heartbeat says all, and is told the whole assignment again.
+        """
+        ids = {each.topic_id for each in assigned}
+        unknown = ids - self._names.keys()
+        if unknown:
+            self._names.update(self._names_of(unknown, Deadline.after_ms(_LONGEST_LOOKUP_MS)))
+        missing = ids - self._names.keys()
+        if missing:
+            ids_shown = ", ".join(map(str, missing))
+            logger.info("Group %r: no broker knows topics %s yet", self._group_id, ids_shown)
+            self._told = None
+        return frozenset(
+            (each.topic_id, partition)
+            for each in assigned
+            if each.topic_id in self._names
+            for partition in each.partitions
+        )
+
+    def _react(self, found: Reaction, request: Any, error: Exception) -> None:
+        self._told = None
+        if found is Reaction.RETRY:
+            self._pause()
+        elif found is Reaction.LOSE_MEMBER:
+            self._pause(first_is_free=True)
+            self._after(ConsumerEvent.LOST)
+        else:
+            if found is Reaction.FENCED:
+                self._after(ConsumerEvent.TAKEN_OVER)
+            self._fail(error)
+        self.to_consumer.wake()
+
+    def _break(self, error: Exception) -> None:
+        self._told = None
+        self._fail(error)
+
+    @property
+    def _is_fenced(self) -> bool:
+        return self._state is ConsumerState.FATAL
+
+    @property
+    def _is_member(self) -> bool:
+        return self._epoch > _JOIN_EPOCH
+
+    def _expire(self) -> None:
+        self._warn_of_expiry()
+        self._go(Deadline.after_ms(LONGEST_FAREWELL_MS))
+        self._after(ConsumerEvent.LOST)
+        self.to_consumer.wake()
+
+
+def _by_topic(owned: Owned) -> list[TopicPartitions]:
+    by_topic: dict[uuid.UUID, list[int]] = {}
+    for topic_id, partition in sorted(owned):
+        by_topic.setdefault(topic_id, []).append(partition)
+    return [TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic.items()]

@@ -1,0 +1,115 @@
+"""A member by KIP-848 without connection, thread or clock, as in `alone`."""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_kafka_source.errors import ErrorCode
+from spark_kafka_source.groups import GroupConfig, Member
+from spark_kafka_source.groups.consumer import ConsumerParticipant
+from spark_kafka_source.groups.consumer_states import ConsumerState
+from spark_kafka_source.groups.participant import Outgoing
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from tests.client.clock import Clock
+from tests.groups.alone import RETRY
+from tests.groups.members import Told
+
+T, U = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+@dataclass
+class AloneInConsumer:
+    """A member, the names of topics that brokers know, and what its listener was told."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    interval_ms: int = 5_000
+    names: dict[uuid.UUID, str] = field(default_factory=lambda: {T: "t", U: "u"})
+
+    def __post_init__(self) -> None:
+        self.told, self.clock = Told(), Clock()
+        self.participant = ConsumerParticipant(
+            GroupConfig(group_id="g", **self.config),
+            self.told,
+            lambda ids, _: {each: self.names[each] for each in ids if each in self.names},
+            RETRY,
+            self.clock.monotonic,
+        )
+        self.participant.subscribe(["t"])
+
+    def poll(self) -> None:
+        self.participant.begin_poll()
+        while (step := self.participant.next_step()) is not None:
+            step()
+
+    def next(self) -> ConsumerGroupHeartbeatRequest:
+        """The next heartbeat, after whatever pause."""
+        for _ in range(10):
+            due = self.participant.next_request()
+            if isinstance(due, Outgoing):
+                assert isinstance(due.request, ConsumerGroupHeartbeatRequest)
+                return due.request
+            assert due < 1_000, "nothing is due"
+            self.clock.now_seconds += due
+        raise AssertionError("no heartbeat within 10 pauses")
+
+    def idles(self) -> bool:
+        """Whether there is nothing to send before it polls again."""
+        due = self.participant.next_request()
+        return isinstance(due, float) and due >= 1_000
+
+    def answer(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        epoch: int = 1,
+        assigned: dict[uuid.UUID, list[int]] | None = None,
+        **more: Any,
+    ) -> None:
+        """As the thread does that asks."""
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=request.member_id,
+            member_epoch=epoch,
+            heartbeat_interval_ms=self.interval_ms,
+            assignment=None
+            if assigned is None
+            else Assignment([TopicPartitions(each, found) for each, found in assigned.items()]),
+            **more,
+        )
+        try:
+            self.participant.answered(request, response)
+        except Exception as error:
+            self.participant.failed(request, error)
+
+    def refuse(self, request: ConsumerGroupHeartbeatRequest, error: ErrorCode) -> None:
+        self.answer(request, error_code=error.code, error_message="because")
+
+    def settle(self, assigned: dict[uuid.UUID, list[int]], epoch: int = 1) -> None:
+        """Is told to own this, takes it over, and tells so."""
+        self.poll()
+        self.answer(self.next(), epoch, assigned)
+        self.poll()
+        acknowledging = self.next()
+        says_all = acknowledging.subscribed_topic_names is not None
+        # One who says all is told all.
+        self.answer(acknowledging, epoch, assigned if says_all else None)
+        assert self.state() is ConsumerState.STABLE
+
+    def state(self) -> ConsumerState:
+        return self.participant.state
+
+    def member(self) -> Member | None:
+        return self.participant.member
+
+    def has_left(self) -> bool:
+        return self.participant.has_left
+
+    def leave(self) -> None:
+        self.participant.leave(Deadline.after_ms(60_000), "test")
+
+    def close(self) -> None:
+        self.participant.close()
