@@ -9,18 +9,11 @@ from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.offset_reset import ResetPolicy, parse_reset
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
-from spark_kafka_source.groups.assignors import ASSIGNORS, Assignor
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings, setting, settings_of
 
 _PREFIX = "kafka."
-_JAVA_ASSIGNORS = {
-    "RangeAssignor": "range",
-    "RoundRobinAssignor": "roundrobin",
-    "StickyAssignor": "sticky",
-    "CooperativeStickyAssignor": "cooperative-sticky",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +29,6 @@ class PollConfig:
     enable_auto_commit: bool = setting(True)
     auto_commit_interval_ms: int = setting(5_000)
     exclude_internal_topics: bool = setting(True)
-    group_protocol: str = setting("classic")
-    partition_assignment_strategy: str = setting("range,cooperative-sticky")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +55,6 @@ class ConsumerConfig:
         except ConfigurationError as error:
             name = error.option.removeprefix(_PREFIX).replace(".", "_")
             raise ConfigurationError(name, error.found, error.expected) from None
-
-    def assignors(self) -> list[Assignor]:
-        """Those of `partition_assignment_strategy`, by their names or those of Java's classes."""
-        names = [each.strip() for each in self.poll.partition_assignment_strategy.split(",")]
-        return [ASSIGNORS[_JAVA_ASSIGNORS.get(name.rpartition(".")[2], name)]() for name in names]
 
     @classmethod
     def _from_settings(

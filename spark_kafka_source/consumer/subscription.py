@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.errors import BrokerError, LocalError
-from spark_kafka_source.groups import GroupConfig, Member, Membership, classic_membership
+from spark_kafka_source.groups import Member, Membership, membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
@@ -47,7 +47,7 @@ class Subscription:
         self,
         client: KafkaClient,
         config: ConsumerConfig,
-        assignors: Collection[Assignor],
+        assignors: Sequence[Assignor],
         positions: Positions,
         before_revoked: Callable[[], None],
     ) -> None:
@@ -102,7 +102,8 @@ class Subscription:
         self._pattern = re.compile(pattern) if pattern is not None else None
         self._look_at_seconds = 0.0
         if self._config.group is not None and self._membership is None:
-            self._membership = self._new_membership(self._config.group)
+            client = KafkaClient(self._config.client)
+            self._membership = membership(client, self._config.group, self, self._assignors)
         if self._membership is not None and wanted:
             self._membership.subscribe(wanted)
 
@@ -130,10 +131,6 @@ class Subscription:
             self._look(deadline)
         if self._membership is not None:
             self._membership.poll()
-
-    def _new_membership(self, group: GroupConfig) -> Membership:
-        assignors = list(self._assignors) or self._config.assignors()
-        return classic_membership(KafkaClient(self._config.client), group, assignors, self)
 
     @property
     def _looks_for_itself(self) -> bool:

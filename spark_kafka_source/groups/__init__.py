@@ -11,6 +11,7 @@ from spark_kafka_source.groups.membership import (
     Membership,
     classic_membership,
     consumer_membership,
+    membership,
 )
 from spark_kafka_source.groups.offsets import (
     CommitFailedError,
@@ -34,4 +35,5 @@ __all__ = [
     "committed",
     "committed_offsets",
     "consumer_membership",
+    "membership",
 ]

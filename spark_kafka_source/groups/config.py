@@ -1,11 +1,19 @@
 """How a consumer is a member of its group: Kafka's configuration, from `kafka.*` options."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.settings import setting
 
 _EARLY_ENOUGH = "Give less than 'kafka.session.timeout.ms'; a third of it is usual"
+
+
+class GroupProtocol(Enum):
+    """Who divides the partitions."""
+
+    CLASSIC = "one of the members, by an assignor that all of them have"
+    CONSUMER = "the broker (KIP-848), from Kafka 4.0 on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,8 @@ class GroupConfig:
     session_timeout_ms: int = setting(45_000, minimum=1)
     heartbeat_interval_ms: int = setting(3_000, minimum=1)
     max_poll_interval_ms: int = setting(300_000, minimum=1)
+    group_protocol: GroupProtocol = setting(GroupProtocol.CLASSIC)
+    partition_assignment_strategy: str = setting("range,cooperative-sticky")
     group_remote_assignor: str = setting("")
     client_rack: str = setting("")
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from spark_kafka_source.client import Asked, KafkaClient, Retry
 from spark_kafka_source.errors import ClosedError, KafkaError
-from spark_kafka_source.groups.assignors import Assignor
+from spark_kafka_source.groups.assignors import Assignor, assignors_named
 from spark_kafka_source.groups.classic import ClassicParticipant
-from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.lookups import partition_racks, topic_names
@@ -180,6 +180,22 @@ class Membership:
                 return True
             wakeup.clear()
         return False
+
+
+def membership(
+    client: KafkaClient,
+    config: GroupConfig,
+    listener: RebalanceListener,
+    assignors: Sequence[Assignor] = (),
+) -> Membership:
+    """A member by the protocol that `config` says; `assignors` in place of those that it names.
+
+    Raises `ConfigurationError` for an assignor that there is not.
+    """
+    if config.group_protocol is GroupProtocol.CONSUMER:
+        return consumer_membership(client, config, listener)
+    assignors = assignors or assignors_named(config.partition_assignment_strategy)
+    return classic_membership(client, config, assignors, listener)
 
 
 def classic_membership(

@@ -7,6 +7,7 @@ They give what Kafka's own give, byte for byte: https://kafka.apache.org/documen
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups.assignors.assignor import Assignor, Cluster, RebalanceProtocol
 from spark_kafka_source.groups.assignors.range import RangeAssignor
 from spark_kafka_source.groups.assignors.round_robin import RoundRobinAssignor
@@ -27,6 +28,31 @@ ASSIGNORS: Mapping[str, Callable[[], Assignor]] = MappingProxyType(
 )
 """Kafka's assignors by the names that they have in JoinGroup."""
 
+_OPTION = "kafka.partition.assignment.strategy"
+_JAVA_CLASSES = {
+    f"org.apache.kafka.clients.consumer.{java}": name
+    for java, name in (
+        ("RangeAssignor", "range"),
+        ("RoundRobinAssignor", "roundrobin"),
+        ("StickyAssignor", "sticky"),
+        ("CooperativeStickyAssignor", "cooperative-sticky"),
+    )
+}
+
+
+def assignors_named(text: str) -> list[Assignor]:
+    """New ones by their names, or those of Java's classes, with commas between them.
+
+    Raises `ConfigurationError` for one that there is not.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    found = [ASSIGNORS.get(_JAVA_CLASSES.get(name, name)) for name in names]
+    if not found or None in found:
+        wrong = repr(names[found.index(None)]) if found else "none"
+        raise ConfigurationError(_OPTION, f"found {wrong}", f"There are {', '.join(ASSIGNORS)}")
+    return [make() for make in found if make is not None]
+
+
 __all__ = [
     "ASSIGNORS",
     "NO_GENERATION",
@@ -39,4 +65,5 @@ __all__ = [
     "RoundRobinAssignor",
     "StickyAssignor",
     "Subscription",
+    "assignors_named",
 ]
