@@ -23,6 +23,10 @@ class KafkaBatchReader(DataSourceReader):
     """Reads from `startingOffsets` (default earliest) to `endingOffsets` (default latest)."""
 
     def __init__(self, options: SourceOptions) -> None:
+        if options.managed_group is not None:
+            raise ConfigurationError(
+                "managedGroup", "is given", "A batch is no member of a group: leave it out"
+            )
         self._options = options
         self._starting = options.starting or _FROM_EARLIEST
         self._ending = options.ending or _TO_LATEST

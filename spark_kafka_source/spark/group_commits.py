@@ -77,6 +77,10 @@ class GroupCommits:
         else:
             self._committed = dict(offsets)
 
+    def forget(self) -> None:
+        """Others commit to the group, too: what was committed may not be so any more."""
+        self._committed = {}
+
     def _failed(self, error: KafkaError) -> None:
         if isinstance(error, BrokerError) and error.error in _HOPELESS:
             self._given_up = True

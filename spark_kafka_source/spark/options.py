@@ -2,19 +2,32 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
 from spark_kafka_source.settings import Settings, settings_of, shown
-from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
+from spark_kafka_source.spark.bounds import (
+    AtTimestamp,
+    Committed,
+    Given,
+    NamedBound,
+    ending_bound,
+    starting_bound,
+)
 from spark_kafka_source.spark.data_loss import DataLoss
 from spark_kafka_source.spark.planning import ALL_OFFSETS
-from spark_kafka_source.spark.subscription import Subscription, parse_subscription
+from spark_kafka_source.spark.subscription import (
+    Assign,
+    OnlyPartitions,
+    Subscription,
+    parse_subscription,
+)
 from spark_kafka_source.spark.without_effect import warn_of_options_without_effect
 
 B = TypeVar("B", int, None)
@@ -34,7 +47,7 @@ _READ = (
     "assign", "columns", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
     "failOnDataLoss",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
-    "kafkaConsumer.pollTimeoutMs", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
+    "kafkaConsumer.pollTimeoutMs", "managedGroup", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
     "maxBytesPerTrigger", "maxOffset", "maxRecordBytes", "maxTriggerDelay", "minOffset",
     "minOffsetsPerTrigger", "minPartitions", "minRecordsPerPartition", "partitions", "path",
     "progress", "startingOffsets",
@@ -43,6 +56,8 @@ _READ = (
     _GROUP_ID, *CLIENT_OPTIONS, *settings_of(FetchConfig),
 )  # fmt: skip
 
+# A batch may take so long before the group gives the partitions to others.
+_LONGEST_BATCH_MS = 60 * 60_000
 # An Arrow column of one batch is limited to 2 GiB; a record larger than this is rarely meant.
 _RECORD_BYTES = 64 << 20
 _BYTE_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)b?")
@@ -72,6 +87,7 @@ class SourceOptions:
     only_offsets: range = ALL_OFFSETS
     max_record_bytes: int = _RECORD_BYTES
     progress: bool = True
+    managed_group: GroupConfig | None = None
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
@@ -89,8 +105,10 @@ def parse_options(
     """
     options = {name.lower(): value for name, value in options.items()}
     _refuse_unsupported(options)
-    warn_of_options_without_effect(options, _READ)
     settings = Settings(options)
+    managed = settings.boolean("managedGroup", False)
+    read = (*_READ, *settings_of(GroupConfig)) if managed else _READ
+    warn_of_options_without_effect(options, read)
     found = SourceOptions(
         client=ClientConfig.from_settings(settings, token_provider),
         fetch=settings.read(FetchConfig),
@@ -108,6 +126,7 @@ def parse_options(
             options, "maxRecordBytes", _RECORD_BYTES, range(CHUNK_BYTES, (1 << 30) + 1)
         ),
         progress=settings.boolean("progress", True),
+        managed_group=_managed_group(settings),
         max_offsets_per_trigger=_positive(settings, "maxOffsetsPerTrigger", example=10_000),
         min_offsets_per_trigger=_positive(settings, "minOffsetsPerTrigger", example=10_000),
         max_bytes_per_trigger=_byte_size(options, "maxBytesPerTrigger", None, range(1, 2**63)),
@@ -127,10 +146,44 @@ def _check_together(found: SourceOptions) -> None:
             f"{least} is more than maxOffsetsPerTrigger, {most}",
             "Give at most as much",
         )
+    if found.managed_group is not None:
+        _check_managed(found)
     if found.starting and isinstance(found.starting.bound, Committed) and not found.group_id:
         raise ConfigurationError(
             found.starting.option, "'committed' needs a group", "Give 'kafka.group.id' as well"
         )
+
+
+def _check_managed(found: SourceOptions) -> None:
+    """The group says which partitions to read, so the options cannot name some."""
+    bound = found.starting.bound if found.starting else None
+    named = isinstance(bound, Given) or (
+        isinstance(bound, AtTimestamp) and not isinstance(bound.timestamps, int)
+    )
+    if found.starting and named:
+        raise ConfigurationError(
+            found.starting.option,
+            "names partitions, and with 'managedGroup' the group assigns them",
+            "Give 'earliest', 'latest', 'committed', or one timestamp for all",
+        )
+    if isinstance(found.subscription, Assign | OnlyPartitions):
+        raise ConfigurationError(
+            "managedGroup",
+            f"is given, and '{found.subscription.option}' names partitions",
+            "Give 'subscribe' or 'subscribePattern', without 'partitions': the group assigns them",
+        )
+
+
+def _managed_group(settings: Settings) -> GroupConfig | None:
+    """As a member of a group a query is patient: partitions come and go between micro-batches."""
+    if not settings.boolean("managedGroup", False):
+        return None
+    config = settings.read(GroupConfig)
+    if "kafka.max.poll.interval.ms" not in settings.values:
+        config = replace(config, max_poll_interval_ms=_LONGEST_BATCH_MS)
+    if "kafka.partition.assignment.strategy" not in settings.values:
+        config = replace(config, partition_assignment_strategy="cooperative-sticky")
+    return config
 
 
 def _refuse_unsupported(options: Mapping[str, str]) -> None:
