@@ -60,6 +60,16 @@ class KafkaAssignors:
         """The assignment that Kafka reads, as Kafka writes it."""
         return bytes.fromhex(self._ask(f"assignment {data.hex()}"))
 
+    def hash_order(self, texts: Sequence[str], *, computed: bool = False) -> list[str]:
+        """The texts as a `HashMap` gives them."""
+        how = "computed" if computed else "put"
+        answer = self._ask(f"hash-order {how} {','.join(map(_hex, texts))}")
+        return [bytes.fromhex(each).decode() for each in answer.split(",")]
+
+    def first_of_set(self, topic: str, partitions: Sequence[str]) -> int:
+        """The first of a set into which each is put, or out of which, if it was in."""
+        return int(self._ask(f"first-of-set {_hex(topic)} {','.join(partitions)}"))
+
     def _ask(self, question: str) -> str:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None and answers is not None
