@@ -71,11 +71,8 @@ class GeneralAssignment:
         moved = self._even_out(every)
         # Those that share no topic have what they have.
         sharing = set[str]().union(*self._shared.values())
-        if (
-            moved
-            and not afresh
-            and _imbalance(self.assigned, sharing) >= _imbalance(before, sharing)
-        ):
+        was, now = _imbalance(before, sharing), _imbalance(self.assigned, sharing)
+        if moved and not afresh and now >= was:
             self.assigned = before
 
     def _assign(self, partitions: list[TopicPartition]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spark_kafka_source.groups.assignors import ASSIGNORS, Assignment, Subscription
 from spark_kafka_source.protocol import ConsumerProtocolSubscription, decode_versioned, encode
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.groups.assignors.topics import partitions
 
 Racks = dict[str, list[frozenset[str]]]
 MISSING = "missing"
@@ -52,21 +53,17 @@ class Group:
     members: dict[str, Member]
 
 
-def cluster_of(random: Random, topics: int, partitions: int, racks: list[str]) -> Racks:
+def cluster_of(random: Random, topics: int, most: int, racks: list[str]) -> Racks:
     """Topics with at most so many partitions, some without, each partition in some of the racks."""
     names = [f"{random.choice(['t', 'events-', 'a.b_'])}{each}" for each in range(topics)]
     even = random.random() < 0.3
     return {
         name: [
             frozenset(random.sample(racks, random.randint(min(1, len(racks)), len(racks))))
-            for _ in range(partitions if even else random.randint(0, partitions))
+            for _ in range(most if even else random.randint(0, most))
         ]
         for name in names
     }
-
-
-def partitions_of(cluster: Racks) -> list[TopicPartition]:
-    return [TopicPartition(topic, each) for topic in cluster for each in range(len(cluster[topic]))]
 
 
 def member_id(random: Random) -> str:
@@ -87,7 +84,7 @@ def groups(draw: st.DrawFn) -> Group:
     alike, claims = draw(st.booleans()), draw(st.sampled_from(["none", "fair", "wild"]))
     versions = draw(st.sampled_from([[3], [0, 1, 2, 3]]))
     newest = draw(st.integers(-1, 5))
-    every = partitions_of(cluster)
+    every = partitions(cluster)
     random.shuffle(every)
     common = _topics(random, cluster)
     members = {}

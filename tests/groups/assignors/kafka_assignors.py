@@ -70,6 +70,10 @@ class KafkaAssignors:
         """The first of a set into which each is put, or out of which, if it was in."""
         return int(self._ask(f"first-of-set {_hex(topic)} {','.join(partitions)}"))
 
+    def kill(self) -> None:
+        """Ends the JVM, whatever it is about."""
+        self._process.kill()
+
     def _ask(self, question: str) -> str:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None and answers is not None
