@@ -10,6 +10,9 @@ import java.util.Optional;
 import java.util.Scanner;
 import java.util.Set;
 import java.util.StringJoiner;
+import java.util.concurrent.Callable;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
@@ -42,9 +45,19 @@ class KafkaAssignors {
         }
     }
 
-    static String answer(String[] question) {
+    /** What does not end goes on, until the JVM does. */
+    static String within(int seconds, Callable<String> question) throws Exception {
+        FutureTask<String> asked = new FutureTask<>(question);
+        Thread thread = new Thread(asked);
+        thread.setDaemon(true);
+        thread.start();
+        return asked.get(seconds, TimeUnit.SECONDS);
+    }
+
+    static String answer(String[] question) throws Exception {
         return switch (question[0]) {
-            case "assign" -> assign(assignor(question[1]), question[2], question[3]);
+            case "assign" -> within(
+                Integer.parseInt(question[1]), () -> assign(assignor(question[2]), question[3], question[4]));
             case "user-data" -> userData(assignor(question[1]), question[2], Integer.parseInt(question[3]));
             case "subscription" -> hex(ConsumerProtocol.serializeSubscription(subscription(question[1])));
             case "assignment" -> hex(ConsumerProtocol.serializeAssignment(

@@ -4,10 +4,12 @@
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.groups.assignors import ASSIGNORS, Assignment, Subscription
@@ -18,12 +20,21 @@ from spark_kafka_source.groups.assignors.hash_order import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.assignors.groups import Group, groups, member_id
-from tests.groups.assignors.kafka_assignors import KafkaAssignors
+from tests.groups.assignors.kafka_assignors import EndlessError, KafkaAssignors
 from tests.groups.assignors.rounds import Rounds
 
 pytestmark = pytest.mark.java
 
 EXAMPLES = int(os.environ.get("ASSIGNOR_EXAMPLES", "120"))
+
+
+@contextmanager
+def but_for_endless_ones() -> Iterator[None]:
+    """One group in ten thousand Kafka does not come to an end with; see test_differences.py."""
+    try:
+        yield
+    except EndlessError:
+        reject()
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
@@ -38,7 +49,8 @@ def test_a_group_is_assigned_as_kafka_assigns_it(
         member: Subscription.decode(data, instances[member]) for member, data in metadata.items()
     }
     ours = ASSIGNORS[name]().assign(group.cluster, subscriptions)
-    kafkas = kafka_assignors.assign_encoded(name, group.cluster, metadata, instances)
+    with but_for_endless_ones():
+        kafkas = kafka_assignors.assign_encoded(name, group.cluster, metadata, instances)
     assert {member: each.encode() for member, each in ours.items()} == kafkas
 
 
@@ -55,7 +67,8 @@ def test_rebalances_of_a_group_whose_members_come_and_go(
             subscriptions = rounds.subscriptions()
             ours = ASSIGNORS[name]().assign(rounds.cluster, subscriptions)
             encoded = {member: each.encode() for member, each in ours.items()}
-            assert encoded == kafka_assignors.assign(name, rounds.cluster, subscriptions)
+            with but_for_endless_ones():
+                assert encoded == kafka_assignors.assign(name, rounds.cluster, subscriptions)
             if not rounds.on_assignment(ours):
                 break
         for member in random.sample(list(ours), 1):
