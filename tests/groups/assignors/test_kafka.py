@@ -106,21 +106,20 @@ def test_the_order_of_a_hash_map(
 
 
 @settings(max_examples=EXAMPLES // 4)
-@given(random=st.randoms(use_true_random=True), most=st.sampled_from([12, 13, 60]))
+@given(
+    random=st.randoms(use_true_random=True),
+    sizes=st.permutations([1, 2, 5, 12, 13, 25, 60]),
+)
 def test_the_first_of_a_hash_set(
-    random: Random, most: int, kafka_assignors: KafkaAssignors
+    random: Random, sizes: list[int], kafka_assignors: KafkaAssignors
 ) -> None:
     topic = member_id(random)
     ours, present, changes = PartitionSet(topic), set[int](), list[str]()
-    while len(present) < most:
-        partition = random.randint(0, 200)
-        if partition in present:
-            ours.remove(TopicPartition(topic, partition))
-        else:
-            ours.add(TopicPartition(topic, partition))
-        present ^= {partition}
-        changes.append(str(partition))
-        if len(changes) > 3 * most:
-            break
-    if present:
-        assert ours.first().partition == kafka_assignors.first_of_set(topic, changes)
+    for size in sizes:
+        while len(present) != size:
+            grow = len(present) < size
+            number = random.randint(0, 200) if grow else random.choice(sorted(present))
+            (ours.remove if number in present else ours.add)(TopicPartition(topic, number))
+            present ^= {number}
+            changes.append(str(number))
+    assert ours.first().partition == kafka_assignors.first_of_set(topic, changes)
