@@ -33,6 +33,7 @@ from spark_kafka_source.errors import (
     RemoteError,
     error_code,
     error_named,
+    lacking,
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
@@ -245,7 +246,8 @@ class Cursor:
         if [partition.partition_index for partition in partitions] != wanted:
             raise ProtocolError(f"{what}: the answer is not of this partition")
         if partitions[0].error_code:
-            raise BrokerError(error_code(partitions[0].error_code), what)
+            error = error_code(partitions[0].error_code)
+            raise BrokerError(error, what, lacking(error, topic=self._topic_partition.topic))
         # A replica in our rack, where the leader names one, costs less to read from (KIP-392).
         preferred = partitions[0].preferred_read_replica
         if preferred >= 0:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import BrokerError, ProtocolError, error_code
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, lacking
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     OffsetCommitRequest,
@@ -51,7 +51,7 @@ def commit_offsets(
         for topic in answer.topics:
             for partition in topic.partitions:
                 where = TopicPartition(topic.name, partition.partition_index)
-                _check(partition.error_code, f"OffsetCommit of {where} to group {group_id!r}")
+                _check(partition.error_code, "OffsetCommit", group_id, where)
                 committed.add(where)
         _check_all_answered("OffsetCommit", offsets, committed)
 
@@ -72,12 +72,12 @@ def committed_offsets(
     def attempt(deadline: Deadline) -> dict[TopicPartition, int]:
         coordinator = client.coordinator(group_id, deadline)
         answer = client.send(request, coordinator, deadline, max_version=_FETCH_ONE_GROUP)
-        _check(answer.error_code, f"OffsetFetch of group {group_id!r}")
+        _check(answer.error_code, "OffsetFetch", group_id)
         found = {}
         for topic in answer.topics:
             for partition in topic.partitions:
                 where = TopicPartition(topic.name, partition.partition_index)
-                _check(partition.error_code, f"OffsetFetch of {where} for group {group_id!r}")
+                _check(partition.error_code, "OffsetFetch", group_id, where)
                 found[where] = partition.committed_offset
         _check_all_answered("OffsetFetch", topic_partitions, found)
         return {where: found[where] for where in topic_partitions if found[where] >= 0}
@@ -130,6 +130,9 @@ def _check_all_answered(
             raise ProtocolError(f"{what} of {where}: the answer leaves it out")
 
 
-def _check(code: int, what: str) -> None:
+def _check(code: int, api: str, group_id: str, where: TopicPartition | None = None) -> None:
     if code:
-        raise BrokerError(error_code(code), what)
+        error = error_code(code)
+        what = f"{api} of {where} for" if where else f"{api} of"
+        detail = lacking(error, topic=where.topic if where else "", group_id=group_id)
+        raise BrokerError(error, f"{what} group {group_id!r}", detail)

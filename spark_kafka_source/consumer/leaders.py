@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.consumer.losses import patient
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
+from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code, lacking
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
@@ -78,7 +78,9 @@ def _take(
     failures: list[KafkaError] = []
     for where, code, answer in answers:
         if code:
-            failures.append(BrokerError(error_code(code), f"{what} of {where}"))
+            error = error_code(code)
+            detail = lacking(error, topic=where.topic)
+            failures.append(BrokerError(error, f"{what} of {where}", detail))
         else:
             found[where] = answer
     return failures
