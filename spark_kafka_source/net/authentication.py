@@ -5,12 +5,14 @@ https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for how l
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
+from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.sasl import AuthenticationError, Mechanism
-from spark_kafka_source.net.security import PROTOCOL_OPTION
+from spark_kafka_source.net.security import PROTOCOL_OPTION, SecurityProtocol
 from spark_kafka_source.protocol import (
     Request,
     Response,
@@ -86,6 +88,16 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
             return Session.lasting_ms(response.session_lifetime_ms, since_seconds)
         message = answer
     raise AuthenticationError(mechanism.name, f"not done after {_MOST_MESSAGES} messages")
+
+
+def expects_sasl(address: Address, mechanisms: Sequence[str], *, tls: bool) -> AuthenticationError:
+    """The error for a listener that answers only those who authenticate."""
+    protocol = SecurityProtocol.SASL_SSL if tls else SecurityProtocol.SASL_PLAINTEXT
+    return AuthenticationError(
+        "SASL",
+        f"{address}: the broker's listener expects it, by {', '.join(mechanisms)[:_MOST_SHOWN]}",
+        f"Set '{PROTOCOL_OPTION}' to {protocol.name}, and one of them in 'kafka.sasl.mechanism'",
+    )
 
 
 def _choose(ask: Ask, mechanism: str) -> None:
