@@ -310,7 +310,7 @@ class KafkaClient:
         found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR)
         if found.error_code:
             error = error_code(found.error_code)
-            details = filter(None, (found.error_message, lacking(error, group_id=group_id)))
-            what = f"FindCoordinator of group {group_id!r}"
-            raise BrokerError(error, what, ": ".join(details))
+            said = (found.error_message or "").rstrip(".")
+            detail = ": ".join(filter(None, (said, lacking(error, group_id=group_id))))
+            raise BrokerError(error, f"FindCoordinator of group {group_id!r}", detail)
         return Broker(found.node_id, Address(found.host, found.port))

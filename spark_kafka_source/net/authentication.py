@@ -33,6 +33,11 @@ _SOONEST_SECONDS = 1.0
 _UNSUPPORTED_MECHANISM = error_named("UNSUPPORTED_SASL_MECHANISM")
 _ILLEGAL_STATE = error_named("ILLEGAL_SASL_STATE")
 _REFUSED = error_named("SASL_AUTHENTICATION_FAILED")
+_LOOK_AT = {
+    "OAUTHBEARER": "Check that the token has not expired, and that the broker trusts who gave it "
+    "out ('kafka.sasl.oauthbearer.token.endpoint.url', or your provider), its audience and scope",
+    "GSSAPI": "Check the ticket ('klist'), the principal, and 'kafka.sasl.kerberos.service.name'",
+}
 
 
 class Ask(Protocol):
@@ -127,5 +132,5 @@ def _refused(mechanism: str, found: ErrorCode, detail: str | None) -> Exception:
     return AuthenticationError(
         mechanism,
         f"the broker refuses the credentials: {detail}",
-        "Check the name and password, or the token, in the options 'kafka.sasl.*'",
+        _LOOK_AT.get(mechanism, "Check the name and the password in 'kafka.sasl.jaas.config'"),
     )
