@@ -1,25 +1,20 @@
 """Every set-up that cannot work is told of by cause and option, at once, and tried no more."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source import LagListener, Secret, Token
-from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer import commit_offsets
 from spark_kafka_source.net import AuthenticationError
-from spark_kafka_source.spark import executor
-from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.executor import KafkaInputPartition
-from spark_kafka_source.spark.options import SourceOptions, parse_options
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.certificates import CertificateAuthority
 from tests.security.acls import CLUSTER, allow, deny
 from tests.security.conftest import Outcome
 from tests.security.options import USERS, Options, options_of
+from tests.security.reading import read
 from tests.security.rows import ROWS
 from tests.security.servers import counting, serving
 from tests.security.setups import (
@@ -75,27 +70,9 @@ def bench(denied: LocalKafka, thousand: str, tmp_path_factory: pytest.TempPathFa
     return Bench(denied, CertificateAuthority(directory / "stranger"), directory)
 
 
-def read(options: SourceOptions) -> Iterator[bytes]:
-    """What a query does, without Spark: plans, reads all, commits."""
-    reader = KafkaBatchReader(options)
-    ends = {}
-    try:
-        for partition in reader.partitions():
-            for rows in reader.read(partition):
-                yield from rows["value"].to_pylist()
-            assert isinstance(partition, KafkaInputPartition)
-            ends.update({each.topic_partition: each.end for each in partition.ranges})
-    finally:
-        # A worker would keep its connections for its next task.
-        executor._kept.take_client(options.client).close()
-    if options.group_id:
-        with KafkaClient(options.client) as client:
-            commit_offsets(client, options.group_id, ends)
-
-
 @pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
 def test_a_set_up_that_cannot_work(setup: Setup, bench: Bench, outcomes: list[Outcome]) -> None:
-    options = {"subscribe": "thousand", "progress": "false"} | setup.options(bench) | setup.more
+    options = {"subscribe": "thousand"} | setup.options(bench) | setup.more
     provider = Provider(setup.token(bench)) if setup.token else None
     rows: list[bytes] = []
     with ExitStack() as opened:
@@ -108,7 +85,7 @@ def test_a_set_up_that_cannot_work(setup: Setup, bench: Bench, outcomes: list[Ou
         options[SERVERS_KEY] = ",".join(each.address for each in servers)
         started_seconds = time.monotonic()
         with pytest.raises(setup.error) as caught:
-            rows.extend(read(parse_options(options, provider)))
+            rows.extend(read(options, provider))
         seconds = time.monotonic() - started_seconds
         connections = sum(each.connections for each in servers)
     text = str(caught.value)
@@ -126,14 +103,14 @@ def test_a_set_up_that_cannot_work(setup: Setup, bench: Bench, outcomes: list[Ou
 
 def test_no_right_on_the_cluster_is_needed(bench: Bench) -> None:
     options = options_of(bench.kafka, "SASL_SSL", "PLAIN", user="bob")
-    more = {"subscribe": "thousand", "progress": "false", "kafka.group.id": "of-bob"}
-    assert sorted(read(parse_options(options | more))) == sorted(ROWS)
+    more = {"subscribe": "thousand", "kafka.group.id": "of-bob"}
+    assert sorted(read(options | more)) == sorted(ROWS)
 
 
 def test_topics_that_one_may_not_see_are_not_of_a_pattern(bench: Bench) -> None:
     options = options_of(bench.kafka, "SASL_SSL", "PLAIN", user="bob")
-    more = {"subscribePattern": f"^({HIDDEN}|thousand)$", "progress": "false"}
-    assert sorted(read(parse_options(options | more))) == sorted(ROWS)
+    more = {"subscribePattern": f"^({HIDDEN}|thousand)$"}
+    assert sorted(read(options | more)) == sorted(ROWS)
 
 
 # -- with Spark ------------------------------------------------------------------------------------
@@ -150,7 +127,7 @@ def failed_logins_of(kafka: LocalKafka, act: Callable[[], object]) -> int:
     # The broker answers a failed login late, and logs it then; one more shows that it has.
     wrong = options_of(kafka, "SASL_SSL", "PLAIN", password=PASSWORD)
     with pytest.raises(AuthenticationError):
-        list(read(parse_options(wrong | {"subscribe": "thousand"})))
+        list(read(wrong | {"subscribe": "thousand"}))
     wait_until(lambda: refused_logins(kafka) > before + 1)
     return refused_logins(kafka) - before - 1
 
