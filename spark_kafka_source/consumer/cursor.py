@@ -53,6 +53,7 @@ _NEAR_GROWTH, _FAR_GROWTH = 2, 8
 # Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
 FETCH_BY_NAME = 12
 _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
+_NOT_SAID = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,7 @@ class Cursor:
 
     def _of_replica(self, fetched: PartitionData) -> PartitionData:
         """One that has nothing is behind: what was planned to be read, the leader has."""
-        if not fetched.records:
+        if not fetched.records and fetched.high_watermark != _NOT_SAID:
             self._leave_replica()
         return fetched
 
@@ -241,6 +242,9 @@ class Cursor:
     def _partition(self, answer: FetchResponse, what: str) -> PartitionData:
         if answer.error_code:
             raise BrokerError(error_code(answer.error_code), what)
+        if not answer.responses and answer.throttle_time_ms > 0:
+            # Who is over a quota is told how long to keep still, and nothing else (KIP-219).
+            return PartitionData(self._topic_partition.partition, 0, high_watermark=_NOT_SAID)
         partitions = [partition for topic in answer.responses for partition in topic.partitions]
         wanted = [self._topic_partition.partition]
         if [partition.partition_index for partition in partitions] != wanted:
