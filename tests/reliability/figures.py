@@ -17,6 +17,7 @@ PROMISES = {
     "12": "a leader that moves in mid-read costs no row and doubles none",
     "13": "a killed group coordinator does not end a query, and the group's lag ends at 0",
     "16": "sessions that end, tokens that run out, connections closed when idle go unnoticed",
+    "17": "a reader over its quota keeps to it, and is the slower for it, not the worse",
     "24": "a set-up that cannot work is refused by cause and option, and never let in",
     "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
 }

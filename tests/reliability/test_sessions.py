@@ -8,10 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, udf
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_kafka_source.testing import LocalKafka, Security
+from spark_kafka_source.records import Record
+from spark_kafka_source.testing import LocalKafka, Producer, Security
 from tests.reliability.conftest import Trial
 from tests.reliability.socket_metrics import SocketMetrics, socket_metrics
 from tests.security.options import USERS, Options, options_of
+from tests.security.reading import read
 from tests.spark.traffic import Batches, Events, batch, stream, values, wait_until
 from tests.spark_session import Start
 
@@ -28,11 +30,14 @@ SESSION_MS, TOKEN_SECONDS, IDLE_MS = 2500, 3, 1500
 PROPERTIES = {
     "listener.name.sasl_ssl.connections.max.reauth.ms": str(SESSION_MS),
     "connections.max.idle.ms": str(IDLE_MS),
+    # Else the first ten seconds of a quota may be taken at once.
+    "quota.window.num": "2",
 }
 WAYS = [(RENEWED, "SCRAM-SHA-256"), (RENEWED, "OAUTHBEARER"), (REPLACED, "SCRAM-SHA-512")]
 ROWS = [f"{number:05d}".ljust(10_000, "x") for number in range(400)]
 ROWS_AT_A_TIME = 8
 SECONDS, FEW_SECONDS = 12, 6
+QUOTA_BYTES_A_SECOND = 400_000
 FETCH = {"kafka.max.partition.fetch.bytes": "60000", "kafka.fetch.max.bytes": "60000"}
 
 
@@ -143,3 +148,27 @@ def test_long_reads_and_idle_queries_outlast_sessions_tokens_and_connections(
     assert renewed > 3
     assert logins > 3
     assert tokens > 1
+
+
+def test_a_reader_over_its_quota_keeps_to_it(brief: LocalKafka, topic: str, trial: Trial) -> None:
+    brief.create_topic(topic)
+    with Producer(brief.bootstrap_servers) as producer:
+        # A batch is sent whole or not at all: one larger than the quota's window would never be.
+        for at in range(0, len(ROWS), 4):
+            producer.send(topic, 0, [Record(value=row.encode()) for row in ROWS[at : at + 4]])
+    quota = ("--add-config", f"consumer_byte_rate={QUOTA_BYTES_A_SECOND}")
+    brief.tool("configs", "--alter", *quota, "--entity-type", "users", "--entity-name", "bob")
+    found = options_of(brief, RENEWED, "PLAIN", user="bob") | FETCH | {"subscribe": topic}
+    started_seconds = time.monotonic()
+    rows = [value.decode() for value in read(found)]
+    seconds = time.monotonic() - started_seconds
+    rate = sum(map(len, rows)) / seconds
+    error = rate / QUOTA_BYTES_A_SECOND - 1
+    trial.report(
+        "17",
+        f"{len(rows)} rows of {len(ROWS[0])} bytes under a quota of {QUOTA_BYTES_A_SECOND} bytes/s,"
+        f" in sessions of {SESSION_MS / 1000} s",
+        f"rate: {error:+.0%} of the quota; reads that differ: {int(rows != ROWS)}",
+    )
+    assert rows == ROWS
+    assert error < 0.2
