@@ -188,6 +188,8 @@ ERRORS: Mapping[int, ErrorCode] = MappingProxyType(
 """Kafka's error codes, by number."""
 
 _BY_NAME = {row.name: row for row in ERRORS.values()}
+_TOPIC_DENIED = _BY_NAME["TOPIC_AUTHORIZATION_FAILED"]
+_GROUP_DENIED = _BY_NAME["GROUP_AUTHORIZATION_FAILED"]
 
 
 def error_code(code: int) -> ErrorCode:
@@ -198,6 +200,21 @@ def error_code(code: int) -> ErrorCode:
 def error_named(name: str) -> ErrorCode:
     """The row of an error by Kafka's name for it; `KeyError` where Kafka has none."""
     return _BY_NAME[name]
+
+
+def lacking(error: ErrorCode, *, topic: str = "", group_id: str = "") -> str | None:
+    """For a denial, the right that the user needs, and which option names what it is denied."""
+    if error == _TOPIC_DENIED:
+        return (
+            f"the user needs READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or "
+            "leave the topic out of 'subscribe'"
+        )
+    if error == _GROUP_DENIED:
+        return (
+            f"the user needs READ on group {group_id!r} (DESCRIBE comes with it). Have it granted, "
+            "or give another 'kafka.group.id'"
+        )
+    return None
 
 
 class KafkaError(Exception):

@@ -16,7 +16,13 @@ from spark_kafka_source.consumer import (
     latest_offsets,
     list_offsets,
 )
-from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaError,
+    error_named,
+    lacking,
+)
 from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.settings import shown
@@ -213,7 +219,8 @@ class OffsetPlanner:
                 if unknown and patience.expired:
                     raise _unknown_topic(subscription.option, topic.name)
                 if topic.error.code:
-                    raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}")
+                    detail = lacking(topic.error, topic=topic.name)
+                    raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}", detail)
             return [topic for topic in topics if not topic.error.code]
 
         return self.client.retrying("Metadata", attempt)

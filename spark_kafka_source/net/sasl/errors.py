@@ -1,6 +1,6 @@
 """What goes wrong when a client says who it is."""
 
-from spark_kafka_source.errors import Remedy, RemoteError
+from spark_kafka_source.errors import KafkaError, Remedy, RemoteError
 
 
 class AuthenticationError(RemoteError):
@@ -24,3 +24,8 @@ class TokenUnavailableError(AuthenticationError):
     """No token can be had for the moment: who gives them out is not there, or has a fault."""
 
     remedy = Remedy.RETRY
+
+
+def refuses_login(error: KafkaError) -> bool:
+    """Whether it says that the same login is not to be tried anywhere: that may lock an account."""
+    return isinstance(error, AuthenticationError) and not error.retriable
