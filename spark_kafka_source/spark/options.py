@@ -11,7 +11,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
-from spark_kafka_source.settings import Settings, settings_of, shown
+from spark_kafka_source.settings import Settings, settings_of
 from spark_kafka_source.spark.bounds import (
     AtTimestamp,
     Committed,
@@ -22,6 +22,7 @@ from spark_kafka_source.spark.bounds import (
 )
 from spark_kafka_source.spark.data_loss import DataLoss
 from spark_kafka_source.spark.planning import ALL_OFFSETS
+from spark_kafka_source.spark.redaction import Redaction, hiding
 from spark_kafka_source.spark.subscription import (
     Assign,
     OnlyPartitions,
@@ -94,15 +95,28 @@ class SourceOptions:
     max_trigger_delay_ms: int = 15 * 60_000
     poll_timeout_ms: int = 120_000
     topic_lookup_timeout_ms: int = 3_000
+    hidden: frozenset[str] = frozenset()
+    """Options, in lower case, whose values no error is to show; see `Redaction`."""
 
 
 def parse_options(
-    options: Mapping[str, str], token_provider: TokenProvider | None = None
+    options: Mapping[str, str],
+    token_provider: TokenProvider | None = None,
+    redaction: Redaction | None = None,
 ) -> SourceOptions:
     """Raises `ConfigurationError` for what cannot be used; warns of what has no effect.
 
-    `token_provider` is for OAUTHBEARER where no token endpoint is given.
+    `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
+    by default Spark's, is in no error.
     """
+    hidden = (redaction or Redaction()).hidden(options)
+    with hiding(hidden):
+        return _parsed(options, token_provider, hidden)
+
+
+def _parsed(
+    options: Mapping[str, str], token_provider: TokenProvider | None, hidden: frozenset[str]
+) -> SourceOptions:
     options = {name.lower(): value for name, value in options.items()}
     _refuse_unsupported(options)
     settings = Settings(options)
@@ -133,6 +147,7 @@ def parse_options(
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
         poll_timeout_ms=settings.integer("kafkaConsumer.pollTimeoutMs", 120_000, minimum=1),
         topic_lookup_timeout_ms=_topic_lookup_timeout_ms(settings),
+        hidden=hidden,
     )
     _check_together(found)
     return found
@@ -143,8 +158,10 @@ def _check_together(found: SourceOptions) -> None:
     if least is not None and most is not None and least > most:
         raise ConfigurationError(
             "minOffsetsPerTrigger",
-            f"{least} is more than maxOffsetsPerTrigger, {most}",
+            "{} is more than maxOffsetsPerTrigger, {}",
             "Give at most as much",
+            least,
+            most,
         )
     if found.managed_group is not None:
         _check_managed(found)
@@ -203,7 +220,7 @@ def _columns(settings: Settings) -> tuple[str, ...]:
     for name in wanted:
         if name not in known:
             expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
-            raise ConfigurationError("columns", f"there is no column {shown(name)}", expected)
+            raise ConfigurationError("columns", "there is no column {}", expected, name)
     if not wanted:
         raise ConfigurationError("columns", "names none", "Give some by comma, as in 'key,value'")
     return tuple(name for lower, name in known.items() if lower in wanted)
@@ -221,7 +238,7 @@ def _only_offsets(settings: Settings) -> range:
     last = settings.integer("maxOffset", ALL_OFFSETS[-1])
     if first > last:
         raise ConfigurationError(
-            "minOffset", f"{first} is more than maxOffset, {last}", "Give at most as much"
+            "minOffset", "{} is more than maxOffset, {}", "Give at most as much", first, last
         )
     return range(first, last + 1)
 
@@ -236,7 +253,7 @@ def _byte_size(options: Mapping[str, str], name: str, default: B, allowed: range
         expected = (
             f"Give {allowed[0]} to {allowed[-1]} bytes, or a number with k, m or g, as in '64m'"
         )
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
+        raise ConfigurationError(name, "found {}", expected, text)
     return size
 
 
@@ -247,7 +264,7 @@ def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
         expected = (
             f"Give a number and a unit ({', '.join(filter(None, _UNIT_MS))}), as in {default!r}"
         )
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
+        raise ConfigurationError(name, "found {}", expected, text)
     return int(match[1]) * _UNIT_MS[match[2]]
 
 

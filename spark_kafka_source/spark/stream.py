@@ -48,6 +48,7 @@ from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.pace import Pace
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.planning import limit_offsets
+from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
 
 _MOST_LOOKS = 3
@@ -108,7 +109,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is not None:
             self._position = SourceOffset.from_json(start)
             self._finished(self._position)
-        end = self._look_in_time(self._position, limit)
+        with hiding(self._options.hidden):
+            end = self._look_in_time(self._position, limit)
         if end is self._position:
             if self._available_now:
                 self._finished(end, is_last=True)
@@ -130,7 +132,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
         if self._position_unknown or not after.follows(before):
             # Spark before 4.2 says only now where the query stands.
-            starts |= self._starts(before, ends)
+            with hiding(self._options.hidden):
+                starts |= self._starts(before, ends)
             self._position_unknown = False
         return plan_tasks(starts, ends, self._options)
 

@@ -29,7 +29,8 @@ def test_in_the_middle_of_a_range_too(
     assert next(reading).next_offset == 1
     broker.control(FetchRequest, THROTTLED, times=2)
     assert [chunk.next_offset for chunk in reading if chunk.next_offset > 1][-1] == 4
-    assert fetched(broker).count(2) == 3
+    # Whichever fetch was under way by then: two were asked once more.
+    assert len(fetched(broker)) == len(set(fetched(broker))) + 2
 
 
 def test_a_replica_that_is_throttled_is_not_left(
