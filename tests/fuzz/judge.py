@@ -1,21 +1,23 @@
 """What holds an input against the three promises, whoever made it."""
 
 import hashlib
-import time
+import signal
 import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 Function = Callable[[bytes], None]
 
 MOST_SECONDS = 10
-"""An input that takes longer hangs."""
+"""An input that takes more of the processor's time hangs."""
 
-MOST_TIMES = 120
-"""What is decoded takes at most so many times its bytes: an object for each of the smallest."""
+MOST_TIMES = 64
+"""What is decoded takes at most so many times its bytes: the most that was found is 41 times, by
+responses full of partitions in which nearly every field is null or zero."""
 
 FIXED_BYTES = 48 << 20
 """And this: the limits that the targets give their readers, and what libraries keep."""
@@ -40,6 +42,8 @@ class Finding:
 
 def finding(target: str, function: Function, data: bytes) -> Finding | None:
     """What is wrong with how `function` takes `data`, if anything."""
+    _watch()
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
         function(data)
     except Exception as error:  # Whatever it is, that it got here is what is looked for.
@@ -50,20 +54,33 @@ def finding(target: str, function: Function, data: bytes) -> Finding | None:
         ]
         where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
         return Finding(target, f"{type(error).__name__}: {error}"[:300], where, data)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return None
+
+
+class HangError(Exception):
+    """An input took more than `MOST_SECONDS`."""
+
+
+@cache
+def _watch() -> None:
+    def hangs(*_: object) -> None:
+        raise HangError
+
+    # Not SIGALRM, which is libFuzzer's own.
+    signal.signal(signal.SIGVTALRM, hangs)
 
 
 def check(target: str, function: Function, data: bytes) -> None:
     """Raises `AssertionError` where any of the three promises is broken."""
     tracemalloc.start()
-    started_seconds = time.monotonic()
     try:
         found = finding(target, function, data)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert found is None, f"{found} by {data[:200].hex()}"
-    assert time.monotonic() - started_seconds < MOST_SECONDS
     assert peak_bytes <= MOST_TIMES * len(data) + FIXED_BYTES
 
 

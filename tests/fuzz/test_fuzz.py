@@ -5,6 +5,7 @@ and a seed, if it is another kind of input than there was.
 """
 
 import json
+import tracemalloc
 from pathlib import Path
 from random import Random
 
@@ -12,10 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import run
+from spark_kafka_source.protocol import decode, encode
+from tests.fuzz import judge, run
 from tests.fuzz.__main__ import Outcome, table
-from tests.fuzz.judge import check, finding
+from tests.fuzz.judge import MOST_TIMES, check, finding
 from tests.fuzz.mutations import Edit, edited, random_edits, records_edited
+from tests.fuzz.responses import RESPONSES, bombs
 from tests.fuzz.targets import CORPUS, TARGETS, Target
 
 EDITS = st.lists(
@@ -68,6 +71,21 @@ def test_inputs_may_be_empty_or_one_byte_long(target: Target) -> None:
         check(target.name, target.function, data)
 
 
+def test_a_response_full_of_the_smallest_elements_is_within_the_bound() -> None:
+    """Of more than its bytes no response makes so much as these."""
+    newest = dict(RESPONSES)  # The last version of each is the newest.
+    times = []
+    for message_type, version in newest.items():
+        for message in bombs(message_type, version, 500):
+            data = encode(message, version)
+            decode(message_type, version, data)  # So that compiling is not counted.
+            tracemalloc.start()
+            decode(message_type, version, data)
+            times.append(tracemalloc.get_traced_memory()[1] / len(data))
+            tracemalloc.stop()
+    assert 20 < max(times) < MOST_TIMES
+
+
 def test_the_corpus_stays_small() -> None:
     sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
     assert sum(sizes) < 300_000
@@ -87,6 +105,19 @@ def test_a_raw_error_is_found() -> None:
     assert found.where.startswith("test_fuzz.py:")
     with pytest.raises(AssertionError, match="IndexError"):
         check("broken", broken, b"\x07\x09")
+
+
+def endless(_: bytes) -> None:
+    """A reader that does not go on."""
+    while True:
+        pass
+
+
+def test_a_hang_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "MOST_SECONDS", 0.01)
+    found = finding("endless", endless, b"")
+    assert found is not None
+    assert found.error.startswith("HangError")
 
 
 def greedy(_: bytes) -> None:
