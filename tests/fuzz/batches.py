@@ -21,6 +21,7 @@ from spark_kafka_source.records import (
     IsolationLevel,
     Record,
     chunks,
+    columns,
     compiled,
     encode_batch,
     to_arrow,
@@ -40,6 +41,8 @@ from spark_kafka_source.records.batch import (
 from spark_kafka_source.records.compiled import Kernels
 from spark_kafka_source.records.compression import compress
 from spark_kafka_source.records.encode import with_crc
+from spark_kafka_source.records.located import Slices
+from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fuzz.judge import replaced
 
@@ -55,6 +58,8 @@ MAX_RECORD_BYTES = 1 << 20
 SMALL_CHUNK_BYTES = 100
 GOOD = encode_batch([Record(b"k", b"v")], base_offset=(1 << 62))
 """Goes after the batch, where an input says so."""
+
+_trusting_gather = columns.gather
 
 KERNELS_OPTION = "FUZZ_KERNELS"
 """The environment variable that says which kernels read beside numpy: written or compiled."""
@@ -134,7 +139,10 @@ def _outcome(
     reading: Reading, records: bytes, kernels: Kernels | None
 ) -> "list[pa.RecordBatch] | str":
     """All rows, or the error that there is in place of them."""
-    with replaced(compiled, "kernels", lambda record_count=0: kernels):
+    with (
+        replaced(compiled, "kernels", lambda record_count=0: kernels),
+        replaced(columns, "gather", _gather),
+    ):
         try:
             return _rows(reading, records)
         except CorruptRecordError as error:
@@ -142,6 +150,14 @@ def _outcome(
             assert str(error).startswith(f"{WHERE} at offset {error.offset}: ")
             assert error.reason
             return str(error)
+
+
+def _gather(data: Bytes, slices: Slices) -> pa.BinaryArray:
+    """Arrow believes the bounds that it is given: none may lead out of the data."""
+    bounds = slices.bounds
+    assert (bounds[:-1] <= bounds[1:]).all(), "slices overlap"
+    assert not len(bounds) or (bounds[0] >= 0 and bounds[-1] <= len(data)), "a slice leads out"
+    return _trusting_gather(data, slices)
 
 
 def _rows(reading: Reading, records: bytes) -> list[pa.RecordBatch]:

@@ -26,6 +26,7 @@ def offsets(data: bytes) -> None:
         offset = SourceOffset.from_json(found)
         assert SourceOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
         assert offset.follows(offset)
+        assert all(0 <= each < 1 << 63 for each in offset.offsets.values())
 
 
 def logs(data: bytes) -> None:

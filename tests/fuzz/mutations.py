@@ -3,7 +3,8 @@
 An edit is four numbers, so that hypothesis draws them as well as a generator of random numbers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, product
 from random import Random
 from typing import NamedTuple
 
@@ -71,6 +72,34 @@ def edited(data: bytes, edits: Iterable[Edit]) -> bytes:
                 del out[at:]
                 out += out[: size % 32] if value % 4 == 0 else b""
     return bytes(out)
+
+
+def swept(data: bytes) -> Iterator[bytes]:
+    """`data` with each of its bytes changed in turn, and each four of them, to what is telling."""
+    for at in range(len(data)):
+        for value in (0x00, 0x01, 0x7E, 0x7F, 0x80, 0xFF):
+            yield _with(data, at, bytes([value]))
+        for number in (0x7FFFFFFF, 0x80000000, 0xFFFFFFFC):
+            yield _with(data, at, number.to_bytes(4))
+
+
+def pairs_of_bytes(data: bytes) -> Iterator[bytes]:
+    """`data` with any two of its bytes changed."""
+    for first, second in combinations(range(len(data)), 2):
+        for one, other in product((0x00, 0x0E, 0x7E, 0xFF), repeat=2):
+            yield _with(_with(data, first, bytes([one])), second, bytes([other]))
+
+
+def pairs_of_numbers(data: bytes) -> Iterator[bytes]:
+    """`data` with any two times four of its bytes the largest number that they can be."""
+    large = (0x7FFFFFFF).to_bytes(4)
+    for first, second in combinations(range(len(data)), 2):
+        if second - first >= len(large):
+            yield _with(_with(data, first, large), second, large)
+
+
+def _with(data: bytes, at: int, part: bytes) -> bytes:
+    return (data[:at] + part + data[at + len(part) :])[: len(data)]
 
 
 def records_edited(data: bytes, edits: Sequence[Edit]) -> bytes:

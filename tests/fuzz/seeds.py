@@ -108,6 +108,9 @@ def batches_() -> Seeds:
         yield f"kafka-{number:02}", _PLAIN + data
     for codec in Codec:
         yield f"{codec.name.lower()}", _PLAIN + encode_batch(_RECORDS, codec=codec)
+    yield "tiny", _PLAIN + _tiny(Codec.NONE)
+    marker = encode_control_batch(commit=False, base_offset=0, producer_id=1)
+    yield "tiny-marker", b"\x23\0\0\0" + marker
     yield "aborted", b"\x22\0\0\0" + _transactions()
     yield "small-chunks", b"\x05\0\0\0" + encode_batch(_RECORDS * 3, codec=Codec.LZ4)
     yield "range", b"\x10\x05\x20\0" + _transactions()
@@ -121,18 +124,32 @@ def _facts(batch: bytes) -> bytes:
     return batch[:8] + batch[21:HEADER_BYTES]
 
 
+_TINY = [Record(b"", b"a", [("", b"")], 0), Record(None, None, [], 0)]
+
+
+def _tiny(codec: Codec) -> bytes:
+    return encode_batch(_TINY, codec=codec, producer_id=1, transactional=True)
+
+
 def rewritten() -> Seeds:
     """The batches, their records as they were before compression."""
     for name, data in batches_():
-        if name.startswith(("many", "kafka-1", "unchecked")):
+        if name.startswith(("many", "kafka-1", "unchecked", "tiny")):
             continue
         header, payload = next(batches(memoryview(data)[4:], WHERE, check_crcs=False))
         body = bytes(decompress(header.codec, payload, 1 << 20))
         yield name, data[:OPTIONS_BYTES] + _facts(data[OPTIONS_BYTES:]) + body
+    for codec in Codec:
+        body = _tiny(Codec.NONE)[HEADER_BYTES:]
+        yield f"tiny-{codec.name.lower()}", _PLAIN + _facts(_tiny(codec)) + body
     body = encode_batch(_RECORDS * 2)[HEADER_BYTES:]
     for codec in Codec:
         facts = _facts(encode_batch(_RECORDS, codec=codec, base_offset=(1 << 63) - 1000))
         yield f"small-chunks-{codec.name.lower()}", b"\x04\0\0\0" + facts + body
+
+
+def _member(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)  # The same at each run.
 
 
 def recompressed() -> Seeds:
@@ -140,7 +157,7 @@ def recompressed() -> Seeds:
     body = encode_batch(_RECORDS)[HEADER_BYTES:]
     block: bytes = pa.Codec("snappy").compress(body, asbytes=True)
     payloads = {
-        "gzip-members": (Codec.GZIP, gzip.compress(body[:50]) + gzip.compress(body[50:])),
+        "gzip-members": (Codec.GZIP, _member(body[:50]) + _member(body[50:])),
         "snappy-bare": (Codec.SNAPPY, block),
         "lz4-linked": (
             Codec.LZ4,
@@ -156,6 +173,9 @@ def recompressed() -> Seeds:
     for codec in Codec:
         batch = encode_batch(_RECORDS, codec=codec)
         payloads[codec.name.lower()] = (codec, batch[HEADER_BYTES:])
+    for codec in Codec:
+        tiny = _tiny(codec)
+        yield f"tiny-{codec.name.lower()}", _PLAIN + _facts(tiny) + tiny[HEADER_BYTES:]
     for name, (codec, payload) in payloads.items():
         yield name, _PLAIN + _facts(encode_batch(_RECORDS, codec=codec)) + payload
         yield (
@@ -179,6 +199,7 @@ _OFFSETS = {
     "format-1": b'{"version":1,"offsets":{"t":{"0":23}}}',
     "initial": b'{"version":2,"offsets":{},"initial":true}',
     "spark": b'{"events":{"0":23,"1":9223372036854775807},"version":{"0":1}}',
+    "beyond": b'{"version":1,"offsets":{"t":{"0":9223372036854775808}}}',
     "newer": b'{"version":3,"offsets":{}}',
     "list": b'[{"version":2}]',
     "deep": b'{"version":2,"offsets":{"t":' + b"[" * 300 + b"]" * 300 + b"}}",

@@ -20,14 +20,15 @@ from tests.fuzz.mutations import Edit, edited, random_edits, records_edited
 
 CORPUS = Path(__file__).with_name("corpus")
 
-_BEFORE_RECORDS = batches.OPTIONS_BYTES + batches.FACTS_BYTES
+BEFORE_RECORDS = batches.OPTIONS_BYTES + batches.FACTS_BYTES
+"""In an input of `rewritten` or `recompressed`."""
 
 
 def _rewritten(data: bytes, edits: Sequence[Edit]) -> bytes:
     """Mostly one record, the lengths around it kept right; else any byte."""
     if edits and edits[0].value % 4 == 0:
         return edited(data, edits)
-    return data[:_BEFORE_RECORDS] + records_edited(data[_BEFORE_RECORDS:], edits)
+    return data[:BEFORE_RECORDS] + records_edited(data[BEFORE_RECORDS:], edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class Target:
     def changed(self, data: bytes, random: Random) -> bytes:
         """Another input, by chance."""
         return self.change(data, random_edits(random))[: self.most_bytes]
+
+    def tiny_seeds(self) -> list[bytes]:
+        """Those so small that all of their bytes can be changed in turn."""
+        return [path.read_bytes() for path in sorted((CORPUS / self.name).glob("tiny*"))]
 
     def seeds(self) -> list[bytes]:
         """The inputs that are kept with the sources, and those that are made at each run."""

@@ -6,6 +6,7 @@ and a seed, if it is another kind of input than there was.
 
 import json
 import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -17,9 +18,17 @@ from spark_kafka_source.protocol import decode, encode
 from tests.fuzz import judge, run
 from tests.fuzz.__main__ import Outcome, table
 from tests.fuzz.judge import MOST_TIMES, check, finding
-from tests.fuzz.mutations import Edit, edited, random_edits, records_edited
+from tests.fuzz.mutations import (
+    Edit,
+    edited,
+    pairs_of_bytes,
+    pairs_of_numbers,
+    random_edits,
+    records_edited,
+    swept,
+)
 from tests.fuzz.responses import RESPONSES, bombs
-from tests.fuzz.targets import CORPUS, TARGETS, Target
+from tests.fuzz.targets import BEFORE_RECORDS, CORPUS, TARGETS, Target
 
 EDITS = st.lists(
     st.builds(
@@ -63,6 +72,32 @@ def test_edited_seeds_keep_the_promises(target: Target) -> None:
             assert found is None, f"{found} by {changed.hex()}"
 
     edited_seeds()
+
+
+OF_RECORDS = pytest.mark.parametrize("name", ["batches", "rewritten", "recompressed"])
+
+
+@OF_RECORDS
+def test_tiny_batches_keep_the_promises_whatever_byte_is_changed(name: str) -> None:
+    target = TARGETS[name]
+    for data in target.tiny_seeds():
+        for changed in swept(data):
+            found = finding(name, target.function, changed)
+            assert found is None, f"{found} by {changed.hex()}"
+
+
+@pytest.mark.parametrize(
+    ("seed", "changes", "after"),
+    [("tiny-none", pairs_of_bytes, BEFORE_RECORDS), ("tiny-zstd", pairs_of_numbers, 12)],
+)
+def test_batches_keep_the_promises_whatever_two_places_are_changed(
+    seed: str, changes: Callable[[bytes], Iterator[bytes]], after: int
+) -> None:
+    """Bytes of the records, where one length hides what is wrong with another; or counts."""
+    data = (CORPUS / "rewritten" / seed).read_bytes()
+    for changed in changes(data[after:]):
+        found = finding("rewritten", TARGETS["rewritten"].function, data[:after] + changed)
+        assert found is None, f"{found} by {changed.hex()}"
 
 
 @EACH
