@@ -70,6 +70,7 @@ def guided(name: str, folder: Path, seconds: int, seed: int) -> None:
     if target.knows_records:
         options["custom_mutator"] = _own_and_other_changes(atheris, target)
     atheris.Setup(arguments, run.one, **options)
+    run.one(b"")  # Before the clock runs: numba may have kernels to compile.
     atheris.Fuzz()
 
 
