@@ -355,6 +355,8 @@ def _open_socket(
 
 def _resolve(address: Address) -> list[tuple[int, int, int, str, tuple[str, int]]]:
     """Everything the host's name stands for now: an address may change between two tries."""
+    if not 0 < address.port < 65536:  # The system would take what is left of it in 16 bits.
+        raise ConnectionFailedError(f"{address} ({address.port} is no number of a port)")
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

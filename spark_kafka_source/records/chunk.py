@@ -12,6 +12,7 @@ from spark_kafka_source.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
     MAX_OFFSET,
+    MIN_RECORD_BYTES,
     BatchHeader,
     batches,
     cut_batch_bytes,
@@ -200,6 +201,7 @@ class _Unpacking:
         if not ahead:
             raise ProtocolError(f"{header.record_count} records claimed in 0 bytes")
         if len(ahead) == 1 and len(ahead[0]) <= self._chunk_bytes:
+            _check_room(header.record_count, len(ahead[0]))
             return (_whole(header, ahead[0], 0, len(ahead[0])),)
         return self._cut(header, ((piece, 0, len(piece)) for piece in chain(ahead, pieces)))
 
@@ -244,6 +246,12 @@ class _Unpacking:
             self._next_offset,
             cut_batch_bytes,
         )
+
+
+def _check_room(record_count: int, size: int) -> None:
+    """For so many records rows are made room for, before any of them is looked at."""
+    if record_count * MIN_RECORD_BYTES > size:
+        raise ProtocolError(f"{record_count} records claimed in {size} bytes")
 
 
 def _whole(header: BatchHeader, buffer: Bytes, start: int, end: int) -> Part:
