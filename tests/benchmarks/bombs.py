@@ -4,8 +4,8 @@
 
 Prints for each bomb its size in the log; of ours the peak memory of a Python worker, in MiB above
 that of a read of a few rows, and what came of the read, with `failOnDataLoss` and without; of the
-peer's the peak memory of its JVM, of which the heap may take 2 GiB, and what came of it. Each is
-read in a Spark of its own, which is given up after so many seconds.
+peer's the peak memory of its JVM, of which the heap may take 2 GiB, and what came of it: each time
+in a Spark of its own, which is given up after so many seconds.
 """
 
 import argparse
@@ -16,12 +16,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from typing import Any
 
 import psutil
 import zstandard
@@ -105,12 +105,11 @@ def _all() -> Iterator[Bomb]:
 
 
 @dataclass(slots=True)
-class Watched:
-    """The most memory in MiB that a Spark's processes took, and what came of its reads."""
+class Most:
+    """The most memory in MiB that the JVM and any Python worker of a Spark took."""
 
     worker: float = 0.0
     jvm: float = 0.0
-    outcomes: list[str] = field(default_factory=list)
 
 
 def main() -> None:
@@ -126,16 +125,18 @@ def main() -> None:
 def measure(only: str, seconds: float) -> Iterator[list[str]]:
     """The rows of the table, under `HEAD`."""
     wanted = [bomb for bomb in _all() if only in bomb.name or bomb.name == _FEW]
-    idle = 0.0
     with broker(properties=BROKER) as kafka:
         sizes = _write(kafka, wanted)
+        ours, _ = _reading("pykafka", kafka, dict(enumerate(wanted)), seconds * len(wanted))
+        idle = ours[0]["worker"]
         for number, bomb in enumerate(wanted):
-            ours = _watch("pykafka", kafka, number, bomb, seconds)
-            idle = idle or ours.worker
-            row = [bomb.name, f"{sizes[number]:,}", f"{ours.worker - idle:.0f}", *ours.outcomes]
+            found = ours[number]
+            row = [bomb.name, f"{sizes[number]:,}", f"{found['worker'] - idle:.0f}"]
+            row += found["outcomes"]
             if bomb.for_peer:
-                peer = _watch("kafka", kafka, number, bomb, seconds)
-                row += [f"{peer.jvm:.0f}", peer.outcomes[0]]
+                outcomes, most = _reading("kafka", kafka, {number: bomb}, seconds)
+                late = {"outcomes": [f"not done in {seconds:.0f} s, or dead"]}
+                row += [f"{most.jvm:.0f}", outcomes.get(number, late)["outcomes"][0]]
             yield row
 
 
@@ -159,7 +160,7 @@ def _write(kafka: LocalKafka, wanted: list[Bomb]) -> list[int]:
     return sizes
 
 
-def _topic(number: int) -> str:
+def _topic(number: int | str) -> str:
     return f"bomb-{number}"
 
 
@@ -171,7 +172,8 @@ def _end_with_the_watcher() -> None:
     os._exit(1)
 
 
-def _read(name: str, servers: str, topic: str, options: str) -> None:
+def _read(name: str, servers: str, jobs: str) -> None:
+    """Prints a line for each bomb that was read."""
     Thread(target=_end_with_the_watcher, daemon=True).start()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
@@ -184,18 +186,25 @@ def _read(name: str, servers: str, topic: str, options: str) -> None:
         .getOrCreate()
     )
     spark_kafka_source.register(spark)
-    for fails in ("true", "false") if name == "pykafka" else ("true",):
-        given = {"kafka.bootstrap.servers": servers, "subscribe": topic, "failOnDataLoss": fails}
-        frame = spark.read.format(name).options(**json.loads(options), **given).load()
-        found = Observation()
-        counted = frame.observe(found, count(lit(1)).alias("rows"))
-        try:
-            counted.write.format("noop").mode("overwrite").save()
-            outcome = f"{found.get['rows']:,} rows"
-        except Exception as error:
-            outcome = _named(str(error))
-        print(_MARK + outcome, flush=True)
+    for number, options in json.loads(jobs).items():
+        given = {"kafka.bootstrap.servers": servers, "subscribe": _topic(number)} | options
+        losses = ("true", "false") if name == "pykafka" else ("true",)
+        with _looking(psutil.Process()) as most:
+            outcomes = [_outcome(spark, name, given | {"failOnDataLoss": each}) for each in losses]
+        found = {"number": int(number), "worker": most.worker, "outcomes": outcomes}
+        print(_MARK + json.dumps(found), flush=True)
     spark.stop()
+
+
+def _outcome(spark: SparkSession, name: str, options: Mapping[str, str]) -> str:
+    found = Observation()
+    frame = spark.read.format(name).options(**options).load()
+    try:
+        counted = frame.observe(found, count(lit(1)).alias("rows"))
+        counted.write.format("noop").mode("overwrite").save()
+        return f"{found.get['rows']:,} rows"
+    except Exception as error:
+        return _named(str(error))
 
 
 def _named(text: str) -> str:
@@ -209,32 +218,43 @@ def _named(text: str) -> str:
 # -- the process that watches it -------------------------------------------------------------------
 
 
-def _watch(name: str, kafka: LocalKafka, number: int, bomb: Bomb, seconds: float) -> Watched:
-    program = [sys.executable, "-m", __spec__.name, "--read", name, kafka.bootstrap_servers]
-    found = Watched()
+def _reading(
+    name: str, kafka: LocalKafka, wanted: Mapping[int, Bomb], seconds: float
+) -> tuple[dict[int, Any], Most]:
+    """What was found of each bomb, those read in time, and the most of all."""
+    jobs = json.dumps({number: dict(bomb.options) for number, bomb in wanted.items()})
+    program = [sys.executable, "-m", __spec__.name, "--read", name, kafka.bootstrap_servers, jobs]
     with tempfile.TemporaryFile("w+") as output:
         reading = psutil.Popen(
-            [*program, _topic(number), json.dumps(dict(bomb.options))],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.DEVNULL,
+            program, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.DEVNULL
         )
-        until_seconds = time.monotonic() + seconds
-        while reading.poll() is None and time.monotonic() < until_seconds:
-            _look(reading, found)
-            time.sleep(_STEP_SECONDS)
-        in_time = reading.poll() is not None
+        with _looking(reading) as most, contextlib.suppress(psutil.TimeoutExpired):
+            reading.wait(seconds)
         _end(reading)
         output.seek(0)
-        lines = [line.rstrip() for line in output if line.startswith(_MARK)]
-    found.outcomes = [line.removeprefix(_MARK) for line in lines]
-    missing = "its process died" if in_time else f"not done in {seconds:.0f} s"
-    while len(found.outcomes) < (2 if name == "pykafka" else 1):
-        found.outcomes.append(missing)
-    return found
+        found = [json.loads(line[len(_MARK) :]) for line in output if line.startswith(_MARK)]
+    return {each["number"]: each for each in found}, most
 
 
-def _look(reading: psutil.Popen, found: Watched) -> None:
+@contextlib.contextmanager
+def _looking(process: psutil.Process) -> Iterator[Most]:
+    """Looks at the children of a process all the time."""
+    most, ended = Most(), Event()
+
+    def look() -> None:
+        while not ended.wait(_STEP_SECONDS):
+            _look(process, most)
+
+    thread = Thread(target=look)
+    thread.start()
+    try:
+        yield most
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _look(reading: psutil.Process, found: Most) -> None:
     with contextlib.suppress(psutil.Error):
         for process in reading.children(recursive=True):
             with contextlib.suppress(psutil.Error, OSError):
@@ -265,7 +285,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="bombs whose names have this in them")
     parser.add_argument("--seconds", type=float, default=90)
-    parser.add_argument("--read", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--read", nargs=3, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
