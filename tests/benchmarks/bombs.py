@@ -45,6 +45,8 @@ BROKER = {
 _FEW = "a few rows"
 _STEP_SECONDS = 0.01
 _MARK = "outcome: "
+_JVM_DIED = ("Connection refused", "while sending or receiving", "does not exist in the JVM")
+"""What py4j says then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,6 @@ def _read(name: str, servers: str, jobs: str) -> None:
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "OFF")
         .config("spark.driver.memory", "2g")
-        .config("spark.python.worker.reuse", "false")
         .config("spark.jars", ",".join(map(str, peer_jars())))
         .getOrCreate()
     )
@@ -209,7 +210,13 @@ def _outcome(spark: SparkSession, name: str, options: Mapping[str, str]) -> str:
 
 def _named(text: str) -> str:
     """The error that says most, of a Spark error's many lines."""
-    for pattern in (r"OutOfMemoryError: .*", r"RecordTooLargeError.*", r"\w+(Error|Exception): .*"):
+    if any(sign in text for sign in _JVM_DIED):
+        return "its JVM died"
+    for pattern in (
+        r"OutOfMemoryError: .*",
+        r"RecordTooLargeError: .*",
+        r"\w+(Error|Exception): .*",
+    ):
         if found := re.search(pattern, text):
             return found[0].strip()[:120]
     return text.strip().split("\n")[0][:120]
@@ -238,7 +245,10 @@ def _reading(
 
 @contextlib.contextmanager
 def _looking(process: psutil.Process) -> Iterator[Most]:
-    """Looks at the children of a process all the time."""
+    """Looks at the children of a process all the time, and once they have done their work."""
+    for each in process.children(recursive=True):
+        if each.name() != "java":  # What it had before counts no more.
+            Path(f"/proc/{each.pid}/clear_refs").write_text("5")
     most, ended = Most(), Event()
 
     def look() -> None:
@@ -252,6 +262,7 @@ def _looking(process: psutil.Process) -> Iterator[Most]:
     finally:
         ended.set()
         thread.join()
+        _look(process, most)
 
 
 def _look(reading: psutil.Process, found: Most) -> None:
