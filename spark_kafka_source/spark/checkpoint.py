@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import shown
+from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.source_offset import CheckpointError, SourceOffset, by_topic
 
 _LINES_BEFORE_OFFSETS = 2

@@ -125,10 +125,12 @@ def read_ranges(
         with hiding(options.hidden):
             for chunk in _chunks(client, task.ranges, options):
                 batch = record_batch(chunk, options.columns)
-                if batch.num_rows:
-                    yield batch
                 if progress:
                     progress.read(chunk, batch.num_rows)
+                del chunk  # A record may be large: it is kept no longer than it must be.
+                if batch.num_rows:
+                    yield batch
+                del batch
         if progress:
             progress.finished()
     finally:

@@ -20,6 +20,7 @@ from spark_kafka_source.records import (
     Codec,
     IsolationLevel,
     Record,
+    RecordLimit,
     chunks,
     columns,
     compiled,
@@ -171,7 +172,7 @@ def _rows(reading: Reading, records: bytes) -> list[pa.RecordBatch]:
         isolation_level=reading.isolation_level,
         aborted=reading.aborted,
         chunk_bytes=reading.chunk_bytes,
-        max_record_bytes=MAX_RECORD_BYTES,
+        limit=RecordLimit(MAX_RECORD_BYTES),
     ):
         rows = to_arrow(chunk, include_headers=True)
         rows.validate(full=True)

@@ -15,12 +15,11 @@ from spark_kafka_source.consumer import (
     FetchConfig,
     OffsetRange,
     RangeReader,
-    commit_offsets,
-    committed_offsets,
     epoch_end_offsets,
     latest_offsets,
 )
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, UnsupportedVersionError
+from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.net import Address, Deadline
 from spark_kafka_source.protocol import (
     Request,
@@ -95,6 +94,7 @@ class _Liar:
         spoken = versions(type(request)).highest
         version = spoken if max_version is None else min(spoken, max_version)
         answer = HANDLERS[type(request)](self._cluster, 0, request, version)
+        assert isinstance(answer, Response), "none of these waits for others"
         kind, true = type(answer), encode(answer, version)
         # Half of the answers are true.
         if not self._source.is_used_up and self._source.byte() & 1:

@@ -97,7 +97,7 @@ def test_no_room_is_made_for_records_that_are_not_there(codec: Codec) -> None:
     batch = encoded(Batch(numbered(3, 10), 10, codec))
     claimed = changed(57, ">i", (1 << 31) - 1, changed(23, ">i", (1 << 31) - 2, batch))
     tracemalloc.start()
-    with pytest.raises(CorruptRecordError, match="2147483647 records claimed in"):
+    with pytest.raises(CorruptRecordError, match="2147483647 records claimed"):
         list(chunks(claimed, topic_partition=TOPIC_PARTITION))
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
