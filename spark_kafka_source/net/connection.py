@@ -307,6 +307,7 @@ def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
         connection = Connection.connect(address, settings, deadline)
     except KafkaError:
         return []
+    connection._is_proven = True  # One that hangs up on this, too, is not asked once more.
     try:
         # Which one does not matter: the answer names all that there are.
         return connection.request(SaslHandshakeRequest("PLAIN"), deadline).mechanisms

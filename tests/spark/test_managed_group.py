@@ -11,6 +11,7 @@ import pytest
 
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.groups import commit_offsets, committed_offsets
+from spark_kafka_source.spark import pace, stream
 from spark_kafka_source.spark.batch import KafkaBatchReader
 from spark_kafka_source.spark.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
@@ -70,6 +71,14 @@ class Query:
         group._planner.close()
         for member_id in list(broker.group("g").members) if member is None else [member.member_id]:
             broker.drop_member("g", member_id)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread runs all queries here: who waits keeps the others from joining."""
+    monkeypatch.setattr(stream, "_JOIN_MS", 20)
+    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "_MOST_PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -269,7 +278,7 @@ def test_a_batch_is_no_member() -> None:
         KafkaBatchReader(parsed(**QUICK))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_whatever_comes_and_goes_nothing_is_lost(
     broker: MemoryBroker, logs: list[PartitionLog], seed: int
 ) -> None:
