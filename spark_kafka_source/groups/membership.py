@@ -110,7 +110,9 @@ class Membership:
                 )
 
     def close(self, deadline: Deadline) -> None:
-        """Leaves, and ends the thread and its connections, by `deadline` and a second."""
+        """Leaves, and ends the thread and its connections, by `deadline` and a second; once."""
+        if self._is_ending:
+            return
         try:
             self.leave(deadline, "the consumer is being closed")
         finally:
