@@ -246,9 +246,9 @@ class ClassicParticipant(Participant):
 
     def _next(self, now_seconds: float) -> Outgoing | float:
         if self._state is State.PREPARING_REBALANCE:
-            return Outgoing(self._join_request(), self._rebalance_deadline())
+            return Outgoing(self._join_request(), self._rebalance_deadline(), is_held=True)
         if self._state is State.COMPLETING_REBALANCE:
-            return Outgoing(self._sync, self._rebalance_deadline())
+            return Outgoing(self._sync, self._rebalance_deadline(), is_held=True)
         if self._state in (State.UNJOINED, State.FENCED):
             return UNTIL_WOKEN_SECONDS
         wait_seconds = self._heartbeat_at_seconds - now_seconds

@@ -133,6 +133,8 @@ def test_a_coordinator_that_moves_is_found(broker: MemoryBroker) -> None:
 def test_a_connection_that_ends_costs_nothing(broker: MemoryBroker, how: str) -> None:
     with member(broker, client=IMPATIENT) as one:
         one.settle(*ALL)
+        broker.forget()
+        accepted = broker.accepted(1)
         if how == "hang up":
             broker.hang_up(1)
         elif how == "silence":
@@ -140,8 +142,9 @@ def test_a_connection_that_ends_costs_nothing(broker: MemoryBroker, how: str) ->
         else:
             broker.stop(1)
             broker.start(1)
-        broker.forget()
-        broker.wait_for(HeartbeatRequest, 3)
+        one.poll_until(lambda: broker.accepted(1) > accepted)
+        heartbeats = len(broker.requests(HeartbeatRequest))
+        broker.wait_for(HeartbeatRequest, heartbeats + 2)
         one.membership.poll()
         assert one.told.said == [("assigned", ALL)]
 
