@@ -9,7 +9,7 @@ SPARK ?= 4.0 4.1 4.2 4.3
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -37,6 +37,9 @@ parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both form
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
+
+assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups
+	ASSIGNOR_EXAMPLES=20000 $(BIN)/python -m pytest -m java tests/groups/assignors
 
 lint: .venv/test  ## style
 	$(BIN)/ruff check
