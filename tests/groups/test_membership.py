@@ -66,14 +66,16 @@ def test_cooperative_members_are_told_of_what_moves(broker: MemoryBroker) -> Non
     with member(broker, cooperative=True) as one, member(broker, cooperative=True) as two:
         one.settle(*ALL)
         settle_all(one, two, partitions=4)
-        told = [each for each in one.told.said if each[1]]
-        assert told == [("assigned", ALL), ("revoked", (T1, T3))]
-        assert two.told.said == [("assigned", ()), ("assigned", (T1, T3))]
+        # And of nothing, once a round: of these there may be one more or less.
+        told = [[each for each in member.told.said if each[1]] for member in (one, two)]
+        assert told[0] == [("assigned", ALL), ("revoked", (T1, T3))]
+        assert told[1] == [("assigned", (T1, T3))]
 
 
 def test_one_who_waits_is_woken_by_a_rebalance(broker: MemoryBroker) -> None:
     with member(broker) as one:
         one.settle(*ALL)
+        one.membership.poll()  # What it was woken for until now is seen to.
         broker.gather("g")
         assert readable([one.membership], Deadline.after_ms(PATIENCE_MS))
         one.membership.poll()
