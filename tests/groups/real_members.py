@@ -14,6 +14,7 @@ from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.groups import (
     GroupConfig,
     Membership,
+    RebalanceListener,
     classic_membership,
     consumer_membership,
 )
@@ -31,18 +32,26 @@ class Ours:
     """A member of ours; `protocol` is an assignor's name, or `consumer` for KIP-848."""
 
     def __init__(
-        self, servers: str, group_id: str, protocol: str, topic: str, **config: Any
+        self,
+        servers: str,
+        group_id: str,
+        protocol: str,
+        topic: str,
+        *,
+        listener: RebalanceListener | None = None,
+        **config: Any,
     ) -> None:
         self.told = Told()
+        listener = listener or self.told
         settings = Settings({"kafka.bootstrap.servers": servers})
         client = KafkaClient(ClientConfig.from_settings(settings))
         times = {"session_timeout_ms": SESSION_MS, "heartbeat_interval_ms": 300}
         group = GroupConfig(group_id=group_id, **times | config)
         if protocol == "consumer":
-            self.membership = consumer_membership(client, group, self.told)
+            self.membership = consumer_membership(client, group, listener)
         else:
             assignors = [ASSIGNORS[protocol]()]
-            self.membership = classic_membership(client, group, assignors, self.told)
+            self.membership = classic_membership(client, group, assignors, listener)
         self.membership.subscribe([topic])
 
     def poll(self) -> None:

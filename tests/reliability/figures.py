@@ -16,6 +16,8 @@ PROMISES = {
     "11": "brokers killed one after another do not end a query",
     "12": "a leader that moves in mid-read costs no row and doubles none",
     "13": "a killed group coordinator does not end a query, and the group's lag ends at 0",
+    "members": "a partition is one member's of its group at a time, whoever comes and goes",
+    "coordinator": "a coordinator that is killed and comes back costs members no rebalance",
     "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
 }
 
