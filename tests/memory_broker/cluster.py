@@ -7,6 +7,7 @@ from typing import Any
 
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
+    ConsumerGroupHeartbeatRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
@@ -44,7 +45,8 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     SaslAuthenticateRequest: Versions(0, 0),
 }
 
-REQUESTS = {request_type.KEY: request_type for request_type in _OLDEST}
+_ALL: list[type[Request[Any]]] = [*_OLDEST, ConsumerGroupHeartbeatRequest]
+REQUESTS = {request_type.KEY: request_type for request_type in _ALL}
 
 NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
 """All versions that this package declares."""
@@ -84,7 +86,9 @@ class MemoryCluster:
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
     groups: dict[str, Any] = field(default_factory=dict)
+    consumer_groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0

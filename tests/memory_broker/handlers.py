@@ -8,6 +8,7 @@ from spark_kafka_source.protocol import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    ConsumerGroupHeartbeatRequest,
     Coordinator,
     FetchableTopicResponse,
     FetchPartition,
@@ -22,6 +23,7 @@ from spark_kafka_source.protocol import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -48,6 +50,7 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
+from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
 from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
 from tests.memory_broker.log import PartitionLog
 
@@ -77,13 +80,24 @@ def api_versions(
 def metadata(
     cluster: MemoryCluster, node_id: int, request: MetadataRequest, version: int
 ) -> MetadataResponse:
-    """v1-13, by name only. Null topics are all of them."""
-    asked = request.topics
-    names = list(cluster.topics) if asked is None else [topic.name or "" for topic in asked]
+    """v1-13, by name, from v10 on by id as well. Null topics are all of them."""
+    asked = [MetadataRequestTopic(name=each) for each in cluster.topics]
+    if request.topics is not None:
+        asked = request.topics
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node, HOST, port) for node, port in cluster.ports.items()],
-        topics=[_describe(cluster, name) for name in names],
+        brokers=[
+            MetadataResponseBroker(node, HOST, port, cluster.racks.get(node))
+            for node, port in cluster.ports.items()
+        ],
+        topics=[_describe_asked(cluster, each) for each in asked],
     )
+
+
+def _describe_asked(cluster: MemoryCluster, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    name = asked.name or cluster.name_of(asked.topic_id)
+    if name is None:
+        return MetadataResponseTopic(code("UNKNOWN_TOPIC_ID"), None, asked.topic_id)
+    return _describe(cluster, name)
 
 
 def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
@@ -97,6 +111,7 @@ def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
             partition_index=index,
             leader_id=log.leader_id if log.leader_id in cluster.ports else -1,
             leader_epoch=log.leader_epoch,
+            replica_nodes=[log.leader_id],
         )
         for index, log in enumerate(topic.logs)
     ]
@@ -338,6 +353,7 @@ def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> i
 
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
+    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,

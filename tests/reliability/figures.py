@@ -19,6 +19,8 @@ PROMISES = {
     "16": "sessions that end, tokens that run out, connections closed when idle go unnoticed",
     "17": "a reader over its quota keeps to it, and is the slower for it, not the worse",
     "24": "a set-up that cannot work is refused by cause and option, and never let in",
+    "members": "a partition is one member's of its group at a time, whoever comes and goes",
+    "coordinator": "a coordinator that is killed and comes back costs members no rebalance",
     "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
 }
 
