@@ -165,7 +165,7 @@ def test_internal_topics_are_not_matched_unless_told(broker: MemoryBroker) -> No
         with consuming(broker, exclude_internal_topics=hidden) as consumer:
             consumer.subscribe(pattern=re.compile("t|__.*"))
             consumer.poll(timeout_ms=0)
-                assert consumer.subscription() == expected
+            assert consumer.subscription() == expected
 
 
 def test_a_subscription_without_a_group_reads_all_partitions(broker: MemoryBroker) -> None:
