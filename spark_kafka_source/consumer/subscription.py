@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 _LOOK_MS = 5_000
 
 
-class ConsumerRebalanceListener(Protocol):
+class ConsumerRebalanceListener:
     """Told, within `poll`, `unsubscribe` and `close`, which partitions come and go.
 
     It may use the consumer: commit or store offsets of what is revoked, seek in what is assigned.

@@ -116,7 +116,8 @@ def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
         )
         for index, log in enumerate(topic.logs)
     ]
-    return MetadataResponseTopic(0, name, topic.topic_id, partitions=partitions)
+    is_internal = name == "__consumer_offsets"
+    return MetadataResponseTopic(0, name, topic.topic_id, is_internal, partitions)
 
 
 def _refusal(
