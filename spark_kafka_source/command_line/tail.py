@@ -142,9 +142,9 @@ def _until(consumer: KafkaConsumer, begin: Offsets, ends: Offsets) -> Iterator[C
             moved_seconds, before = time.monotonic(), positions
         elif time.monotonic() - moved_seconds > _PATIENCE_SECONDS:
             where = min(left)
-            text = f"{where}: no record from offset {positions[where]} on within"
             raise KafkaTimeoutError(
-                f"{text} {_PATIENCE_SECONDS} s, though it ends at {ends[where]}"
+                f"{where}: no record from offset {positions[where]} on within "
+                f"{_PATIENCE_SECONDS} s, though it ends at {ends[where]}"
             )
 
 
