@@ -56,7 +56,7 @@ def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[
     cells = [[each.replace("_", "-").upper() for each in shown]]
     cells += [[_cell(row[each]) for each in shown] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    to_the_right = [all(isinstance(row[each], int | None) for row in rows) for each in shown]
+    to_the_right = [all(_is_number(row[each]) for row in rows) for each in shown]
     return [
         _GAP.join(
             cell.rjust(width) if right else cell.ljust(width)
@@ -65,6 +65,10 @@ def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[
         for line in cells
         if shown
     ]
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def _cell(value: object) -> str:
