@@ -86,6 +86,8 @@ def test_a_group_with_members(broker: MemoryBroker, admin: KafkaAdmin) -> None:
         ):
             with pytest.raises(GroupNotEmptyError, match=r"only while it has no members"):
                 refused()
+        with pytest.raises(GroupNotEmptyError, match=r"'g' is Stable: .* \(client at /127.0.0.1\)"):
+            admin.reset_offsets("g", "latest")
         assert set(map(str, admin.delete_offsets("g", ["t"]).values())) == {
             "OffsetDelete of t-0 for group 'g': GROUP_SUBSCRIBED_TO_TOPIC (86)"
         }
@@ -137,6 +139,15 @@ def test_trouble_with_a_coordinator_passes(
         broker.control(request_type, error_named(name), times=2)
     assert admin.describe_group("g").state == "Empty"
     assert admin.delete_groups(["g"]) == {"g": None}
+
+
+def test_only_what_is_not_answered_yet_is_asked_again(
+    broker: MemoryBroker, admin: KafkaAdmin
+) -> None:
+    broker.control(DescribeGroupsRequest, error_named("NOT_COORDINATOR"), node_id=2)
+    admin.describe_groups(["g", "h"])
+    asked = [each.groups for each in broker.requests(DescribeGroupsRequest)]
+    assert sorted(asked) == [["g"], ["h"], ["h"]]
 
 
 def test_a_group_that_may_not_be_seen_is_named(broker: MemoryBroker, admin: KafkaAdmin) -> None:

@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,28 +27,39 @@ def broker() -> Iterator[MemoryBroker]:
         yield broker
 
 
-def start(*words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+@contextmanager
+def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
+    """The command at work; it is killed where it takes too long, which ends whoever reads it."""
+    with subprocess.Popen(
         [*COMMAND, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,
         cwd=Path(__file__).parents[2],
-    )
+    ) as process:
+        too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
+        too_long.start()
+        try:
+            yield process
+        finally:
+            too_long.cancel()
+            process.kill()
 
 
-def test_ctrl_c_is_quiet(broker: MemoryBroker) -> None:
-    with start("tail", "t", "--follow", "-n", "1", "-b", address(broker)) as process:
+def test_it_follows_until_ctrl_c_and_ends_quietly(broker: MemoryBroker) -> None:
+    with started("tail", "t", "--follow", "-n", "1", "-b", address(broker)) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("0:19999  ")
+        broker.cluster.topics["t"].logs[0].append(b"later")
+        assert process.stdout.readline().endswith("  later\n")
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=TIMEOUT_SECONDS) == ("", "")
     assert process.returncode == 130
 
 
 def test_a_reader_that_has_enough_ends_it_quietly(broker: MemoryBroker) -> None:
-    with start("tail", "t", "--from", "earliest", "-b", address(broker)) as process:
+    with started("tail", "t", "--from", "earliest", "-b", address(broker)) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline().startswith("0:0  ")
         process.stdout.close()
