@@ -14,8 +14,8 @@ BASE = {"errors", "topic_partition", "settings", "secret"}
 LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "admin"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
-    "topic_partition": set[str](),
-    "errors": {"topic_partition"},
+    "topic_partition": {"secret"},
+    "errors": {"topic_partition", "secret"},
     "secret": set[str](),
     "settings": {"errors", "secret"},
     # Bytes off a socket and records in them have nothing to do with each other.

@@ -25,8 +25,9 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_code,
     error_named,
+    lacking,
 )
-from spark_kafka_source.net import Address, Connection, Deadline
+from spark_kafka_source.net import Address, Connection, Deadline, refuses_login
 from spark_kafka_source.protocol import (
     FindCoordinatorRequest,
     MetadataRequest,
@@ -165,15 +166,23 @@ class KafkaClient:
         *,
         max_version: int | None = None,
     ) -> dict[Broker, R | KafkaError]:
-        """Each broker's answer to its request, or why there is none. All are asked at once."""
+        """Each broker's answer to its request, or why there is none. All are asked at once.
+
+        Once one of them refuses the login, no other is asked to take it.
+        """
         deadline = self._request_deadline(deadline)
         answers: dict[Broker, R | KafkaError] = {}
         asked: dict[Broker, Asked[R]] = {}
+        refusal: KafkaError | None = None
         for broker, request in requests.items():
+            if refusal:
+                answers[broker] = refusal
+                continue
             try:
                 asked[broker] = self.ask(request, broker, deadline, max_version=max_version)
             except KafkaError as error:
                 answers[broker] = error
+                refusal = error if refuses_login(error) else None
         for broker, awaited in asked.items():
             try:
                 answers[broker] = awaited.answer()
@@ -188,12 +197,16 @@ class KafkaClient:
 
         Raises `BootstrapError` with what went wrong at each address, or the first error among them
         that has no remedy, such as that of an address where no broker listens but another server.
+        A broker that refuses the login is the last: the same password at the others could lock
+        the account.
         """
         failures: list[RemoteError] = []
         for address in self._candidates():
             try:
                 return self._ask(request, address, deadline, max_version).answer()
             except RemoteError as error:
+                if refuses_login(error):
+                    raise
                 failures.append(error)
         for failure in failures:
             if not failure.retriable:
@@ -324,6 +337,8 @@ class KafkaClient:
         request = FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)
         found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR)
         if found.error_code:
-            what = f"FindCoordinator of group {group_id!r}"
-            raise BrokerError(error_code(found.error_code), what, found.error_message)
+            error = error_code(found.error_code)
+            said = (found.error_message or "").rstrip(".")
+            detail = ": ".join(filter(None, (said, lacking(error, group_id=group_id))))
+            raise BrokerError(error, f"FindCoordinator of group {group_id!r}", detail)
         return Broker(found.node_id, Address(found.host, found.port))

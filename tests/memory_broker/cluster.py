@@ -8,6 +8,7 @@ from typing import Any
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
     ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     FetchRequest,
@@ -31,6 +32,7 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.sessions import FetchSessions
 
 # Of an API that is newer.
 _NONE = Versions.parse("none")
@@ -56,7 +58,8 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     SaslAuthenticateRequest: Versions(0, 0),
 }
 
-REQUESTS = {request_type.KEY: request_type for request_type in _OLDEST}
+_ALL: list[type[Request[Any]]] = [*_OLDEST, ConsumerGroupHeartbeatRequest]
+REQUESTS = {request_type.KEY: request_type for request_type in _ALL}
 
 NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
 """All versions that this package declares."""
@@ -96,8 +99,12 @@ class MemoryCluster:
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
     groups: dict[str, Any] = field(default_factory=dict)
+    consumer_groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
+    fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
+    most_fetch_sessions: int = 1_000
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)
