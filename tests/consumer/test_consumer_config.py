@@ -107,7 +107,7 @@ def test_secrets_are_never_shown(password: str | Secret) -> None:
         f'username="u" password="{"hidden-text"}";',
     }
     assert "hidden-text" not in repr(config(**sasl))
-    wrong = [
+    wrong: list[dict[str, Any]] = [
         {"ssl_keystore_password": password, "ssl_keystore_location": "/none"},
         {"security_protocol": "SSL", "ssl_key_password": password, "ssl_keystore_key": "x"},
         {**sasl, "sasl_jaas_config": "hidden-text"},

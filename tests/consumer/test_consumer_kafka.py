@@ -212,7 +212,7 @@ with KafkaConsumer(bootstrap_servers=sys.argv[1], group_id=sys.argv[2],
 """
 
 
-@pytest.mark.slow
+@pytest.mark.reliability_full
 def test_others_take_over_from_a_member_that_is_killed(kafka: LocalKafka, topic: str) -> None:
     kafka.create_topic(topic, 2)
     group = new_group()
