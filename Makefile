@@ -5,11 +5,13 @@ BIN := .venv/bin
 PYSPARK := 4.2.0
 # What test-matrix tries, each in its newest patch release and an environment of its own.
 SPARK ?= 4.0 4.1 4.2 4.3
+# How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
+SECONDS ?= 60
 # Spark finds its Python workers by this; unset, it would take the python3 on the PATH.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors fuzz lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -37,6 +39,14 @@ parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both form
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
+	$(BIN)/python -m pytest -m reliability_full tests/consumer
+	$(BIN)/python -m pytest -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
+
+assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups
+	ASSIGNOR_EXAMPLES=20000 $(BIN)/python -m pytest -m java tests/groups/assignors
+
+fuzz: .venv/fuzz  ## bytes that nobody should send, to each target for SECONDS=60; a table in build/fuzz
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
 
 lint: .venv/test  ## style
 	$(BIN)/ruff check
@@ -71,6 +81,11 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,fast,bench]' 'pyspark==$(PYSPARK)'
+	touch $@
+
+# Where there is no wheel of atheris, the fuzzer goes on without it, blind.
+.venv/fuzz: .venv/test
+	$(BIN)/$(INSTALL) --editable '.[fuzz]'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')

@@ -8,8 +8,10 @@ whether a code may be tried again, and what must be looked up afresh before that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain, zip_longest
 from types import MappingProxyType
 
+from spark_kafka_source.secret import Secret, printable, shown
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -188,6 +190,8 @@ ERRORS: Mapping[int, ErrorCode] = MappingProxyType(
 """Kafka's error codes, by number."""
 
 _BY_NAME = {row.name: row for row in ERRORS.values()}
+_TOPIC_DENIED = _BY_NAME["TOPIC_AUTHORIZATION_FAILED"]
+_GROUP_DENIED = _BY_NAME["GROUP_AUTHORIZATION_FAILED"]
 
 
 def error_code(code: int) -> ErrorCode:
@@ -200,6 +204,25 @@ def error_named(name: str) -> ErrorCode:
     return _BY_NAME[name]
 
 
+def lacking(error: ErrorCode, *, topic: str = "", group_id: str = "") -> str | None:
+    """For a denial, the right that the user needs, and which option names what it is denied."""
+    if error == _TOPIC_DENIED:
+        return (
+            f"the user needs READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or "
+            "leave the topic out of 'subscribe'"
+        )
+    if error == _GROUP_DENIED:
+        return (
+            f"the user needs READ on group {group_id!r} (DESCRIBE comes with it). Have it granted, "
+            "or give another 'kafka.group.id'"
+        )
+    return None
+
+
+_LONGEST_TEXT = 4_000
+_MOST_KEPT = 200
+
+
 class KafkaError(Exception):
     """Everything this package raises. `remedy` says whether, and how, it may be tried again."""
 
@@ -209,6 +232,14 @@ class KafkaError(Exception):
     def retriable(self) -> bool:
         """Whether the same call may succeed later."""
         return self.remedy is not Remedy.NONE
+
+    def __str__(self) -> str:
+        # Names and reasons off the wire may hold anything; it goes into logs and terminals.
+        text = printable(self._text())
+        return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+
+    def _text(self) -> str:
+        return super().__str__()
 
 
 class LocalError(KafkaError):
@@ -220,13 +251,26 @@ class RemoteError(KafkaError):
 
 
 class ConfigurationError(LocalError):
-    """An option's value cannot be used. Never holds the value of a secret option."""
+    """An option's value cannot be used. Never holds the value of a secret option.
 
-    def __init__(self, option: str, found: str, expected: str) -> None:
-        super().__init__(option, found, expected)
-        self.option, self.found, self.expected = option, found, expected
+    `found` has `{}` where each of `values` is shown: what is of the option's own value goes there,
+    so that it can be left out.
+    """
 
-    def __str__(self) -> str:
+    def __init__(self, option: str, found: str, expected: str, *values: str | int | Secret) -> None:
+        # No more than is shown: a value may have megabytes.
+        values = tuple(each[:_MOST_KEPT] if isinstance(each, str) else each for each in values)
+        super().__init__(option, found, expected, *values)
+        self.option, self.expected = option, expected
+        pieces = zip_longest(found.split("{}") if values else [found], map(shown, values))
+        self.found = "".join(each or "" for each in chain.from_iterable(pieces))
+
+    def without_values(self) -> "ConfigurationError":
+        """The same, and nothing of the option's value."""
+        option, found, expected, *values = self.args
+        return ConfigurationError(option, found, expected, *(Secret("") for _ in values))
+
+    def _text(self) -> str:
         return f"Option '{self.option}': {self.found}. {self.expected}"
 
 
@@ -253,7 +297,7 @@ class BrokerError(RemoteError):
         self.error, self.what, self.detail = error, what, detail
         self.remedy = error.remedy
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.what}: {self.error}" + (f": {self.detail}" if self.detail else "")
 
 
@@ -273,7 +317,7 @@ class BootstrapError(RemoteError):
         super().__init__(tuple(failures))
         self.failures = tuple(failures)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             "No broker of 'kafka.bootstrap.servers' could be reached; tried "
             + "; ".join(self.failures)
@@ -292,7 +336,7 @@ class CorruptRecordError(RemoteError):
         super().__init__(topic_partition, offset, reason)
         self.topic_partition, self.offset, self.reason = topic_partition, offset, reason
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.topic_partition} at offset {self.offset}: {self.reason}"
 
 

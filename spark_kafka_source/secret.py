@@ -1,6 +1,11 @@
-"""Texts that must not be seen: passwords, keys, tokens."""
+"""Texts that must not be seen, passwords, keys and tokens, and how others are shown."""
 
 from typing import Any
+
+REDACTED = "*********(redacted)"
+"""What Spark shows in the place of a text that must not be seen."""
+
+_MOST_SHOWN = 100
 
 
 class Secret:
@@ -33,3 +38,19 @@ class Secret:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Secret, (self._text,)
+
+
+def shown(text: "str | int | Secret") -> str:
+    """As errors show it: in quotes, cut where it is long; of a secret, that there is one."""
+    if isinstance(text, Secret):
+        return REDACTED
+    if isinstance(text, int):
+        return str(text)
+    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}..."
+
+
+def printable(text: str) -> str:
+    """Without what can end a line of a log, or steer a terminal: that is shown as Python has it."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

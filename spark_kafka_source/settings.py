@@ -4,7 +4,8 @@
 `kafka.fetch.min.bytes`, by the names of https://kafka.apache.org/documentation/#consumerconfigs.
 """
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeVar
@@ -19,7 +20,8 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 _MINIMUM = "minimum"
-_MOST_SHOWN = 100
+_MOST_COMPARED = 100
+_A_SLIP = 0.5
 
 
 def setting(default: T, *, minimum: int = 0) -> T:
@@ -97,14 +99,18 @@ class Settings:
         known = {each.name.lower(): each for each in type(default)}
         text = self.text(name, default.name).strip().lower()
         if text not in known:
-            raise _refused(name, text, f"Give one of {', '.join(known)}")
+            expected = f"Give one of {', '.join(known)}"
+            raise _refused(name, if_resembling(text, known), expected)
         return known[text]
 
 
-def shown(text: str) -> str:
-    """A text as errors show it: in quotes, and cut where it is long."""
-    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}..."
+def if_resembling(text: str, known: Iterable[str]) -> str | Secret:
+    """The text where it may be a slip of one that is known: else it may be a password astray."""
+    close = difflib.get_close_matches(
+        text.lower()[:_MOST_COMPARED], [each.lower() for each in known], n=1, cutoff=_A_SLIP
+    )
+    return text if close else Secret(text)
 
 
-def _refused(name: str, text: str, expected: str) -> ConfigurationError:
-    return ConfigurationError(name, f"found {shown(text)}", expected)
+def _refused(name: str, text: str | Secret, expected: str) -> ConfigurationError:
+    return ConfigurationError(name, "found {}", expected, text)

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from spark_kafka_source.secret import printable
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; prints as Kafka prints it, `events-0`."""
@@ -10,4 +12,5 @@ class TopicPartition(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
+        # A broker may name its topics as it likes; this goes into logs and terminals.
+        return f"{printable(self.topic)}-{self.partition}"

@@ -3,6 +3,7 @@
 It belongs to one thread at a time. Only `close` may be called from another: it wakes whoever waits.
 """
 
+import contextlib
 import random
 import threading
 import time
@@ -21,10 +22,12 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     Remedy,
     RemoteError,
+    UnsupportedVersionError,
     error_code,
     error_named,
+    lacking,
 )
-from spark_kafka_source.net import Address, Connection, Deadline
+from spark_kafka_source.net import Address, Connection, Deadline, refuses_login
 from spark_kafka_source.protocol import (
     FindCoordinatorRequest,
     MetadataRequest,
@@ -38,8 +41,9 @@ R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
 _GROUP_KEY_TYPE = 0
-# FindCoordinator asks for several groups at once from v4 on; one is all that is needed here.
+# FindCoordinator asks for several groups at once from v4 on.
 _FIND_ONE_COORDINATOR = 3
+_WORTH_ONE_REQUEST = 2
 _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
 # Where all known brokers are gone, the bootstrap addresses must have their turn in time (KIP-899).
 _MOST_KNOWN_TRIED = 3
@@ -162,15 +166,23 @@ class KafkaClient:
         *,
         max_version: int | None = None,
     ) -> dict[Broker, R | KafkaError]:
-        """Each broker's answer to its request, or why there is none. All are asked at once."""
+        """Each broker's answer to its request, or why there is none. All are asked at once.
+
+        Once one of them refuses the login, no other is asked to take it.
+        """
         deadline = self._request_deadline(deadline)
         answers: dict[Broker, R | KafkaError] = {}
         asked: dict[Broker, Asked[R]] = {}
+        refusal: KafkaError | None = None
         for broker, request in requests.items():
+            if refusal:
+                answers[broker] = refusal
+                continue
             try:
                 asked[broker] = self.ask(request, broker, deadline, max_version=max_version)
             except KafkaError as error:
                 answers[broker] = error
+                refusal = error if refuses_login(error) else None
         for broker, awaited in asked.items():
             try:
                 answers[broker] = awaited.answer()
@@ -185,12 +197,16 @@ class KafkaClient:
 
         Raises `BootstrapError` with what went wrong at each address, or the first error among them
         that has no remedy, such as that of an address where no broker listens but another server.
+        A broker that refuses the login is the last: the same password at the others could lock
+        the account.
         """
         failures: list[RemoteError] = []
         for address in self._candidates():
             try:
                 return self._ask(request, address, deadline, max_version).answer()
             except RemoteError as error:
+                if refuses_login(error):
+                    raise
                 failures.append(error)
         for failure in failures:
             if not failure.retriable:
@@ -302,10 +318,27 @@ class KafkaClient:
             self._coordinators[group_id] = self._find_coordinator(group_id, deadline)
         return self._coordinators[group_id]
 
+    def learn_coordinators(self, group_ids: Iterable[str], deadline: Deadline) -> None:
+        """Asks for those that are unknown, all at once where brokers can (KIP-699).
+
+        Of one with an error nothing is learnt: `coordinator` raises it.
+        """
+        unknown = [each for each in group_ids if each not in self._coordinators]
+        if len(unknown) < _WORTH_ONE_REQUEST:
+            return
+        request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=unknown)
+        with contextlib.suppress(UnsupportedVersionError):
+            for found in self.send_to_any(request, deadline).coordinators:
+                if found.key in unknown and not found.error_code:
+                    address = Address(found.host, found.port)
+                    self._coordinators[found.key] = Broker(found.node_id, address)
+
     def _find_coordinator(self, group_id: str, deadline: Deadline) -> Broker:
         request = FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)
         found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR)
         if found.error_code:
-            what = f"FindCoordinator of group {group_id!r}"
-            raise BrokerError(error_code(found.error_code), what, found.error_message)
+            error = error_code(found.error_code)
+            said = (found.error_message or "").rstrip(".")
+            detail = ": ".join(filter(None, (said, lacking(error, group_id=group_id))))
+            raise BrokerError(error, f"FindCoordinator of group {group_id!r}", detail)
         return Broker(found.node_id, Address(found.host, found.port))

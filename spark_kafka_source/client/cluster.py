@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
+from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named, lacking
 from spark_kafka_source.net import Address
 from spark_kafka_source.protocol import MetadataResponse, MetadataResponseTopic
 from spark_kafka_source.topic_partition import TopicPartition
@@ -86,7 +86,7 @@ class Cluster:
         if topic is None or (partition not in topic.partitions and not topic.error.code):
             raise BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
         if topic.error.code:
-            raise BrokerError(topic.error, what)
+            raise BrokerError(topic.error, what, lacking(topic.error, topic=name))
         leadership = topic.partitions[partition]
         broker = self.brokers.get(leadership.leader_id)
         if broker is None:

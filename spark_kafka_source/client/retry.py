@@ -51,7 +51,9 @@ class Retry:
                 tries += 1
                 pause_seconds = self.pause_seconds(tries)
                 if pause_seconds >= deadline.remaining_seconds():
-                    raise _gave_up(what, tries, deadline, error, previous) from error
+                    failure = _gave_up(what, tries, deadline, error, previous)
+                    # An error that is its own cause has a chain without an end.
+                    raise failure from (None if failure is error else error)
                 logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
                 recover(error)
                 previous = error

@@ -28,6 +28,7 @@ from spark_kafka_source.errors import (
     RemoteError,
     error_code,
     error_named,
+    lacking,
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import FetchRequest, FetchResponse, PartitionData
@@ -39,6 +40,7 @@ _LONG_WAIT_SECONDS = 0.01
 _NEAR_GROWTH, _FAR_GROWTH = 2, 8
 
 _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
+_NOT_SAID = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ class Cursor:
 
     def _of_replica(self, fetched: PartitionData) -> PartitionData:
         """One that has nothing is behind: what was planned to be read, the leader has."""
-        if not fetched.records:
+        if not fetched.records and fetched.high_watermark != _NOT_SAID:
             self._leave_replica()
         return fetched
 
@@ -225,12 +227,16 @@ class Cursor:
     def _partition(self, answer: FetchResponse, what: str) -> PartitionData:
         if answer.error_code:
             raise BrokerError(error_code(answer.error_code), what)
+        if not answer.responses and answer.throttle_time_ms > 0:
+            # Who is over a quota is told how long to keep still, and nothing else (KIP-219).
+            return PartitionData(self._topic_partition.partition, 0, high_watermark=_NOT_SAID)
         partitions = [partition for topic in answer.responses for partition in topic.partitions]
         wanted = [self._topic_partition.partition]
         if [partition.partition_index for partition in partitions] != wanted:
             raise ProtocolError(f"{what}: the answer is not of this partition")
         if partitions[0].error_code:
-            raise BrokerError(error_code(partitions[0].error_code), what)
+            error = error_code(partitions[0].error_code)
+            raise BrokerError(error, what, lacking(error, topic=self._topic_partition.topic))
         # A replica in our rack, where the leader names one, costs less to read from (KIP-392).
         preferred = partitions[0].preferred_read_replica
         if preferred >= 0:

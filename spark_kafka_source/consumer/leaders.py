@@ -1,12 +1,19 @@
 """One question about many partitions, put to all their leaders at once until each has answered."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.consumer.losses import patient
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    ProtocolError,
+    error_code,
+    error_named,
+    lacking,
+)
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
@@ -14,6 +21,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 Q = TypeVar("Q")
 A = TypeVar("A")
 R = TypeVar("R", bound=Response)
+
+_OVER_QUOTA = error_named("THROTTLING_QUOTA_EXCEEDED")
 
 ByTopic = Mapping[str, Iterable[tuple[int, int, Q]]]
 """What to ask, by topic: partition, the leader epoch it is known under, and the question."""
@@ -50,7 +59,7 @@ def ask_leaders(
             if isinstance(answer, KafkaError):
                 failures.append(answer)
             else:
-                failures.extend(_take(what, answers(answer), found))
+                failures.extend(_take(what, list(answers(answer)), found, answer))
         if failures:
             # What cannot heal comes first: it is not worth waiting for the rest.
             raise min(failures, key=lambda failure: failure.retriable)
@@ -76,15 +85,21 @@ def by_leader(
 
 def _take(
     what: str,
-    answers: Iterable[tuple[TopicPartition, int, A]],
+    answers: Sequence[tuple[TopicPartition, int, A]],
     found: dict[TopicPartition, A],
+    answer: Response,
 ) -> list[KafkaError]:
+    # Who is over a quota may be told how long to keep still, and nothing else (KIP-219).
+    if not answers and getattr(answer, "throttle_time_ms", 0) > 0:
+        return [BrokerError(_OVER_QUOTA, what)]
     failures: list[KafkaError] = []
-    for where, code, answer in answers:
+    for where, code, one in answers:
         if code:
-            failures.append(BrokerError(error_code(code), f"{what} of {where}"))
+            error = error_code(code)
+            detail = lacking(error, topic=where.topic)
+            failures.append(BrokerError(error, f"{what} of {where}", detail))
         else:
-            found[where] = answer
+            found[where] = one
     return failures
 
 

@@ -41,7 +41,7 @@ class OffsetOutOfRangeError(RecordsLostError):
         super().__init__(topic_partition, offset, earliest, latest)
         self.earliest, self.latest = earliest, latest
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             f"{self.topic_partition}: offset {self.offset} is not in the log, which has offsets "
             f"{self.earliest} to {self.latest}; records were deleted or the topic made anew"
@@ -51,7 +51,7 @@ class OffsetOutOfRangeError(RecordsLostError):
 class TopicGoneError(RecordsLostError):
     """The topic was deleted, and perhaps another created by its name."""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.topic_partition} from offset {self.offset} on: its topic was deleted"
 
 
@@ -62,7 +62,7 @@ class LogTruncatedError(RecordsLostError):
         super().__init__(topic_partition, offset, diverged)
         self.diverged = diverged
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             f"{self.topic_partition}: the log was truncated at offset {self.diverged} and holds "
             "other records from there on (an unclean leader election)"

@@ -18,9 +18,10 @@ from spark_kafka_source.errors import KafkaTimeoutError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import PartitionData
 from spark_kafka_source.records import (
-    MAX_RECORD_BYTES,
     AbortedTransaction,
     Chunk,
+    RecordLimit,
+    RecordTooLargeError,
     chunks,
     next_offset,
 )
@@ -59,7 +60,8 @@ class RangeReader:
     `poll_timeout_ms` bounds the wait for records that were promised: where the log stays short
     of the range's end for that long, `KafkaTimeoutError` names partition and offset. With
     `skip_lost` records that are gone are passed over and the loss is logged, instead of raising
-    `RecordsLostError`. A record larger than `max_record_bytes` is a `RecordBatchTooLargeError`.
+    `RecordsLostError`, and records larger than `max_record_bytes`, instead of raising
+    `RecordTooLargeError`. What is corrupt is never passed over.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class RangeReader:
         *,
         poll_timeout_ms: int = 120_000,
         skip_lost: bool = False,
-        max_record_bytes: int = MAX_RECORD_BYTES,
+        max_record_bytes: int = 256 << 20,
     ) -> None:
         known = KnownLog(wanted.topic_id, OffsetAndEpoch(wanted.end, wanted.leader_epoch))
         self._cursor = Cursor(client, wanted.topic_partition, known, config)
@@ -79,7 +81,7 @@ class RangeReader:
         self._config = config
         self._poll_timeout_ms = poll_timeout_ms
         self._skip_lost = skip_lost
-        self._max_record_bytes = max_record_bytes
+        self._limit = RecordLimit(max_record_bytes, self._too_large)
 
     def chunks(self) -> Iterator[Chunk]:
         """The range's records in order of offset, checked and decompressed.
@@ -101,6 +103,7 @@ class RangeReader:
             for chunk in self._chunks(fetched, position):
                 position, cut_batch_bytes = chunk.next_offset, chunk.cut_batch_bytes
                 yield chunk
+                del chunk  # A record may be large: it is not to be kept until the next is there.
             if position > before:
                 patience = Deadline.after_ms(self._poll_timeout_ms)
             elif cut_batch_bytes:
@@ -126,6 +129,11 @@ class RangeReader:
             return position
         return lost_to
 
+    def _too_large(self, error: RecordTooLargeError) -> None:
+        if not self._skip_lost:
+            raise error
+        logger.warning("%s: %s; skipped", self._wanted, error)
+
     def _chunks(self, fetched: PartitionData, position: int) -> Iterator[Chunk]:
         return chunks(
             memoryview(fetched.records or b""),
@@ -134,7 +142,7 @@ class RangeReader:
             end=self._end,
             check_crcs=self._config.check_crcs,
             isolation_level=self._config.isolation_level,
-            max_record_bytes=self._max_record_bytes,
+            limit=self._limit,
             aborted=[
                 AbortedTransaction(aborted.producer_id, aborted.first_offset)
                 for aborted in fetched.aborted_transactions or ()

@@ -1,16 +1,16 @@
 """What one fetch brought and nobody has read yet, as Arrow, a few records at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.protocol import PartitionData
 from spark_kafka_source.records import (
-    MAX_RECORD_BYTES,
     AbortedTransaction,
     Chunk,
+    RecordLimit,
     chunks,
     record_batch,
 )
@@ -26,7 +26,7 @@ class Decoding:
 
     columns: tuple[str, ...]
     fetch: FetchConfig
-    max_record_bytes: int = MAX_RECORD_BYTES
+    limit: RecordLimit = field(default_factory=RecordLimit)
 
 
 class Unread:
@@ -82,7 +82,7 @@ def _chunks(
         position=offset,
         check_crcs=decoding.fetch.check_crcs,
         isolation_level=decoding.fetch.isolation_level,
-        max_record_bytes=decoding.max_record_bytes,
+        limit=decoding.limit,
         aborted=[
             AbortedTransaction(aborted.producer_id, aborted.first_offset)
             for aborted in data.aborted_transactions or ()

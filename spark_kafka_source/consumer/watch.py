@@ -13,7 +13,7 @@ from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.fetching import fetch_topics, highest_version
 from spark_kafka_source.consumer.leaders import ByTopic, by_leader
 from spark_kafka_source.errors import BrokerError, KafkaError, error_code
-from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.net import Deadline, readable, refuses_login
 from spark_kafka_source.protocol import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -35,7 +35,8 @@ class Watch:
     """Tells when partitions may have more than is known, as soon as their leaders do.
 
     It has connections of its own, one to each leader, since a broker answers nothing else on one
-    while it holds a fetch back. `useful` is False once a broker was seen not to hold any.
+    while it holds a fetch back. `useful` is False once a broker was seen not to hold any, or
+    refused the login.
     """
 
     def __init__(self, client: KafkaClient, config: FetchConfig) -> None:
@@ -64,8 +65,11 @@ class Watch:
             try:
                 self._hold(ends)
                 return self._answered(deadline)
-            except KafkaError:
+            except KafkaError as error:
                 self._held.clear()
+                if refuses_login(error):  # It would be shown the same login every time.
+                    self.useful = False
+                    self.close()
         time.sleep(deadline.remaining_seconds())
         return True
 

@@ -27,6 +27,7 @@ from spark_kafka_source.groups.assignors import (
 )
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, Keep, State
 from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, changed_topics, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
@@ -52,14 +53,11 @@ from spark_kafka_source.protocol import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
 # The coordinator answers JoinGroup once all members have joined, or the rebalance timeout is over.
 _AFTER_REBALANCE_TIMEOUT_MS = 5_000
-# A leader may have to look up topics that it does not read itself.
-_LONGEST_LOOKUP_MS = 10_000
 _INCONSISTENT = error_named("INCONSISTENT_GROUP_PROTOCOL").code
 
 
@@ -246,9 +244,9 @@ class ClassicParticipant(Participant):
 
     def _next(self, now_seconds: float) -> Outgoing | float:
         if self._state is State.PREPARING_REBALANCE:
-            return Outgoing(self._join_request(), self._rebalance_deadline())
+            return Outgoing(self._join_request(), self._rebalance_deadline(), is_held=True)
         if self._state is State.COMPLETING_REBALANCE:
-            return Outgoing(self._sync, self._rebalance_deadline())
+            return Outgoing(self._sync, self._rebalance_deadline(), is_held=True)
         if self._state in (State.UNJOINED, State.FENCED):
             return UNTIL_WOKEN_SECONDS
         wait_seconds = self._heartbeat_at_seconds - now_seconds
@@ -304,7 +302,12 @@ class ClassicParticipant(Participant):
         self._check_protocol("JoinGroup", response.protocol_type, PROTOCOL_TYPE)
         if response.protocol_name not in self._assignors:
             self._check(_INCONSISTENT, f"JoinGroup with assignor {response.protocol_name!r}")
-        divided, assignments = self._divide(response)
+        divided, assignments = None, list[SyncGroupRequestAssignment]()
+        if response.leader == response.member_id:
+            assignor = self._assignors[response.protocol_name or ""]
+            divided, assignments = divide(
+                response, assignor, self._topics_of, is_cooperative=self.is_cooperative
+            )
         with self.changed:
             if not self.wanted(request) or not self._after(Event.JOINED):
                 return
@@ -326,46 +329,6 @@ class ClassicParticipant(Participant):
         """Brokers before v7 of JoinGroup, v5 of SyncGroup, do not say it (KIP-559)."""
         if found is not None and found != expected:
             self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
-
-    def _divide(
-        self, response: JoinGroupResponse
-    ) -> tuple[Cluster | None, list[SyncGroupRequestAssignment]]:
-        """What the leader is to divide and how it does; no leader, nothing."""
-        if response.leader != response.member_id:
-            return None, []
-        subscriptions = {
-            each.member_id: Subscription.decode(each.metadata, each.group_instance_id)
-            for each in response.members
-        }
-        topics = {topic for each in subscriptions.values() for topic in each.topics}
-        cluster = self._topics_of(topics, Deadline.after_ms(_LONGEST_LOOKUP_MS))
-        watched = {topic: cluster.get(topic, ()) for topic in topics}
-        if response.skip_assignment:
-            return watched, []
-        assigned = self._assignors[response.protocol_name or ""].assign(cluster, subscriptions)
-        self._check_assigned(subscriptions, assigned)
-        return watched, [
-            SyncGroupRequestAssignment(member_id, each.encode())
-            for member_id, each in assigned.items()
-        ]
-
-    def _check_assigned(
-        self, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
-    ) -> None:
-        """In a cooperative group nobody may get what another still owns (KIP-429)."""
-        if not self.is_cooperative:
-            return
-        given_up, added = set[TopicPartition](), set[TopicPartition]()
-        for member_id, subscription in subscriptions.items():
-            partitions = assigned[member_id].partitions if member_id in assigned else ()
-            given_up.update(set(subscription.owned) - set(partitions))
-            added.update(set(partitions) - set(subscription.owned))
-        if given_up & added:
-            moved = ", ".join(map(str, sorted(given_up & added)))
-            raise LocalError(
-                f"Group {self._group_id!r}: a cooperative assignor gave to one member what another "
-                f"still owns, {moved}; it must wait for the rebalance after that"
-            )
 
     def _synced(self, request: SyncGroupRequest, response: SyncGroupResponse) -> None:
         self._check(response.error_code, "SyncGroup")
@@ -455,23 +418,18 @@ class ClassicParticipant(Participant):
                 return
             self._watch_at_seconds = self._clock() + self._watch_seconds
         try:
-            cluster = self._topics_of(divided.keys(), Deadline.after_ms(_LONGEST_LOOKUP_MS))
+            cluster = self._topics_of(divided.keys(), Deadline.after_ms(LONGEST_LOOKUP_MS))
         except KafkaError as error:
             logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
             return
         with self.changed:
-            changed = [topic for topic in divided if self._differs(divided, cluster, topic)]
+            # Racks are of interest only to one that is in a rack itself, as in Kafka's client.
+            by_rack = bool(self.config.client_rack)
+            changed = changed_topics(divided, cluster, by_rack=by_rack)
             if changed and self._divided is divided:
                 self._divided = {topic: cluster.get(topic, ()) for topic in divided}
-                self._rejoin_reason = f"the partitions of {', '.join(sorted(changed))} have changed"
+                self._rejoin_reason = f"the partitions of {', '.join(changed)} have changed"
                 self.to_consumer.wake()
-
-    def _differs(self, before: Cluster, now: Cluster, topic: str) -> bool:
-        """Racks are of interest only to one that is in a rack itself, as in Kafka's client."""
-        found = now.get(topic, ())
-        if self.config.client_rack:
-            return list(before[topic]) != list(found)
-        return len(before[topic]) != len(found)
 
 
 _LOST: Mapping[Reaction, Event] = {

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.groups.assignors import assignors_named
 from spark_kafka_source.settings import setting
 
 _EARLY_ENOUGH = "Give less than 'kafka.session.timeout.ms'; a third of it is usual"
@@ -21,7 +22,7 @@ class GroupConfig:
     """Names and defaults of https://kafka.apache.org/documentation/#consumerconfigs.
 
     With the protocol of KIP-848 the broker says how long a session is and how often to be heard.
-    Raises `ConfigurationError` for values that do not go together.
+    Raises `ConfigurationError` for values that do not go together, or an assignor there is not.
     """
 
     group_id: str = setting("")
@@ -40,3 +41,4 @@ class GroupConfig:
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             found = f"found {self.heartbeat_interval_ms}, too long for a session"
             raise ConfigurationError("kafka.heartbeat.interval.ms", found, _EARLY_ENOUGH)
+        assignors_named(self.partition_assignment_strategy)

@@ -23,6 +23,7 @@ from spark_kafka_source.groups.lookups import partition_racks, topic_names
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.participant import Outgoing, Participant
 from spark_kafka_source.net import Deadline, Wakeup, readable
+from spark_kafka_source.protocol import Request
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -110,7 +111,9 @@ class Membership:
                 )
 
     def close(self, deadline: Deadline) -> None:
-        """Leaves, and ends the thread and its connections, by `deadline` and a second."""
+        """Leaves, and ends the thread and its connections, by `deadline` and a second; once."""
+        if self._is_ending:
+            return
         try:
             self.leave(deadline, "the consumer is being closed")
         finally:
@@ -156,13 +159,15 @@ class Membership:
                 wakeup.clear()
 
     def _ask(self, due: Outgoing) -> None:
-        request = due.request
+        request, deadline = due.request, due.deadline
+        if not due.is_held:
+            deadline = deadline.within_ms(self._client.config.connection.request_timeout_ms)
         try:
             group_id = self._participant.config.group_id
-            coordinator = self._client.coordinator(group_id, due.deadline)
-            asked = self._client.ask(request, coordinator, due.deadline)
-            if self._is_answered(asked, due):
-                self._participant.answered(request, asked.answer(due.deadline))
+            coordinator = self._client.coordinator(group_id, deadline)
+            asked = self._client.ask(request, coordinator, deadline)
+            if self._is_answered(asked, request, deadline):
+                self._participant.answered(request, asked.answer(deadline))
         except ClosedError:
             raise
         except Exception as error:  # What an assignor raises goes the same way.
@@ -170,12 +175,12 @@ class Membership:
                 self._client.recover(error)
             self._participant.failed(request, error)
 
-    def _is_answered(self, asked: Asked[Any], due: Outgoing) -> bool:
+    def _is_answered(self, asked: Asked[Any], request: Request[Any], deadline: Deadline) -> bool:
         """Waits for the answer, unless it is not wanted any more; at the deadline it is late."""
         wakeup = self._participant.to_coordinator
-        while not self._is_ending and self._participant.wanted(due.request):
+        while not self._is_ending and self._participant.wanted(request):
             waited_for: list[Asked[Any] | Wakeup] = [asked, wakeup]
-            ready = readable(waited_for, due.deadline)
+            ready = readable(waited_for, deadline)
             if not ready or asked in ready:
                 return True
             wakeup.clear()

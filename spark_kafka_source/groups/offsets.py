@@ -16,6 +16,7 @@ from spark_kafka_source.errors import (
     Remedy,
     UnsupportedVersionError,
     error_code,
+    lacking,
 )
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
 from spark_kafka_source.net import Deadline
@@ -86,8 +87,7 @@ def commit_offsets(
         for topic in answer.topics:
             for partition in topic.partitions:
                 where = TopicPartition(topic.name, partition.partition_index)
-                what = f"OffsetCommit of {where} to group {group_id!r}"
-                _check(partition.error_code, what, member_of)
+                _check(partition.error_code, "OffsetCommit", group_id, where, member_of)
                 committed.add(where)
         _check_all_answered("OffsetCommit", offsets, committed)
 
@@ -119,16 +119,15 @@ def committed(
 
     def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
         coordinator = client.coordinator(group_id, deadline)
-        what = f"OffsetFetch of group {group_id!r}"
         answer = _fetch(
             client, _fetch_requests(group_id, member_of, topic_partitions), coordinator, deadline
         )
         found = {}
         error, rows = _answered(answer)
-        _check(error, what, member_of)
+        _check(error, "OffsetFetch", group_id, member_of=member_of)
         for name, partition in rows:
             where = TopicPartition(name, partition.partition_index)
-            _check(partition.error_code, f"OffsetFetch of {where} for group {group_id!r}")
+            _check(partition.error_code, "OffsetFetch", group_id, where)
             found[where] = OffsetAndMetadata(
                 partition.committed_offset,
                 partition.committed_leader_epoch,
@@ -242,10 +241,19 @@ def _check_all_answered(
             raise ProtocolError(f"{what} of {where}: the answer leaves it out")
 
 
-def _check(code: int, what: str, member_of: MemberOf | None = None) -> None:
+def _check(
+    code: int,
+    api: str,
+    group_id: str,
+    where: TopicPartition | None = None,
+    member_of: MemberOf | None = None,
+) -> None:
     if not code:
         return
-    error = BrokerError(error_code(code), what)
+    found = error_code(code)
+    what = f"{api} of {where} for" if where else f"{api} of"
+    detail = lacking(found, topic=where.topic if where else "", group_id=group_id)
+    error = BrokerError(found, f"{what} group {group_id!r}", detail)
     if member_of is not None and error.error.name == _STALE:
         error.remedy = Remedy.RETRY  # Its next heartbeat brings the member's new epoch.
     raise error

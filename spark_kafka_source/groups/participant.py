@@ -35,10 +35,15 @@ LONGEST_FAREWELL_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request for the coordinator, and how long its answer may take."""
+    """A request for the coordinator, and how long its answer may take.
+
+    One that is not held back is answered within `request.timeout.ms`, too, or the coordinator is
+    looked for anew.
+    """
 
     request: Request[Any]
     deadline: Deadline
+    is_held: bool = False
 
 
 class Participant(ABC):

@@ -4,7 +4,7 @@ from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.readable import readable
-from spark_kafka_source.net.sasl import AuthenticationError, Token, TokenProvider
+from spark_kafka_source.net.sasl import AuthenticationError, Token, TokenProvider, refuses_login
 from spark_kafka_source.net.security import (
     SECURITY_OPTIONS,
     SECURITY_WITHOUT_EFFECT,
@@ -34,5 +34,6 @@ __all__ = [
     "Wakeup",
     "parse_addresses",
     "readable",
+    "refuses_login",
     "tls_context",
 ]

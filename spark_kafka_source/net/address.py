@@ -39,6 +39,10 @@ def _parse_address(text: str) -> Address:
     port = int(match["port"]) if match else 0
     if not match or not 0 < port < 65536:
         raise ConfigurationError(
-            _OPTION, f"{text!r} is not an address", "Give 'host:port', as in 'broker1:9092'"
+            _OPTION,
+            "{} is not an address",
+            "Give 'host:port', as in 'broker1:9092'",
+            # Before it there may be a name and a password, as in some URLs.
+            text.rpartition("@")[2],
         )
     return Address(match["ipv6"] or match["host"], port)

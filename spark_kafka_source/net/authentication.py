@@ -5,12 +5,14 @@ https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for how l
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
+from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.sasl import AuthenticationError, Mechanism
-from spark_kafka_source.net.security import PROTOCOL_OPTION
+from spark_kafka_source.net.security import PROTOCOL_OPTION, SecurityProtocol
 from spark_kafka_source.protocol import (
     Request,
     Response,
@@ -31,6 +33,11 @@ _SOONEST_SECONDS = 1.0
 _UNSUPPORTED_MECHANISM = error_named("UNSUPPORTED_SASL_MECHANISM")
 _ILLEGAL_STATE = error_named("ILLEGAL_SASL_STATE")
 _REFUSED = error_named("SASL_AUTHENTICATION_FAILED")
+_LOOK_AT = {
+    "OAUTHBEARER": "Check that the token has not expired, and that the broker trusts who gave it "
+    "out ('kafka.sasl.oauthbearer.token.endpoint.url', or your provider), its audience and scope",
+    "GSSAPI": "Check the ticket ('klist'), the principal, and 'kafka.sasl.kerberos.service.name'",
+}
 
 
 class Ask(Protocol):
@@ -88,6 +95,16 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
     raise AuthenticationError(mechanism.name, f"not done after {_MOST_MESSAGES} messages")
 
 
+def expects_sasl(address: Address, mechanisms: Sequence[str], *, tls: bool) -> AuthenticationError:
+    """The error for a listener that answers only those who authenticate."""
+    protocol = SecurityProtocol.SASL_SSL if tls else SecurityProtocol.SASL_PLAINTEXT
+    return AuthenticationError(
+        "SASL",
+        f"{address}: the broker's listener expects it, by {', '.join(mechanisms)[:_MOST_SHOWN]}",
+        f"Set '{PROTOCOL_OPTION}' to {protocol.name}, and one of them in 'kafka.sasl.mechanism'",
+    )
+
+
 def _choose(ask: Ask, mechanism: str) -> None:
     response = ask(SaslHandshakeRequest(mechanism))
     found = error_code(response.error_code)
@@ -115,5 +132,5 @@ def _refused(mechanism: str, found: ErrorCode, detail: str | None) -> Exception:
     return AuthenticationError(
         mechanism,
         f"the broker refuses the credentials: {detail}",
-        "Check the name and password, or the token, in the options 'kafka.sasl.*'",
+        _LOOK_AT.get(mechanism, "Check the name and the password in 'kafka.sasl.jaas.config'"),
     )

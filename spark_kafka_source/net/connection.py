@@ -21,7 +21,7 @@ from spark_kafka_source.errors import (
     Remedy,
 )
 from spark_kafka_source.net.address import Address
-from spark_kafka_source.net.authentication import Session, authenticate
+from spark_kafka_source.net.authentication import Session, authenticate, expects_sasl
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
@@ -32,6 +32,7 @@ from spark_kafka_source.protocol import (
     Exchange,
     Request,
     Response,
+    SaslHandshakeRequest,
 )
 from spark_kafka_source.settings import setting
 
@@ -74,6 +75,7 @@ class Connection:
         )
         self._last_used_seconds = time.monotonic()
         self._in_flight = 0
+        self._is_heard = False
         self._is_proven = False
         self._is_set_up = False
         self._session = Session()
@@ -139,7 +141,7 @@ class Connection:
             raise ProtocolError(f"{self.address}: {error}") from error
         self._in_flight -= 1
         self._last_used_seconds = time.monotonic()
-        self._is_proven = True
+        self._is_heard = self._is_proven = True
         return response
 
     def supports(self, request_type: type[Request[R]], version: int) -> bool:
@@ -247,23 +249,35 @@ class Connection:
     def _failed(self, error: OSError, doing: str) -> KafkaError:
         self.close()
         if isinstance(error, TimeoutError):
-            return RequestTimeoutError(f"{self.address}: timed out {doing}")
+            return RequestTimeoutError(f"{self.address}: timed out {doing}{self._silence()}")
         tls = self._settings.security.tls
         if tls is not None and isinstance(error, ssl.SSLError):
             found = tls_failure(error, self.address, tls)
             if found is not None:
                 return found
+        hung_up = isinstance(error, ssl.SSLEOFError | ConnectionResetError)
+        if hung_up and self._is_set_up and not self._is_proven:
+            mechanisms = _mechanisms_of(self.address, self._settings)
+            if mechanisms:
+                return expects_sasl(self.address, mechanisms, tls=tls is not None)
         text = f"{self.address}: {error.strerror or error} while {doing}"
-        return ConnectionFailedError(text + self._suspicion(error))
+        return ConnectionFailedError(text + (self._suspicion() if hung_up else ""))
 
-    def _suspicion(self, error: OSError) -> str:
-        """What a listener may miss that hangs up on a client before it answered a question."""
-        if self._is_proven or not isinstance(error, ssl.SSLEOFError | ConnectionResetError):
+    def _silence(self) -> str:
+        """What may be the matter where the port took the connection, and then said nothing."""
+        if self._is_heard:
             return ""
+        return (
+            " (it took the connection and said nothing: is it a broker's listener, and one for "
+            f"this '{PROTOCOL_OPTION}'?)"
+        )
+
+    def _suspicion(self) -> str:
+        """What a listener may miss that hangs up on a client before it answered a question."""
         tls = self._settings.security.tls
-        if self._is_set_up:
-            expected = f"SASL ('{PROTOCOL_OPTION}')"
-        elif tls is None:
+        if self._is_proven or self._is_set_up:
+            return ""
+        if tls is None:
             expected = f"TLS ('{PROTOCOL_OPTION}')"
         elif not tls.has_key:
             expected = "a certificate of the client's ('kafka.ssl.keystore.location')"
@@ -284,6 +298,23 @@ class Connection:
             pass
         self.close()
         return True
+
+
+def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
+    """Those of a listener that expects SASL; none of any other. No secret goes out."""
+    deadline = Deadline.after_ms(_PROBE_TIMEOUT_MS)
+    try:
+        connection = Connection.connect(address, settings, deadline)
+    except KafkaError:
+        return []
+    connection._is_proven = True  # One that hangs up on this, too, is not asked once more.
+    try:
+        # Which one does not matter: the answer names all that there are.
+        return connection.request(SaslHandshakeRequest("PLAIN"), deadline).mechanisms
+    except KafkaError:
+        return []
+    finally:
+        connection.close()
 
 
 def _answers_without_tls(
@@ -325,6 +356,8 @@ def _open_socket(
 
 def _resolve(address: Address) -> list[tuple[int, int, int, str, tuple[str, int]]]:
     """Everything the host's name stands for now: an address may change between two tries."""
+    if not 0 < address.port < 65536:  # The system would take what is left of it in 16 bits.
+        raise ConnectionFailedError(f"{address} ({address.port} is no number of a port)")
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -3,6 +3,7 @@
 Java's own JKS is refused with the command that converts it.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from spark_kafka_source.net.pem import Block, pem_blocks
 from spark_kafka_source.net.pkcs12 import LibraryMissingError, pkcs12_blocks
 from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.secret import Secret
+from spark_kafka_source.settings import if_resembling
 
 _TRUSTSTORE = "kafka.ssl.truststore"
 _KEYSTORE = "kafka.ssl.keystore"
@@ -18,6 +20,8 @@ _MOST_BYTES = 16 * 1024 * 1024
 # What a file begins with; PEM may have anything before its first block.
 _BEGINNINGS = ((b"\xfe\xed\xfe\xed", "JKS"), (b"\xce\xce\xce\xce", "JCEKS"), (b"\x30", "PKCS12"))
 # Java, too, reads PKCS12 where it was told JKS, which is Kafka's default.
+_TYPES = ("PEM", "PKCS12", "JKS", "JCEKS")
+_PATH = re.compile(r"[^\n]*[/\\][^\n]*|[^\n]+\.[A-Za-z0-9]{2,10}")
 _TYPES_FOR = {"PEM": ("", "PEM"), "PKCS12": ("", "PKCS12", "JKS")}
 
 
@@ -53,6 +57,15 @@ class _Store:
     @property
     def option(self) -> str:
         return f"{self.name}.location"
+
+    @property
+    def shown_location(self) -> str | Secret:
+        """The path, if it may be one: a key or a password may stand in its place by mistake."""
+        return self.location if _PATH.fullmatch(self.location) else Secret(self.location)
+
+    @property
+    def shown_type(self) -> str | Secret:
+        return if_resembling(self.type, _TYPES)
 
 
 def trusted_certificates(settings: TlsSettings) -> TrustedCertificates | None:
@@ -149,8 +162,9 @@ def _check_inline(store: _Store, option: str) -> None:
         text = f"is given as well as '{option}'"
         raise ConfigurationError(store.option, text, "Give one of them")
     if store.type.strip().upper() not in _TYPES_FOR["PEM"]:
-        text = f"found {store.type!r}, with '{option}' given"
-        raise ConfigurationError(f"{store.name}.type", text, "Give 'PEM', or leave it out")
+        text = f"found {{}}, with '{option}' given"
+        expected = "Give 'PEM', or leave it out"
+        raise ConfigurationError(f"{store.name}.type", text, expected, store.shown_type)
 
 
 def _read_store(store: _Store) -> tuple[list[Block], Secret]:
@@ -174,9 +188,9 @@ def _read_store(store: _Store) -> tuple[list[Block], Secret]:
         text = "PKCS12 takes the library 'cryptography', which is not installed"
         raise ConfigurationError(store.option, text, expected) from None
     except ValueError as error:
-        text = f"does not open {store.location!r}"
+        text, where = "does not open {}", store.shown_location
         expected = "Give its password; if it is right, the file is damaged"
-        raise ConfigurationError(f"{store.name}.password", text, expected) from error
+        raise ConfigurationError(f"{store.name}.password", text, expected, where) from error
 
 
 def _read_file(store: _Store) -> bytes:
@@ -184,13 +198,14 @@ def _read_file(store: _Store) -> bytes:
         with Path(store.location).open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        text = f"{store.location!r} cannot be read: {reason}"
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        text, where = f"{{}} cannot be read: {reason}", store.shown_location
         expected = "Give a file that the driver and every executor can read"
-        raise ConfigurationError(store.option, text, expected) from error
+        # Its text has the location in full.
+        raise ConfigurationError(store.option, text, expected, where) from None
     if len(data) > _MOST_BYTES:
-        text = f"{store.location!r} has more than {_MOST_BYTES} bytes"
-        raise ConfigurationError(store.option, text, "Give a file in PEM or PKCS12")
+        text, expected = f"{{}} has more than {_MOST_BYTES} bytes", "Give a file in PEM or PKCS12"
+        raise ConfigurationError(store.option, text, expected, store.shown_location)
     return data
 
 
@@ -205,11 +220,12 @@ def _check_kind(store: _Store, kind: str | None) -> None:
             f"keytool -importkeystore -srckeystore {store.location} -srcstoretype {kind} "
             f"-destkeystore {Path(store.location).with_suffix('.p12')} -deststoretype PKCS12"
         )
-        text = f"{store.location!r} is a {kind} store, which only Java reads"
-        raise ConfigurationError(store.option, text, f"Convert it: {command}")
+        text, expected = f"{{}} is a {kind} store, which only Java reads", f"Convert it: {command}"
+        raise ConfigurationError(store.option, text, expected, store.shown_location)
     if kind is None:
-        text = f"{store.location!r} is neither PEM nor PKCS12"
-        raise ConfigurationError(store.option, text, "Give a file in PEM or PKCS12")
+        text, expected = "{} is neither PEM nor PKCS12", "Give a file in PEM or PKCS12"
+        raise ConfigurationError(store.option, text, expected, store.shown_location)
     if store.type.strip().upper() not in _TYPES_FOR[kind]:
-        text = f"found {store.type!r}, but {store.location!r} is in {kind}"
-        raise ConfigurationError(f"{store.name}.type", text, f"Give '{kind}', or leave it out")
+        text, expected = f"found {{}}, but {{}} is in {kind}", f"Give '{kind}', or leave it out"
+        shown = store.shown_type, store.shown_location
+        raise ConfigurationError(f"{store.name}.type", text, expected, *shown)

@@ -15,7 +15,7 @@ from pathlib import Path
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.net.stores import ClientKey, client_key, trusted_certificates
-from spark_kafka_source.settings import shown
+from spark_kafka_source.settings import if_resembling
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def _checks_host_name(settings: TlsSettings) -> bool:
     algorithm = settings.ssl_endpoint_identification_algorithm.strip().lower()
     if algorithm not in ("https", ""):
         expected = "Give 'https', or nothing at all, which is dangerous"
-        raise ConfigurationError(option, f"found {shown(algorithm)}", expected)
+        raise ConfigurationError(option, "found {}", expected, if_resembling(algorithm, ["https"]))
     if not algorithm:
         logger.warning(
             "Option '%s' is empty: any server with a certificate of a trusted authority can pass "
@@ -90,18 +90,20 @@ def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
     newest = settings.ssl_protocol.strip()
     if newest not in _NEWEST_BY_PROTOCOL:
         expected = f"Give one of {', '.join(_NEWEST_BY_PROTOCOL)}"
-        raise ConfigurationError("kafka.ssl.protocol", f"found {shown(newest)}", expected)
+        found = if_resembling(newest, _NEWEST_BY_PROTOCOL)
+        raise ConfigurationError("kafka.ssl.protocol", "found {}", expected, found)
     option = "kafka.ssl.enabled.protocols"
     named = [name.strip() for name in settings.ssl_enabled_protocols.split(",") if name.strip()]
     for name in named:
         if name not in (*_VERSIONS, *_BROKEN_VERSIONS):
             expected = f"Give {' or '.join(_VERSIONS)}, or both by comma"
-            raise ConfigurationError(option, f"found {shown(name)}", expected)
+            raise ConfigurationError(option, "found {}", expected, if_resembling(name, _VERSIONS))
     limit = _VERSIONS[_NEWEST_BY_PROTOCOL[newest]]
     enabled = [_VERSIONS[name] for name in named if name in _VERSIONS and _VERSIONS[name] <= limit]
     if not enabled:
-        text = f"none of {shown(', '.join(named))} is left, with 'kafka.ssl.protocol' {newest}"
-        raise ConfigurationError(option, text, f"Give {' or '.join(_VERSIONS)}, or both by comma")
+        text = f"none of {{}} is left, with 'kafka.ssl.protocol' {newest}"
+        expected = f"Give {' or '.join(_VERSIONS)}, or both by comma"
+        raise ConfigurationError(option, text, expected, ", ".join(named))
     context.minimum_version, context.maximum_version = min(enabled), max(enabled)
 
 
@@ -114,8 +116,9 @@ def _limit_cipher_suites(context: ssl.SSLContext, settings: TlsSettings) -> None
         if _name_in_openssl(name) not in known:
             raise ConfigurationError(
                 _CIPHER_SUITES,
-                f"{shown(name)} is not to be had here, or too weak",
+                "{} is not to be had here, or too weak",
                 f"There are {', '.join(known)}, and Java's names of them",
+                if_resembling(_name_in_openssl(name), known),
             )
     chosen = {_name_in_openssl(name) for name in wanted}
     of_1_3 = {name for name, version in known.items() if version == "TLSv1.3"}

@@ -76,7 +76,7 @@ class TlsError(RemoteError):
         super().__init__(address, found, expected)
         self.address, self.found, self.expected = address, found, expected
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.address}: {self.found}. {self.expected}"
 
 

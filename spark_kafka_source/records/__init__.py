@@ -8,7 +8,6 @@ from spark_kafka_source.records.batch import BatchHeader, batches, cut_batch_byt
 from spark_kafka_source.records.chunk import (
     CHUNK_BYTES,
     MAX_CHUNK_BYTES,
-    MAX_RECORD_BYTES,
     Chunk,
     Segment,
     chunks,
@@ -31,7 +30,8 @@ from spark_kafka_source.records.types import (
     AbortedTransaction,
     Codec,
     IsolationLevel,
-    RecordBatchTooLargeError,
+    RecordLimit,
+    RecordTooLargeError,
     TimestampType,
 )
 
@@ -40,7 +40,6 @@ __all__ = [
     "COLUMNS",
     "COLUMNS_WITH_HEADERS",
     "MAX_CHUNK_BYTES",
-    "MAX_RECORD_BYTES",
     "NO_TIMESTAMP",
     "AbortedTransaction",
     "BatchHeader",
@@ -48,7 +47,8 @@ __all__ = [
     "Codec",
     "IsolationLevel",
     "Record",
-    "RecordBatchTooLargeError",
+    "RecordLimit",
+    "RecordTooLargeError",
     "Segment",
     "TimestampType",
     "batches",

@@ -1,9 +1,9 @@
 """Stage 1: a fetch's records, checked and decompressed, as chunks that fit a cache."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from spark_kafka_source.errors import CorruptRecordError, ProtocolError
@@ -12,6 +12,7 @@ from spark_kafka_source.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
     MAX_OFFSET,
+    MIN_RECORD_BYTES,
     BatchHeader,
     batches,
     cut_batch_bytes,
@@ -22,9 +23,11 @@ from spark_kafka_source.records.types import (
     AbortedTransaction,
     Bytes,
     IsolationLevel,
-    RecordBatchTooLargeError,
+    RecordLimit,
+    RecordTooLargeError,
 )
-from spark_kafka_source.records.walk import runs
+from spark_kafka_source.records.varints import varint
+from spark_kafka_source.records.walk import Oversized, Run, runs
 from spark_kafka_source.topic_partition import TopicPartition
 
 CHUNK_BYTES = 2 << 20
@@ -34,7 +37,10 @@ MAX_CHUNK_BYTES = 32 << 20
 CHUNK_RECORDS = 10_000
 """So that a chunk's arrays fit a cache, too, where its records are small."""
 
-MAX_RECORD_BYTES = 256 << 20
+MAX_CHUNK_RECORDS = 5 * CHUNK_RECORDS
+"""A batch of more of them is cut, which takes a second walk; each takes up to 1 KiB on its way."""
+
+MAX_LENGTH = (1 << 31) - 1
 
 MIN_PIECE_BYTES = 64 << 10
 
@@ -59,8 +65,8 @@ class Segment(NamedTuple):
 
 _as_segment = partial(tuple.__new__, Segment)
 
-Part: TypeAlias = tuple[Bytes, Segment, int]
-"""A buffer, a segment that lies in it, and the offset to read on from after it."""
+Part: TypeAlias = tuple[Bytes, Segment | None, int]
+"""A buffer, a segment that lies in it, if any, and the offset to read on from after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,7 @@ class Chunk:
     segments: tuple[Segment, ...]
     next_offset: int
     cut_batch_bytes: int = 0
+    limit: RecordLimit = field(default_factory=RecordLimit)
 
     @property
     def record_count(self) -> int:
@@ -102,7 +109,7 @@ def chunks(
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     aborted: Iterable[AbortedTransaction] = (),
     chunk_bytes: int = CHUNK_BYTES,
-    max_record_bytes: int = MAX_RECORD_BYTES,
+    limit: RecordLimit | None = None,
 ) -> Iterator[Chunk]:
     """The records of one partition of a Fetch response with offsets in `[position, end)`.
 
@@ -113,10 +120,12 @@ def chunks(
     are not copied: a chunk may hold on to `records`.
 
     `chunk_bytes` (default 2 MiB, at most 32 MiB) is the size that a chunk does not pass by more
-    than a record; 10,000 records it passes only where they are of one batch. Raises
-    `CorruptRecordError`, and its kinds `RecordBatchTooLargeError`, where a record, or a block of
-    snappy, takes more than `max_record_bytes` (default 256 MiB), and
-    `UnsupportedRecordFormatError`. Nothing was skipped silently when it is raised.
+    than a record; 10,000 records it passes only where they are of one batch, and 50,000 never.
+
+    Raises `CorruptRecordError` and its kinds: `UnsupportedRecordFormatError`, and
+    `RecordTooLargeError` where a record in the range, or a block of snappy, takes more than `limit`
+    (default 256 MiB) and that does not pass it over: a record alone, a block with the rest of its
+    batch. Nothing was skipped silently when an error is raised.
     """
     unpacking = _Unpacking(
         memoryview(records),
@@ -124,7 +133,7 @@ def chunks(
         position=position,
         end=end,
         chunk_bytes=min(chunk_bytes, MAX_CHUNK_BYTES),
-        max_record_bytes=max_record_bytes,
+        limit=limit or RecordLimit(),
     )
     return unpacking.chunks(check_crcs, Visibility(isolation_level, aborted))
 
@@ -140,12 +149,12 @@ class _Unpacking:
         position: int,
         end: int,
         chunk_bytes: int,
-        max_record_bytes: int,
+        limit: RecordLimit,
     ) -> None:
         self._records, self._topic_partition = records, topic_partition
         self._position, self._end = position, end
-        self._chunk_bytes, self._max_record_bytes = chunk_bytes, max_record_bytes
-        self._decompressor = Decompressor(max(chunk_bytes, MIN_PIECE_BYTES), max_record_bytes)
+        self._chunk_bytes, self._limit = chunk_bytes, limit
+        self._decompressor = Decompressor(max(chunk_bytes, MIN_PIECE_BYTES), limit.max_bytes)
         self._next_offset = position
         self._waiting: list[tuple[Bytes, Segment]] = []
         self._waiting_bytes = self._waiting_records = 0
@@ -166,59 +175,101 @@ class _Unpacking:
     def _batch(
         self, header: BatchHeader, payload: memoryview, at: int, visibility: Visibility
     ) -> Iterator[Chunk]:
+        last_offset = header.base_offset + header.last_offset_delta
         try:
-            last_offset = header.base_offset + header.last_offset_delta
             if not visibility.sees(header, payload) or last_offset < self._position:
                 return
+            yield from self._seen(header, payload, at)
+        except ProtocolError as reason:
+            text = str(reason)
+            raise CorruptRecordError(self._topic_partition, header.base_offset, text) from reason
+
+    def _seen(self, header: BatchHeader, payload: memoryview, at: int) -> Iterator[Chunk]:
+        try:
             for buffer, segment, next_offset in self._parts(header, payload, at):
-                size = segment.end - segment.start
-                if self._waiting and (
-                    self._waiting_bytes + size > self._chunk_bytes
-                    or self._waiting_records + segment.record_count > CHUNK_RECORDS
-                ):
-                    yield self._chunk()
-                self._waiting.append((buffer, segment))
-                self._waiting_bytes += size
-                self._waiting_records += segment.record_count
+                if segment:
+                    yield from self._gather(buffer, segment)
+                del buffer
                 self._move_to(next_offset)
                 if self._next_offset >= self._end:
                     return
-        except ProtocolError as reason:
-            too_large = isinstance(reason, TooLargeError)
-            kind = RecordBatchTooLargeError if too_large else CorruptRecordError
-            raise kind(self._topic_partition, header.base_offset, str(reason)) from reason
+        except TooLargeError as reason:
+            first = max(self._next_offset, header.base_offset)
+            text = f"{reason}, in which are the records to offset {header.last_offset}"
+            self._limit.exceeded(RecordTooLargeError(self._topic_partition, first, text))
+
+    def _gather(self, buffer: Bytes, segment: Segment) -> Iterator[Chunk]:
+        """Has the segment wait; yields those before it, where they would be too many with it."""
+        size = segment.end - segment.start
+        if self._waiting and (
+            self._waiting_bytes + size > self._chunk_bytes
+            or self._waiting_records + segment.record_count > CHUNK_RECORDS
+        ):
+            yield self._chunk()
+        self._waiting.append((buffer, segment))
+        self._waiting_bytes += size
+        self._waiting_records += segment.record_count
 
     def _parts(self, header: BatchHeader, payload: memoryview, at: int) -> Iterable[Part]:
         if header.record_count == 0:  # compacted until nothing was left
             return ()
+        few = header.record_count <= MAX_CHUNK_RECORDS
         if not header.attributes & CODEC_BITS:
-            if len(payload) <= self._chunk_bytes:
+            if few and len(payload) <= self._chunk_bytes:
                 return (_whole(header, self._records, at, at + len(payload)),)
             return self._cut(header, [(self._records, at, at + len(payload))])
         pieces = self._decompressor.pieces(header.codec, payload)
-        ahead = list(islice(pieces, 2))
-        if not ahead:
-            raise ProtocolError(f"{header.record_count} records claimed in 0 bytes")
-        if len(ahead) == 1 and len(ahead[0]) <= self._chunk_bytes:
-            return (_whole(header, ahead[0], 0, len(ahead[0])),)
-        return self._cut(header, ((piece, 0, len(piece)) for piece in chain(ahead, pieces)))
+        ahead = [next(pieces, b"")]
+        if few and len(ahead[0]) <= self._chunk_bytes:
+            ahead.append(next(pieces, b""))
+            if not ahead[1]:
+                _check_room(header.record_count, len(ahead[0]))
+                return (_whole(header, ahead[0], 0, len(ahead[0])),)
+        return self._cut(header, map(_all_of, chain(_taken_out_of(ahead), pieces)))
 
     def _cut(
         self, header: BatchHeader, buffers: Iterable[tuple[Bytes, int, int]]
     ) -> Iterator[Part]:
-        """The records of a batch larger than a chunk, in parts that are not."""
+        """The records of a batch with more bytes or records than a chunk, in parts with fewer."""
         found, offset = 0, header.base_offset
-        for buffer, positions in runs(buffers, self._chunk_bytes, self._max_record_bytes):
-            count = len(positions) - 1
-            part = _segment(header, positions[0], positions[-1], count, offset)
-            offset = header.base_offset + offset_delta(buffer, positions[-2])[0] + 1
-            found += count
+        for run in runs(
+            buffers,
+            target_bytes=self._chunk_bytes,
+            most_records=CHUNK_RECORDS,
+            max_record_bytes=self._limit.max_bytes,
+        ):
+            found += 1 if isinstance(run, Oversized) else len(run.positions) - 1
             if found > header.record_count:
                 break
-            yield buffer, part, offset
+            part = self._part(header, run, offset)
+            offset = part[-1]
+            del run
+            yield part
+            del part
         if found != header.record_count:
             more = " or more" * (found > header.record_count)
             raise ProtocolError(f"{header.record_count} records claimed, {found}{more} found")
+
+    def _part(self, header: BatchHeader, run: Run | Oversized, first_offset: int) -> Part:
+        if isinstance(run, Oversized):
+            return b"", None, self._pass_over(header, run, first_offset) + 1
+        data, positions = run
+        last_delta, _ = offset_delta(data, positions[-2])
+        count = len(positions) - 1
+        segment = _segment(header, positions[0], positions[-1], count, first_offset)
+        return data, segment, header.base_offset + last_delta + 1
+
+    def _pass_over(self, header: BatchHeader, record: Oversized, first_offset: int) -> int:
+        """Tells of a record that is too large, if it is in the range, and returns its offset."""
+        length, _ = varint(record.head, 0)
+        delta, _ = offset_delta(record.head, 0)
+        offset = header.base_offset + delta
+        if not (0 <= length <= MAX_LENGTH and first_offset <= offset <= header.last_offset):
+            raise ProtocolError(f"a record of {length} bytes at offset {offset}")
+        if self._position <= offset < self._end:
+            text = f"a record of {record.size} bytes; maxRecordBytes is {self._limit.max_bytes}"
+            self._limit.exceeded(RecordTooLargeError(self._topic_partition, offset, text))
+        return offset
 
     def _move_to(self, offset: int) -> None:
         if offset > self._next_offset:
@@ -243,10 +294,19 @@ class _Unpacking:
             segments,
             self._next_offset,
             cut_batch_bytes,
+            self._limit,
         )
 
 
+def _check_room(record_count: int, size: int) -> None:
+    """For so many records rows are made room for, before any of them is looked at."""
+    if record_count * MIN_RECORD_BYTES > size:
+        raise ProtocolError(f"{record_count} records claimed in {size} bytes")
+
+
 def _whole(header: BatchHeader, buffer: Bytes, start: int, end: int) -> Part:
+    if header.record_count * MIN_RECORD_BYTES > end - start:
+        raise ProtocolError(f"{header.record_count} records claimed in {end - start} bytes")
     segment = _segment(header, start, end, header.record_count, header.base_offset)
     return buffer, segment, segment.last_offset + 1
 
@@ -277,3 +337,13 @@ def _end_to_end(segments: Iterable[Segment]) -> Iterator[Segment]:
         end = start + segment.end - segment.start
         yield segment._replace(start=start, end=end)
         start = end
+
+
+def _all_of(buffer: Bytes) -> tuple[Bytes, int, int]:
+    return buffer, 0, len(buffer)
+
+
+def _taken_out_of(pieces: list[Bytes]) -> Iterator[Bytes]:
+    """Each of them, and none of them twice in memory: a block of snappy may be large."""
+    while pieces:
+        yield pieces.pop(0)

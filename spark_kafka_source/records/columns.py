@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records.chunk import Chunk
-from spark_kafka_source.records.headers import locate_headers
+from spark_kafka_source.records.headers import locate_headers, within_limit
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.located import Located, Slices
 from spark_kafka_source.records.types import Bytes
@@ -59,9 +59,13 @@ def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
 
     Headers are null where a record has none; what is wrong with them is seen only where they are
     among the columns. Raises `CorruptRecordError` for records that do not hold together, a header
-    key that is not UTF-8, and a timestamp that no column of microseconds can hold.
+    key that is not UTF-8, and a timestamp that no column of microseconds can hold; where headers
+    are among the columns `RecordTooLargeError` for a record with more of them than one for every 64
+    bytes of `chunk.limit`, unless that passes it over.
     """
     located = locate(chunk)
+    if "headers" in columns:
+        located = within_limit(chunk, located)
     arrays = [column(name, chunk, located) for name in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema(columns))
 

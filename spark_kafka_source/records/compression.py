@@ -72,12 +72,16 @@ class Decompressor:
         held_bytes = 0
         for piece in self._guarded(codec, payload):
             if held and held_bytes + len(piece) > self._piece_bytes:
-                yield _joined(held)
-                held, held_bytes = [], 0
+                yield _take(held)
+                held_bytes = 0
             held.append(piece)
             held_bytes += len(piece)
+            del piece  # What is handed on is the caller's alone: a block of snappy may be large.
+            if held_bytes >= self._piece_bytes:
+                yield _take(held)
+                held_bytes = 0
         if held:
-            yield _joined(held)
+            yield _take(held)
 
     def _guarded(self, codec: Codec, payload: memoryview) -> Iterator[Bytes]:
         stream = self._streams[codec](self, payload)
@@ -92,6 +96,7 @@ class Decompressor:
                 return
             if piece:
                 yield piece
+            del piece
 
     def _none(self, payload: memoryview) -> Iterator[Bytes]:
         yield payload
@@ -151,7 +156,9 @@ class Decompressor:
     def _snappy_block(self, block: memoryview) -> bytes:
         size = _snappy_size(block)
         if size > self._max_bytes:
-            raise TooLargeError(f"a SNAPPY block of {size} bytes, over {self._max_bytes}")
+            raise TooLargeError(
+                f"a SNAPPY block of {size} bytes; maxRecordBytes is {self._max_bytes}"
+            )
         whole: bytes = pa.Codec("snappy").decompress(block, decompressed_size=size, asbytes=True)
         return whole
 
@@ -168,8 +175,11 @@ class Decompressor:
     )
 
 
-def _joined(pieces: list[Bytes]) -> Bytes:
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+def _take(pieces: list[Bytes]) -> Bytes:
+    """All of them as one, and none is left."""
+    whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    pieces.clear()
+    return whole
 
 
 def decompress(codec: Codec, payload: Bytes, max_bytes: int) -> Bytes:

@@ -12,11 +12,29 @@ from spark_kafka_source.errors import CorruptRecordError, ProtocolError
 from spark_kafka_source.records import compiled
 from spark_kafka_source.records.chunk import Chunk
 from spark_kafka_source.records.located import Located, Mask, Slices
-from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.types import Bytes, RecordTooLargeError
 from spark_kafka_source.records.varints import NOWHERE, Integers, varint, varints
 
 FEW = 32
 """So few records are quicker read one by one; a record of a million headers stays quick, too."""
+
+
+HEADER_COUNTS_BYTES = 64
+"""What a header takes in memory, however small it is: so much of a record's limit it uses up."""
+
+
+def within_limit(chunk: Chunk, located: Located) -> Located:
+    """Those records whose headers are not too many; `chunk.limit` is told of the others."""
+    most = chunk.limit.max_bytes // HEADER_COUNTS_BYTES
+    too_many = located.header_count > most
+    for row in np.flatnonzero(too_many).tolist():
+        count, offset = int(located.header_count[row]), int(located.offset[row])
+        text = (
+            f"a record of {count} headers, of {HEADER_COUNTS_BYTES} bytes or more in memory; "
+            f"maxRecordBytes is {chunk.limit.max_bytes}"
+        )
+        chunk.limit.exceeded(RecordTooLargeError(chunk.topic_partition, offset, text))
+    return located.where(~too_many) if too_many.any() else located
 
 
 @dataclass(frozen=True, slots=True)

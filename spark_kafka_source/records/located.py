@@ -39,6 +39,10 @@ class Slices:
         """The rows from `first` to `stop`; a view."""
         return Slices(self.bounds[2 * first : 2 * stop], self.null[first:stop])
 
+    def where(self, wanted: Mask) -> "Slices":
+        """The rows that are wanted; a copy."""
+        return Slices(self.bounds.reshape(-1, 2)[wanted].reshape(-1), self.null[wanted])
+
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -69,4 +73,17 @@ class Located:
             self.headers_start[first:stop],
             self.header_count[first:stop],
             self.end[first:stop],
+        )
+
+    def where(self, wanted: Mask) -> "Located":
+        """The rows that are wanted; a copy."""
+        return Located(
+            self.offset[wanted],
+            self.timestamp_ms[wanted],
+            self.timestamp_type[wanted],
+            self.key.where(wanted),
+            self.value.where(wanted),
+            self.headers_start[wanted],
+            self.header_count[wanted],
+            self.end[wanted],
         )

@@ -1,5 +1,7 @@
 """The words of Kafka's record batch format, https://kafka.apache.org/documentation/#recordbatch."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
@@ -40,5 +42,21 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-class RecordBatchTooLargeError(CorruptRecordError):
-    """A batch whose records cannot be decompressed, piece by piece, within the limit in bytes."""
+class RecordTooLargeError(CorruptRecordError):
+    """A record at `offset`, or a block of snappy from there on, takes more than the limit."""
+
+
+def _refuse(error: RecordTooLargeError) -> None:
+    raise error
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLimit:
+    """How many bytes a record may take, decompressed, its length included: at least `CHUNK_BYTES`.
+
+    `exceeded` is told of each that takes more. It raises, by default; if it does not, that record
+    is passed over.
+    """
+
+    max_bytes: int = 256 << 20
+    exceeded: Callable[[RecordTooLargeError], None] = _refuse

@@ -14,6 +14,7 @@ from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.progress import Progress
+from spark_kafka_source.spark.redaction import hiding
 
 _FROM_EARLIEST = NamedBound("startingOffsets", Extreme.EARLIEST)
 _TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)
@@ -23,6 +24,10 @@ class KafkaBatchReader(DataSourceReader):
     """Reads from `startingOffsets` (default earliest) to `endingOffsets` (default latest)."""
 
     def __init__(self, options: SourceOptions) -> None:
+        if options.managed_group is not None:
+            raise ConfigurationError(
+                "managedGroup", "is given", "A batch is no member of a group: leave it out"
+            )
         self._options = options
         self._starting = options.starting or _FROM_EARLIEST
         self._ending = options.ending or _TO_LATEST
@@ -33,8 +38,9 @@ class KafkaBatchReader(DataSourceReader):
         """One for each topic-partition that has anything in its range, or more by option."""
         planner = OffsetPlanner(self._options)
         try:
-            ends = planner.log_ends()
-            starts, limits = self._bind(planner, ends.offsets)
+            with hiding(self._options.hidden):
+                ends = planner.log_ends()
+                starts, limits = self._bind(planner, ends.offsets)
         finally:
             planner.close()
         return plan_tasks(starts, replace(ends, offsets=limits), self._options)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import shown
 from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, parse_offsets_option
 
 
@@ -97,7 +96,7 @@ def _timestamps(
         number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 20 else -1
         if not 0 <= number < 2**63:
             expected = f"Give {allowed}, as in '1760000000000'"
-            raise ConfigurationError(for_all, f"found {shown(text)}", expected)
+            raise ConfigurationError(for_all, "found {}", expected, text)
         return NamedBound(for_all, AtTimestamp(number, if_none))
     text = options.get(for_each.lower())
     if text is None:
@@ -116,7 +115,7 @@ def _offsets(options: Mapping[str, str], name: str, *, least: Extreme) -> NamedB
     if not text.strip().startswith("{"):
         known = [*words, "committed"] if least is Extreme.EARLIEST else [*words]
         expected = f"Give {' or '.join(known)}, or JSON as in {OFFSETS_EXAMPLE}"
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
+        raise ConfigurationError(name, "found {}", expected, text)
     allowed = _ALLOWED_OFFSETS[least]
     offsets = parse_offsets_option(name, text, least=least.value, allowed=allowed)
     return NamedBound(name, Given(offsets))
@@ -127,5 +126,5 @@ def _choice(
 ) -> Extreme | None:
     text = options.get(name.lower(), default).strip().lower()
     if text not in known:
-        raise ConfigurationError(name, f"found {shown(text)}", f"Give {' or '.join(known)}")
+        raise ConfigurationError(name, "found {}", f"Give {' or '.join(known)}", text)
     return known[text]

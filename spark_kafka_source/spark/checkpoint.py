@@ -7,13 +7,17 @@ Spark's own connector reads; what only this package knows, topic ids and leader 
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.source_offset import SourceOffset, by_topic
+from spark_kafka_source.secret import shown
+from spark_kafka_source.spark.source_offset import CheckpointError, SourceOffset, by_topic
 
 _LINES_BEFORE_OFFSETS = 2
+_NUMBER = re.compile("[0-9]{1,19}")
 
 
 def hand_back(checkpoint: Path) -> list[int]:
@@ -21,8 +25,8 @@ def hand_back(checkpoint: Path) -> list[int]:
 
     `checkpoint` is a local directory: copy one that lies elsewhere here, and back. Run the query
     once more with `Trigger.AvailableNow` before, so that its last micro-batch is a finished one.
-    Raises `ConfigurationError` where that is not so, or there is no offset log; then nothing has
-    been changed.
+    Raises `ConfigurationError` where that is not so, or there is no offset log, and `LocalError`
+    where it holds what no query writes; then nothing has been changed.
     """
     logs = _batches(checkpoint / "offsets")
     if not logs:
@@ -34,7 +38,7 @@ def hand_back(checkpoint: Path) -> list[int]:
             f"micro-batch {max(logs)} was planned and not finished",
             "Let the query finish it with format('pykafka') first",
         )
-    texts = {path: _for_kafka(path.read_text()) for path in logs.values()}
+    texts = {path: _for_kafka(_text(path)) for path in logs.values()}
     for path, text in texts.items():
         _replace(path, text)
     return sorted(logs)
@@ -44,7 +48,14 @@ def _batches(directory: Path) -> dict[int, Path]:
     """The files of a log by micro-batch; others lie beside them, checksums among them."""
     if not directory.is_dir():
         return {}
-    return {int(path.name): path for path in directory.iterdir() if path.name.isdigit()}
+    return {int(path.name): path for path in directory.iterdir() if _NUMBER.fullmatch(path.name)}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except ValueError as error:
+        raise CheckpointError(f"{path} is not UTF-8, as an offset log is: {error}") from error
 
 
 def _for_kafka(text: str) -> str:
@@ -54,17 +65,25 @@ def _for_kafka(text: str) -> str:
 
 
 def _line_for_kafka(line: str) -> str:
-    found = json.loads(line) if line.startswith("{") else None
+    found = _json(line) if line.startswith("{") else None
     if not isinstance(found, dict) or not isinstance(found.get("version"), int):
         return line  # Another source's, or none: it stays as it is.
     return json.dumps(by_topic(SourceOffset.from_json(found).offsets), separators=(",", ":"))
+
+
+def _json(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        text = f"The line {shown(line)} of an offset log is not JSON ({error})"
+        raise CheckpointError(text) from error
 
 
 def _replace(path: Path, text: str) -> None:
     # Hadoop's local file system would hold the new text against the old one's checksum.
     (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
     beside = path.parent / f".{path.name}.new"
-    beside.write_text(text)
+    beside.write_text(text, "utf-8")
     beside.replace(path)
 
 

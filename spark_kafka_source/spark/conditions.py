@@ -13,7 +13,7 @@ class ConditionError(KafkaError):
         super().__init__(condition, text)
         self.condition, self.text = condition, text
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"[{self.condition}] {self.text}"
 
 

@@ -27,6 +27,7 @@ from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.planning import offset_ranges
 from spark_kafka_source.spark.progress import Progress
+from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.splitting import gather_ranges, split_ranges
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
@@ -121,12 +122,15 @@ def read_ranges(
     _kept.freeze_imports()
     client = _kept.take_client(options.client)
     try:
-        for chunk in _chunks(client, task.ranges, options):
-            batch = record_batch(chunk, options.columns)
-            if batch.num_rows:
-                yield batch
-            if progress:
-                progress.read(chunk, batch.num_rows)
+        with hiding(options.hidden):
+            for chunk in _chunks(client, task.ranges, options):
+                batch = record_batch(chunk, options.columns)
+                if progress:
+                    progress.read(chunk, batch.num_rows)
+                del chunk  # A record may be large: it is kept no longer than it must be.
+                if batch.num_rows:
+                    yield batch
+                del batch
         if progress:
             progress.finished()
     finally:

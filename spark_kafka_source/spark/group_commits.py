@@ -6,7 +6,7 @@ from collections.abc import Callable
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
 from spark_kafka_source.groups import commit_offsets
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, refuses_login
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.planning import moved
 from spark_kafka_source.spark.source_offset import SourceOffset
@@ -77,8 +77,13 @@ class GroupCommits:
         else:
             self._committed = dict(offsets)
 
+    def forget(self) -> None:
+        """Others commit to the group, too: what was committed may not be so any more."""
+        self._committed = {}
+
     def _failed(self, error: KafkaError) -> None:
-        if isinstance(error, BrokerError) and error.error in _HOPELESS:
+        hopeless = isinstance(error, BrokerError) and error.error in _HOPELESS
+        if hopeless or refuses_login(error):
             self._given_up = True
             logger.error("Offsets are not committed to the group any more: %s", error)
         else:

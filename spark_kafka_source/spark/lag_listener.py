@@ -116,7 +116,7 @@ def _ours(text: str | None) -> SourceOffset | None:
         found = json.loads(text or "null")
         is_ours = isinstance(found, dict) and isinstance(found.get("version"), int)
         return SourceOffset.from_json(found) if is_ours else None
-    except (ValueError, LocalError):
+    except (ValueError, RecursionError, LocalError):
         return None
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import shown
 from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
@@ -33,13 +32,14 @@ def parse_offsets_option(
     found = parse_json_option(option, text, expected)
     offsets = {}
     for topic, partitions in _object(option, "the value", found).items():
-        for partition, offset in _object(option, f"topic {shown(topic)}", partitions).items():
+        for partition, offset in _object(option, "topic {}", partitions, topic).items():
             if not is_partition_number(partition):
-                what = f"partition {shown(partition)} is no number of a partition"
-                raise ConfigurationError(option, what, expected)
+                what = "partition {} is no number of a partition"
+                raise ConfigurationError(option, what, expected, partition)
             if type(offset) is not int or not least <= offset < 2**63:
-                what = f"the number of partition {partition} of topic {shown(topic)} is not allowed"
-                raise ConfigurationError(option, what, f"Give {allowed}, as in {OFFSETS_EXAMPLE}")
+                what = "the number of partition {} of topic {} is not allowed"
+                example = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
+                raise ConfigurationError(option, what, example, int(partition), topic)
             offsets[TopicPartition(topic, int(partition))] = offset
     if not offsets:
         raise ConfigurationError(option, "names no partition", expected)
@@ -51,8 +51,8 @@ def parse_json_option(option: str, text: str, expected: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
-        what = f"{shown(text)} is not JSON ({error})"
-        raise ConfigurationError(option, what, expected) from error
+        # It keeps all of the text.
+        raise ConfigurationError(option, f"{{}} is not JSON ({error})", expected, text) from None
 
 
 def is_partition_number(text: str) -> bool:
@@ -67,8 +67,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _object(option: str, what: str, found: Any) -> dict[str, Any]:
+def _object(option: str, what: str, found: Any, *values: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
-        raise ConfigurationError(option, f"{what} is no JSON object", expected)
+        raise ConfigurationError(option, f"{what} is no JSON object", expected, *values)
     return found

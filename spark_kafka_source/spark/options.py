@@ -2,19 +2,33 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
-from spark_kafka_source.settings import Settings, settings_of, shown
-from spark_kafka_source.spark.bounds import Committed, NamedBound, ending_bound, starting_bound
+from spark_kafka_source.settings import Settings, settings_of
+from spark_kafka_source.spark.bounds import (
+    AtTimestamp,
+    Committed,
+    Given,
+    NamedBound,
+    ending_bound,
+    starting_bound,
+)
 from spark_kafka_source.spark.data_loss import DataLoss
 from spark_kafka_source.spark.planning import ALL_OFFSETS
-from spark_kafka_source.spark.subscription import Subscription, parse_subscription
+from spark_kafka_source.spark.redaction import Redaction, hiding
+from spark_kafka_source.spark.subscription import (
+    Assign,
+    OnlyPartitions,
+    Subscription,
+    parse_subscription,
+)
 from spark_kafka_source.spark.without_effect import warn_of_options_without_effect
 
 B = TypeVar("B", int, None)
@@ -34,7 +48,7 @@ _READ = (
     "assign", "columns", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
     "failOnDataLoss",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
-    "kafkaConsumer.pollTimeoutMs", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
+    "kafkaConsumer.pollTimeoutMs", "managedGroup", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
     "maxBytesPerTrigger", "maxOffset", "maxRecordBytes", "maxTriggerDelay", "minOffset",
     "minOffsetsPerTrigger", "minPartitions", "minRecordsPerPartition", "partitions", "path",
     "progress", "startingOffsets",
@@ -43,6 +57,8 @@ _READ = (
     _GROUP_ID, *CLIENT_OPTIONS, *settings_of(FetchConfig),
 )  # fmt: skip
 
+# A batch may take so long before the group gives the partitions to others.
+_LONGEST_BATCH_MS = 60 * 60_000
 # An Arrow column of one batch is limited to 2 GiB; a record larger than this is rarely meant.
 _RECORD_BYTES = 64 << 20
 _BYTE_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)b?")
@@ -72,25 +88,41 @@ class SourceOptions:
     only_offsets: range = ALL_OFFSETS
     max_record_bytes: int = _RECORD_BYTES
     progress: bool = True
+    managed_group: GroupConfig | None = None
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
     max_trigger_delay_ms: int = 15 * 60_000
     poll_timeout_ms: int = 120_000
     topic_lookup_timeout_ms: int = 3_000
+    hidden: frozenset[str] = frozenset()
+    """Options, in lower case, whose values no error is to show; see `Redaction`."""
 
 
 def parse_options(
-    options: Mapping[str, str], token_provider: TokenProvider | None = None
+    options: Mapping[str, str],
+    token_provider: TokenProvider | None = None,
+    redaction: Redaction | None = None,
 ) -> SourceOptions:
     """Raises `ConfigurationError` for what cannot be used; warns of what has no effect.
 
-    `token_provider` is for OAUTHBEARER where no token endpoint is given.
+    `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
+    by default Spark's, is in no error.
     """
+    hidden = (redaction or Redaction()).hidden(options)
+    with hiding(hidden):
+        return _parsed(options, token_provider, hidden)
+
+
+def _parsed(
+    options: Mapping[str, str], token_provider: TokenProvider | None, hidden: frozenset[str]
+) -> SourceOptions:
     options = {name.lower(): value for name, value in options.items()}
     _refuse_unsupported(options)
-    warn_of_options_without_effect(options, _READ)
     settings = Settings(options)
+    managed = settings.boolean("managedGroup", False)
+    read = (*_READ, *settings_of(GroupConfig)) if managed else _READ
+    warn_of_options_without_effect(options, read)
     found = SourceOptions(
         client=ClientConfig.from_settings(settings, token_provider),
         fetch=settings.read(FetchConfig),
@@ -108,12 +140,14 @@ def parse_options(
             options, "maxRecordBytes", _RECORD_BYTES, range(CHUNK_BYTES, (1 << 30) + 1)
         ),
         progress=settings.boolean("progress", True),
+        managed_group=_managed_group(settings),
         max_offsets_per_trigger=_positive(settings, "maxOffsetsPerTrigger", example=10_000),
         min_offsets_per_trigger=_positive(settings, "minOffsetsPerTrigger", example=10_000),
         max_bytes_per_trigger=_byte_size(options, "maxBytesPerTrigger", None, range(1, 2**63)),
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
         poll_timeout_ms=settings.integer("kafkaConsumer.pollTimeoutMs", 120_000, minimum=1),
         topic_lookup_timeout_ms=_topic_lookup_timeout_ms(settings),
+        hidden=hidden,
     )
     _check_together(found)
     return found
@@ -124,13 +158,49 @@ def _check_together(found: SourceOptions) -> None:
     if least is not None and most is not None and least > most:
         raise ConfigurationError(
             "minOffsetsPerTrigger",
-            f"{least} is more than maxOffsetsPerTrigger, {most}",
+            "{} is more than maxOffsetsPerTrigger, {}",
             "Give at most as much",
+            least,
+            most,
         )
+    if found.managed_group is not None:
+        _check_managed(found)
     if found.starting and isinstance(found.starting.bound, Committed) and not found.group_id:
         raise ConfigurationError(
             found.starting.option, "'committed' needs a group", "Give 'kafka.group.id' as well"
         )
+
+
+def _check_managed(found: SourceOptions) -> None:
+    """The group says which partitions to read, so the options cannot name some."""
+    bound = found.starting.bound if found.starting else None
+    named = isinstance(bound, Given) or (
+        isinstance(bound, AtTimestamp) and not isinstance(bound.timestamps, int)
+    )
+    if found.starting and named:
+        raise ConfigurationError(
+            found.starting.option,
+            "names partitions, and with 'managedGroup' the group assigns them",
+            "Give 'earliest', 'latest', 'committed', or one timestamp for all",
+        )
+    if isinstance(found.subscription, Assign | OnlyPartitions):
+        raise ConfigurationError(
+            "managedGroup",
+            f"is given, and '{found.subscription.option}' names partitions",
+            "Give 'subscribe' or 'subscribePattern', without 'partitions': the group assigns them",
+        )
+
+
+def _managed_group(settings: Settings) -> GroupConfig | None:
+    """As a member of a group a query is patient: partitions come and go between micro-batches."""
+    if not settings.boolean("managedGroup", False):
+        return None
+    config = settings.read(GroupConfig)
+    if "kafka.max.poll.interval.ms" not in settings.values:
+        config = replace(config, max_poll_interval_ms=_LONGEST_BATCH_MS)
+    if "kafka.partition.assignment.strategy" not in settings.values:
+        config = replace(config, partition_assignment_strategy="cooperative-sticky")
+    return config
 
 
 def _refuse_unsupported(options: Mapping[str, str]) -> None:
@@ -150,7 +220,7 @@ def _columns(settings: Settings) -> tuple[str, ...]:
     for name in wanted:
         if name not in known:
             expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
-            raise ConfigurationError("columns", f"there is no column {shown(name)}", expected)
+            raise ConfigurationError("columns", "there is no column {}", expected, name)
     if not wanted:
         raise ConfigurationError("columns", "names none", "Give some by comma, as in 'key,value'")
     return tuple(name for lower, name in known.items() if lower in wanted)
@@ -168,7 +238,7 @@ def _only_offsets(settings: Settings) -> range:
     last = settings.integer("maxOffset", ALL_OFFSETS[-1])
     if first > last:
         raise ConfigurationError(
-            "minOffset", f"{first} is more than maxOffset, {last}", "Give at most as much"
+            "minOffset", "{} is more than maxOffset, {}", "Give at most as much", first, last
         )
     return range(first, last + 1)
 
@@ -183,7 +253,7 @@ def _byte_size(options: Mapping[str, str], name: str, default: B, allowed: range
         expected = (
             f"Give {allowed[0]} to {allowed[-1]} bytes, or a number with k, m or g, as in '64m'"
         )
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
+        raise ConfigurationError(name, "found {}", expected, text)
     return size
 
 
@@ -194,7 +264,7 @@ def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
         expected = (
             f"Give a number and a unit ({', '.join(filter(None, _UNIT_MS))}), as in {default!r}"
         )
-        raise ConfigurationError(name, f"found {shown(text)}", expected)
+        raise ConfigurationError(name, "found {}", expected, text)
     return int(match[1]) * _UNIT_MS[match[2]]
 
 

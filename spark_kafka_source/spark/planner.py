@@ -16,10 +16,15 @@ from spark_kafka_source.consumer import (
     latest_offsets,
     list_offsets,
 )
-from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaError,
+    error_named,
+    lacking,
+)
 from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.settings import shown
 from spark_kafka_source.spark.bounds import AtTimestamp, Committed, Extreme, Given, NamedBound
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
@@ -213,7 +218,8 @@ class OffsetPlanner:
                 if unknown and patience.expired:
                     raise _unknown_topic(subscription.option, topic.name)
                 if topic.error.code:
-                    raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}")
+                    detail = lacking(topic.error, topic=topic.name)
+                    raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}", detail)
             return [topic for topic in topics if not topic.error.code]
 
         return self.client.retrying("Metadata", attempt)
@@ -236,10 +242,10 @@ def _filled(offsets: Offsets, latest: Offsets, if_none: Extreme | None) -> Offse
 
 def _no_topic_name(option: str, name: str) -> ConfigurationError:
     expected = "Names have up to 249 letters, digits, dots, dashes and underscores"
-    return ConfigurationError(option, f"{shown(name)} cannot be a topic's name", expected)
+    return ConfigurationError(option, "{} cannot be a topic's name", expected, name)
 
 
 def _unknown_topic(option: str, name: str) -> ConfigurationError:
     return ConfigurationError(
-        option, f"topic {name!r} does not exist", "Create it, or name one that exists"
+        option, "topic {} does not exist", "Create it, or name one that exists", name
     )

@@ -12,6 +12,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.batch import KafkaBatchReader
 from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.redaction import Redaction
 from spark_kafka_source.spark.schema import kafka_schema
 from spark_kafka_source.spark.stream import KafkaStreamReader
 
@@ -24,11 +25,13 @@ class KafkaDataSource(DataSource):
 
     token_provider: ClassVar[TokenProvider | None] = None
     """Where tokens for OAUTHBEARER come from, if not from an endpoint; see `register`."""
+    redaction: ClassVar[Redaction] = Redaction()
+    """What errors leave out; see `register`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         # Only what was understood is kept: this object is pickled into every query.
         super().__init__({})
-        self._parsed = parse_options(options, self.token_provider)
+        self._parsed = parse_options(options, self.token_provider, self.redaction)
 
     @classmethod
     def name(cls) -> str:
@@ -61,16 +64,19 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 
     Not needed where the wheel is installed: Spark then finds it by itself. But an option is a text,
     so it is here that your own `token_provider` is given, for OAUTHBEARER without an endpoint. It
-    is pickled, and asked on the driver and on every executor.
+    is pickled, and asked on the driver and on every executor. The session's `spark.redaction.regex`
+    and `spark.sql.redaction.options.regex` are read here, too: a source that Spark found by itself
+    knows only their defaults.
     """
     source: type[KafkaDataSource] = KafkaDataSource
-    if token_provider is not None:
+    given_redaction = Redaction.of(spark)
+    if token_provider is not None or given_redaction != Redaction():
 
-        class WithTokens(KafkaDataSource):
+        class OfSession(KafkaDataSource):
             pass
 
-        WithTokens.token_provider = token_provider
-        source = WithTokens
+        OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
+        source = OfSession
     try:
         spark.dataSource.register(source)
     except AnalysisException as error:

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.errors import LocalError, UnsupportedVersionError
-from spark_kafka_source.settings import shown
+from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, is_partition_number
 from spark_kafka_source.topic_partition import TopicPartition
 

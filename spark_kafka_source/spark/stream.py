@@ -6,7 +6,7 @@ second one is only pickled, for `read`. So nothing is looked up before the first
 
 import time
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,13 @@ import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from spark_kafka_source.consumer import UNKNOWN_TOPIC
-from spark_kafka_source.errors import BrokerError, ConfigurationError, UnsupportedVersionError
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+)
+from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.spark.admission import (
     HAS_ADMISSION_CONTROL,
     ReadAllAvailable,
@@ -36,14 +42,19 @@ from spark_kafka_source.spark.continuity import (
 from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.log_ends import LogEnds
+from spark_kafka_source.spark.managed_group import ManagedGroup
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.pace import Pace
 from spark_kafka_source.spark.planner import OffsetPlanner
 from spark_kafka_source.spark.planning import limit_offsets
+from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source_offset import INITIAL, SourceOffset
 
 _MOST_LOOKS = 3
+_NONE: Offsets = {}
+# Spark waits for the answer before it stops a query.
+_JOIN_MS = 1_000
 _FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 
 
@@ -98,7 +109,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is not None:
             self._position = SourceOffset.from_json(start)
             self._finished(self._position)
-        end = self._look_in_time(self._position, limit)
+        with hiding(self._options.hidden):
+            end = self._look_in_time(self._position, limit)
         if end is self._position:
             if self._available_now:
                 self._finished(end, is_last=True)
@@ -120,7 +132,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
         if self._position_unknown or not after.follows(before):
             # Spark before 4.2 says only now where the query stands.
-            starts |= self._starts(before, ends)
+            with hiding(self._options.hidden):
+                starts |= self._starts(before, ends)
             self._position_unknown = False
         return plan_tasks(starts, ends, self._options)
 
@@ -130,8 +143,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Closes the connections."""
-        if "_planner" in self.__dict__:
-            self._planner.close()
+        if "_planner" not in self.__dict__:
+            return
+        if self._group is not None:
+            self._group.close()
+        self._planner.close()
 
     # -- on the executors ------------------------------------------------------------------------
 
@@ -148,9 +164,18 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return OffsetPlanner(self._options)
 
     @cached_property
+    def _group(self) -> ManagedGroup | None:
+        managed = self._options.managed_group is not None
+        return ManagedGroup(self._options, self._planner) if managed else None
+
+    @cached_property
     def _group_commits(self) -> GroupCommits | None:
         group_id = self._options.group_id
-        return None if group_id is None else GroupCommits(self._planner.client, group_id)
+        if group_id is None:
+            return None
+        member_of = None if self._group is None else self._group.member
+        commit = partial(commit_offsets, member_of=member_of)
+        return GroupCommits(self._planner.client, group_id, commit=commit)
 
     @cached_property
     def _byte_limit(self) -> ByteLimit | None:
@@ -158,6 +183,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if max_bytes is None else ByteLimit(self._planner.client, max_bytes)
 
     def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
+        if self._group is not None:
+            # Only what it read as a member; it may be another's before there is a next time.
+            position, is_last = self._group.read_by_it(position), True
         if self._group_commits is not None and not position.initial:
             self._group_commits.finished(position, is_last=is_last)
 
@@ -173,7 +201,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _look_in_time(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """As `_look`, but not as often as Spark asks while there is nothing."""
-        if self._pace.pause_seconds and not self._available_now:
+        if self._pace.pause_seconds and not self._available_now and not self._group_changed():
             news = self._planner.news(self._ends, self._pace)
             # Where rows wait for more to come, time alone may end that.
             if not news and position and position.offsets == self._ends.offsets:
@@ -185,7 +213,32 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._pace.found_nothing(asked, watched=self._planner.watches)
         else:
             self._pace.found_something()
+            if self._group is not None:
+                self._group.began()
         return end
+
+    def _join_group(self) -> None:
+        if self._group is None:
+            return
+        topics = {each.topic for each in self._ends.offsets}
+        if not self._available_now:
+            self._group.join(topics, _JOIN_MS)
+            return
+        # A run that did not wait would end with nothing read.
+        timeout_ms = self._options.client.default_api_timeout_ms
+        if not self._group.join(topics, timeout_ms):
+            raise KafkaTimeoutError(
+                f"Group {self._options.group_id!r} has assigned nothing to this query within "
+                f"{timeout_ms} ms (kafka.default.api.timeout.ms)"
+            )
+
+    def _group_changed(self) -> bool:
+        """Whether other partitions are assigned to this query than a look before."""
+        if self._group is None or not self._group.changed():
+            return False
+        if self._group_commits is not None:
+            self._group_commits.forget()
+        return True
 
     def _look(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """As `_next`, from what the brokers say now, and again where a topic goes meanwhile."""
@@ -193,6 +246,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while True:
             try:
                 self._ends = self._look_up_ends(position)
+                self._join_group()
                 return self._next(position, limit)
             except BrokerError as error:
                 # It was named a moment ago: they are asked anew what there is.
@@ -209,16 +263,22 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if not ends.offsets:
                 return INITIAL
             return SourceOffset(ends.offsets, {}, ends.leader_epochs, ends.topic_ids)
+        before, taken = position, _NONE
+        if self._group is not None:
+            before, ends, taken = self._group.share(position, ends)
+            self._ends = ends
         if position.initial and not ends.offsets:
             return position
-        starts = self._starts(position, ends)
-        begin = {**position.offsets, **starts}
+        starts = {**taken, **self._starts(before, ends)}
+        begin = {**before.offsets, **starts}
         if not starts and self._is_to_wait(begin, limit):
             return position
         if isinstance(limit, ReadMaxRows | ReadMaxBytes) and not self._options.data_loss.fails:
             starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
             begin = {**begin, **starts}
-        end = self._limited(begin, ends.offsets, limit)
+        # A pinned end may lie before what another member of the group has read since.
+        latest = {each: max(at, begin.get(each, at)) for each, at in ends.offsets.items()}
+        end = self._limited(begin, latest, limit)
         nothing_new = not starts and (end == position.offsets or not end)
         if nothing_new and not position.initial:
             return position
@@ -261,11 +321,12 @@ def _refuse_unsupported(options: SourceOptions) -> None:
         raise ConfigurationError(
             options.ending.option, "is given", "A stream has no end: leave it out"
         )
-    limits = {
+    limits: dict[str, object] = {
         "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
         "maxBytesPerTrigger": options.max_bytes_per_trigger,
         "minOffsetsPerTrigger": options.min_offsets_per_trigger,
     }
+    limits["managedGroup"] = options.managed_group
     for name, limit in limits.items():
         if limit is not None and not HAS_ADMISSION_CONTROL:
             raise UnsupportedVersionError(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import shown
 from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -43,8 +42,9 @@ class Assign:
                 count = sum(other.topic == each.topic for other in existing)
                 raise ConfigurationError(
                     self.option,
-                    f"{each} does not exist",
+                    "{} does not exist",
                     f"The topic has partitions 0 to {count - 1}",
+                    str(each),
                 )
         return [each for each in self.topic_partitions if each in existing]
 
@@ -56,12 +56,12 @@ class Assign:
         if not isinstance(found, dict) or not all(
             isinstance(partitions, list) for partitions in found.values()
         ):
-            raise ConfigurationError(cls.option, f"found {shown(text)}", expected)
+            raise ConfigurationError(cls.option, "found {}", expected, text)
         pairs = [
             (topic, partition) for topic, partitions in found.items() for partition in partitions
         ]
         if not pairs or not all(_is_partition(partition) for _, partition in pairs):
-            raise ConfigurationError(cls.option, f"found {shown(text)}", expected)
+            raise ConfigurationError(cls.option, "found {}", expected, text)
         return cls(tuple(sorted({TopicPartition(*pair) for pair in pairs})))
 
 
@@ -128,11 +128,18 @@ class SubscribePattern:
     @classmethod
     def parse(cls, text: str) -> "SubscribePattern":
         """Raises `ConfigurationError` unless it is a regular expression."""
+        if len(text) > _LONGEST_PATTERN:
+            # One of a megabyte takes ten seconds to compile.
+            expected = f"Give at most {_LONGEST_PATTERN}"
+            raise ConfigurationError(cls.option, f"has {len(text)} characters", expected)
         try:
             re.compile(text)
         except (re.error, ValueError, OverflowError, RecursionError) as error:
-            what = f"{shown(text)} is no regular expression ({error})"
-            raise ConfigurationError(cls.option, what, "As in 'events-.*'") from error
+            # Its own text may have a part of the pattern.
+            what = "{} is no regular expression ({})"
+            raise ConfigurationError(
+                cls.option, what, "As in 'events-.*'", text, str(error)
+            ) from None
         if not text.strip():
             raise ConfigurationError(cls.option, "is empty", "Give a pattern, as in 'events-.*'")
         return cls(text)
@@ -186,6 +193,7 @@ _STRATEGIES: tuple[type[Assign | Subscribe | SubscribePattern], ...] = (
     SubscribePattern,
 )
 _PARTITIONS = "partitions"
+_LONGEST_PATTERN = 10_000
 _NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
 
 
@@ -214,6 +222,6 @@ def _numbers(text: str) -> tuple[range, ...]:
     found = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each]
     if len(found) < len(matches) or not all(found) or any(each.stop > 2**31 for each in found):
         raise ConfigurationError(
-            _PARTITIONS, f"found {shown(text)}", "Give numbers and ranges, as in '0,2,8-15'"
+            _PARTITIONS, "found {}", "Give numbers and ranges, as in '0,2,8-15'", text
         )
     return tuple(found)

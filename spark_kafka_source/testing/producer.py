@@ -41,6 +41,10 @@ class Producer:
 
         Raises `BrokerError` or `KafkaTimeoutError`, naming the partition.
         """
+        return self.send_batch(topic, partition, encode_batch(records, codec=codec))
+
+    def send_batch(self, topic: str, partition: int, batch: bytes) -> int:
+        """Writes a batch that is encoded already, as `send` does."""
         where = TopicPartition(topic, partition)
         request = ProduceRequest(
             acks=_ALL_REPLICAS,
@@ -48,11 +52,7 @@ class Producer:
             topic_data=[
                 TopicProduceData(
                     name=topic,
-                    partition_data=[
-                        PartitionProduceData(
-                            index=partition, records=encode_batch(records, codec=codec)
-                        )
-                    ],
+                    partition_data=[PartitionProduceData(index=partition, records=batch)],
                 )
             ],
         )

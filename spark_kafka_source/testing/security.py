@@ -51,6 +51,9 @@ LISTENERS: Mapping[str, Listener] = MappingProxyType(
         "SASL_SSL": Listener("SASL_SSL"),
         # As SASL_SSL, but a session ends after a second unless it is authenticated anew (KIP-368).
         "SASL_SSL_BRIEF": Listener("SASL_SSL", properties={"connections.max.reauth.ms": "1000"}),
+        "SASL_SSL_SCRAM": Listener(
+            "SASL_SSL", properties={"sasl.enabled.mechanisms": ",".join(SCRAM_DIGESTS)}
+        ),
         # What clients must refuse.
         "SSL_EXPIRED": Listener("SSL", "expired"),
         "SSL_OTHER_HOST": Listener("SSL", "other host"),

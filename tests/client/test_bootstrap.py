@@ -68,7 +68,8 @@ def test_where_none_answers_each_address_is_named_with_its_reason(
             all_topics(client)
     assert caught.value.failures == (
         f"{refused} (127.0.0.1: Connection refused)",
-        f"{silent}: timed out waiting for an answer",
+        f"{silent}: timed out waiting for an answer (it took the connection and said nothing: is "
+        "it a broker's listener, and one for this 'kafka.security.protocol'?)",
     )
     assert "kafka.bootstrap.servers" in str(caught.value)
 

@@ -207,7 +207,8 @@ def test_no_right_to_a_group_is_told_at_once_with_the_brokers_own_words(
 ) -> None:
     error = error_named("GROUP_AUTHORIZATION_FAILED")
     broker.control(FindCoordinatorRequest, FindCoordinatorResponse(0, error.code, "ask the owner"))
-    with pytest.raises(BrokerError, match=r"group 'g': GROUP_AUTHORIZATION_FAILED.*ask the owner"):
+    said = r"group 'g': GROUP_AUTHORIZATION_FAILED.*ask the owner: the user needs READ on group 'g'"
+    with pytest.raises(BrokerError, match=said):
         coordinator(client)
 
 
@@ -220,7 +221,7 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
         def attempt(deadline: Deadline) -> object:
             return client.send(OffsetFetchRequest("g"), client.coordinator("g", deadline), deadline)
 
-        with pytest.raises(KafkaTimeoutError, match="cannot be resolved"):
+        with pytest.raises(KafkaTimeoutError, match="-1 is no number of a port"):
             client.retrying("OffsetFetch", attempt)
 
 

@@ -97,6 +97,7 @@ def test_giving_up_to_bootstrap_keeps_the_list_of_addresses(clock: Clock) -> Non
     with pytest.raises(BootstrapError, match=r"tried a:1 refused; b:2 timed out") as caught:
         run(clock, Attempts(nowhere, for_ever=True), timeout_ms=1_000)
     assert caught.value is nowhere
+    assert caught.value.__cause__ is None  # Nor itself, which a walk along the chain never ends.
 
 
 def test_what_a_broker_said_is_not_hidden_by_a_last_try_that_had_no_time(clock: Clock) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.consumer import latest_offsets
 from spark_kafka_source.net import (
     Address,
     AuthenticationError,
@@ -14,6 +15,7 @@ from spark_kafka_source.net import (
 )
 from spark_kafka_source.protocol import MetadataRequest, SaslAuthenticateRequest
 from spark_kafka_source.settings import Settings
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
 from tests.memory_broker.cluster import RefusedError
 from tests.net.ports import LOOPBACK, refused_port
@@ -46,12 +48,36 @@ def all_topics(client: KafkaClient) -> object:
     return client.retrying("Metadata", lambda deadline: client.topics(None, deadline))
 
 
-def test_a_wrong_password_is_told_of_at_once_by_every_server_once(broker: MemoryBroker) -> None:
+def test_a_wrong_password_goes_out_once_whatever_the_number_of_servers(
+    broker: MemoryBroker,
+) -> None:
+    """Accounts are locked after a few wrong ones."""
     servers = (broker.address(0), broker.address(1))
     config = broker.config(settings=security("wrong"), bootstrap_servers=servers)
     with KafkaClient(config) as client, pytest.raises(AuthenticationError):
         all_topics(client)
-    assert [seen.node_id for seen in broker.seen if is_token(seen.request)] == [0, 1]
+    assert logins(broker) == [0]
+
+
+def test_a_password_that_is_withdrawn_goes_to_one_leader_only(broker: MemoryBroker) -> None:
+    broker.create_topic("t", 2)
+    with KafkaClient(broker.config(settings=security("right"))) as client:
+        all_topics(client)
+        broker.hang_up(0)
+        broker.forget()
+        broker.cluster.mechanisms["PLAIN"] = withdrawn
+        with pytest.raises(AuthenticationError):
+            latest_offsets(client, [TopicPartition("t", 0), TopicPartition("t", 1)])
+    assert len(logins(broker)) == 1
+
+
+def withdrawn(_: list[bytes]) -> bytes | None:
+    raise RefusedError("Invalid username or password")
+
+
+def logins(broker: MemoryBroker) -> list[int]:
+    """The nodes that were shown a password."""
+    return [seen.node_id for seen in broker.seen if is_token(seen.request)]
 
 
 def is_token(request: object) -> bool:
@@ -72,4 +98,4 @@ def test_every_connection_authenticates(broker: MemoryBroker) -> None:
         for node_id in (0, 1):
             node = Broker(node_id, broker.address(node_id))
             client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(30_000))
-    assert [seen.node_id for seen in broker.seen if is_token(seen.request)] == [0, 1]
+    assert logins(broker) == [0, 1]

@@ -1,4 +1,4 @@
-"""A fetch session without a broker: what is asked, and answers that do not fit."""
+"""A session with one broker: what is told it, and what its answers may say."""
 
 from uuid import UUID
 
@@ -13,85 +13,141 @@ from spark_kafka_source.protocol import (
     PartitionData,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.consumer.consumers import T0, T1
 
-ID, OTHER = UUID(int=1), UUID(int=2)
-
-
-def wanted(offset: int, where: TopicPartition = T0, topic_id: UUID = ID) -> Wanted:
-    return Wanted(topic_id, FetchPartition(partition=where.partition, fetch_offset=offset))
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+IDS = {"a": UUID(int=1), "b": UUID(int=2)}
 
 
-def answer(*partitions: int, session_id: int = 9, topic_id: UUID = ID) -> FetchResponse:
-    data = [PartitionData(partition) for partition in partitions]
-    return FetchResponse(
-        session_id=session_id, responses=[FetchableTopicResponse("", topic_id, data)]
-    )
+def wanted(topic_partition: TopicPartition, offset: int = 0, topic_id: int = 0) -> Wanted:
+    of = UUID(int=topic_id) if topic_id else IDS[topic_partition.topic]
+    return Wanted(of, FetchPartition(partition=topic_partition.partition, fetch_offset=offset))
 
 
-def begun() -> FetchSession:
+def answer(
+    *partitions: TopicPartition, session_id: int = 7, throttle_time_ms: int = 0
+) -> FetchResponse:
+    """By topic id, as from version 13 on."""
+    responses = [
+        FetchableTopicResponse("", IDS[each.topic], [PartitionData(each.partition)])
+        for each in partitions
+    ]
+    return FetchResponse(throttle_time_ms, session_id=session_id, responses=responses)
+
+
+def asked(session: FetchSession, *partitions: TopicPartition, offset: int = 0) -> list[str]:
+    """The partitions that the next request names, with their offsets, and with - those it drops."""
+    request = session.request({each: wanted(each, offset) for each in partitions})
+    named = [
+        f"{topic.topic}-{each.partition}@{each.fetch_offset}"
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    dropped = [
+        f"-{topic.topic}-{number}"
+        for topic in request.forgotten_topics_data
+        for number in topic.partitions
+    ]
+    return [*named, *dropped]
+
+
+def open_session(*partitions: TopicPartition) -> FetchSession:
     session = FetchSession()
-    session.request({T0: wanted(0), T1: wanted(0, T1)})
-    session.answered(answer(0, 1))
+    session.request({each: wanted(each) for each in partitions})
+    assert session.answered(answer(*partitions)).keys() == set(partitions)
     return session
 
 
-def test_a_topic_made_anew_takes_the_place_of_the_old_one() -> None:
-    asked = begun().request({T0: wanted(0, topic_id=OTHER), T1: wanted(0, T1)})
-    assert [(each.topic_id, each.partitions) for each in asked.forgotten_topics_data] == [(ID, [0])]
-    assert [each.topic_id for each in asked.topics] == [OTHER]
-    assert (asked.session_id, asked.session_epoch) == (9, 1)
-
-
-def test_epochs_begin_again_after_the_last() -> None:
-    session = begun()
-    session._epoch = 2**31 - 1
-    session.request({T0: wanted(0)})
+def test_first_all_is_asked_for_then_what_has_changed() -> None:
+    session = open_session(A0, A1, B0)
+    assert asked(session, A0, A1, B0) == []
     session.answered(answer())
-    assert session.request({T0: wanted(0)}).session_epoch == 1
+    assert asked(session, A0, A1, B0, offset=1) == ["a-0@1", "a-1@1", "b-0@1"]
+    session.answered(answer(A0))
+    assert asked(session, A0, offset=1) == ["-a-1", "-b-0"]
+    session.answered(answer())
+    assert asked(session, A0, B0, offset=1) == ["b-0@1"]
 
 
-def test_an_answer_that_leaves_a_partition_out_of_a_full_fetch() -> None:
+def test_epochs_count_up_and_begin_again_at_one() -> None:
+    session = open_session(A0)
+    assert session.request({A0: wanted(A0)}).session_epoch == 1
+    session.answered(answer())
+    assert session.request({A0: wanted(A0)}).session_epoch == 2
+    session._epoch = 2**31 - 1
+    session.answered(answer())
+    assert session.request({A0: wanted(A0)}).session_epoch == 1
+
+
+def test_a_broker_that_keeps_no_session_is_told_all_each_time() -> None:
     session = FetchSession()
-    session.request({T0: wanted(0), T1: wanted(0, T1)})
-    with pytest.raises(ProtocolError, match=r"t-1: the answer leaves it out"):
-        session.answered(answer(0))
-    assert session.request({T0: wanted(0)}).session_epoch == 0
-
-
-@pytest.mark.parametrize("strange", [answer(5), answer(0, topic_id=OTHER)])
-def test_an_answer_that_nobody_asked_for(strange: FetchResponse) -> None:
-    session = begun()
-    session.request({T0: wanted(0), T1: wanted(0, T1)})
-    with pytest.raises(ProtocolError, match="not asked for"):
-        session.answered(strange)
-    assert session.request({T0: wanted(0)}).session_epoch == 0
-
-
-def test_a_broker_that_ends_a_session_of_its_own_accord() -> None:
-    """A session id of 0 says that the next request must be whole again."""
-    session = begun()
-    session.request({T0: wanted(1), T1: wanted(0, T1)})
-    session.answered(answer(0, session_id=0))
-    asked = session.request({T0: wanted(1), T1: wanted(0, T1)})
-    assert (asked.session_id, asked.session_epoch) == (0, 0)
+    for _ in range(2):
+        request = session.request({A0: wanted(A0)})
+        assert (request.session_id, request.session_epoch, len(request.topics)) == (0, 0, 1)
+        session.answered(answer(A0, session_id=0))
     assert not session.is_open
+
+
+def test_a_topic_made_anew_takes_the_place_of_the_old_one() -> None:
+    session = open_session(A0)
+    request = session.request({A0: wanted(A0, topic_id=9)})
+    assert [topic.topic_id for topic in request.topics] == [UUID(int=9)]
+    assert [topic.topic_id for topic in request.forgotten_topics_data] == [IDS["a"]]
 
 
 @pytest.mark.parametrize(
     ("name", "session_id"),
-    [("FETCH_SESSION_ID_NOT_FOUND", 0), ("INVALID_FETCH_SESSION_EPOCH", 9)],
+    [
+        ("FETCH_SESSION_ID_NOT_FOUND", 0),
+        ("INVALID_FETCH_SESSION_EPOCH", 7),  # So that the broker drops what it keeps.
+        ("FETCH_SESSION_TOPIC_ID_ERROR", 7),
+    ],
 )
-def test_after_an_error_all_is_asked_for(name: str, session_id: int) -> None:
-    session = begun()
-    session.request({T0: wanted(0), T1: wanted(0, T1)})
+def test_after_an_error_of_the_session_all_is_asked_for_anew(name: str, session_id: int) -> None:
+    session = open_session(A0, A1)
+    session.request({A0: wanted(A0), A1: wanted(A1)})
     with pytest.raises(BrokerError, match=name):
         session.answered(FetchResponse(error_code=error_named(name).code))
-    asked = session.request({T0: wanted(0), T1: wanted(0, T1)})
-    assert (asked.session_id, asked.session_epoch) == (session_id, 0)
-    assert len(asked.topics[0].partitions) == 2
+    request = session.request({A0: wanted(A0), A1: wanted(A1)})
+    assert (request.session_id, request.session_epoch) == (session_id, 0)
+    assert [len(topic.partitions) for topic in request.topics] == [2]
 
 
-def test_a_goodbye() -> None:
-    asked = begun().closing()
-    assert (asked.session_id, asked.session_epoch, asked.topics) == (9, -1, [])
+def test_over_a_quota_nothing_is_answered_and_nothing_lost() -> None:
+    session = FetchSession()
+    session.request({A0: wanted(A0)})
+    assert session.answered(FetchResponse(throttle_time_ms=50)) == {}
+    assert asked(session, A0) == ["a-0@0"]
+    session.answered(answer(A0))
+    assert asked(session, A0, offset=1) == ["a-0@1"]
+    assert session.answered(answer(throttle_time_ms=50)) == {}
+    assert asked(session, A0, offset=1) == []
+
+
+def test_a_partition_that_was_not_asked_for_is_an_error() -> None:
+    session = open_session(A0)
+    session.request({A0: wanted(A0)})
+    with pytest.raises(ProtocolError, match=r"partition 0 of topic .*which was not asked for"):
+        session.answered(answer(B0))
+    assert asked(session, A0) == ["a-0@0"]
+
+
+def test_a_partition_that_a_full_answer_leaves_out_is_an_error() -> None:
+    session = FetchSession()
+    session.request({A0: wanted(A0), A1: wanted(A1)})
+    with pytest.raises(ProtocolError, match="Fetch of a-1: the answer leaves it out"):
+        session.answered(answer(A0))
+
+
+def test_closing_forgets_all() -> None:
+    session = open_session(A0)
+    request = session.closing()
+    assert (request.session_id, request.session_epoch, request.topics) == (7, -1, [])
+
+
+def test_a_broker_that_ends_a_session_of_its_own_accord_is_told_all() -> None:
+    session = open_session(A0, A1)
+    session.request({A0: wanted(A0, 1), A1: wanted(A1)})
+    session.answered(answer(A0, session_id=0))
+    request = session.request({A0: wanted(A0, 1), A1: wanted(A1)})
+    assert (request.session_id, request.session_epoch) == (0, 0)
+    assert [len(topic.partitions) for topic in request.topics] == [2]

@@ -1,6 +1,8 @@
 """A range whose records are late, gone or corrupt, or whose brokers are: none lost or doubled."""
 
+import logging
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,7 +24,14 @@ from spark_kafka_source.protocol import (
     FetchResponse,
     PartitionData,
 )
-from spark_kafka_source.records import Codec, Record, encode_batch, to_arrow
+from spark_kafka_source.records import (
+    Codec,
+    Record,
+    RecordTooLargeError,
+    encode_batch,
+    to_arrow,
+)
+from spark_kafka_source.records.encode import with_crc
 from tests.consumer.reading import (
     COMMITTED,
     SMALL,
@@ -232,3 +241,37 @@ def test_no_right_to_a_topic_is_told_with_partition_and_offset(
     broker.control(FetchRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="Fetch of t-0 at offset 0: TOPIC_AUTHORIZATION_FAILED"):
         offsets(reader(client, 0, 1))
+
+
+# -- too large -------------------------------------------------------------------------------------
+
+
+def test_a_record_too_large_is_passed_over_alone_and_logged_where_losses_are(
+    client: KafkaClient, log: PartitionLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.append(b"a")
+    log.append(b"b", bytes(5 << 20), b"d", codec=Codec.ZSTD)
+    log.append(b"e")
+    with pytest.raises(RecordTooLargeError) as caught:
+        offsets(reader(client, 0, 5, max_record_bytes=4 << 20))
+    assert str(caught.value) == (
+        f"t-0 at offset 2: a record of {(5 << 20) + 13} bytes; maxRecordBytes is {4 << 20}"
+    )
+    assert offsets(reader(client, 0, 5, max_record_bytes=4 << 20, skip_lost=True)) == [0, 1, 3, 4]
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == f"t-0 [0, 5): {caught.value}; skipped"
+    assert offsets(reader(client, 3, 5, max_record_bytes=4 << 20)) == [3, 4]
+
+
+@pytest.mark.parametrize("skip_lost", [False, True])
+@pytest.mark.parametrize("damage", [corrupted, lambda data, _: with_crc(corrupted(data, 70))])
+def test_what_is_corrupt_is_never_passed_over(
+    client: KafkaClient, log: PartitionLog, skip_lost: bool, damage: Callable[[bytes, int], bytes]
+) -> None:
+    log.append(b"a")
+    bad = encode_batch([Record(value=b"b" * 100)], base_offset=1, codec=Codec.ZSTD)
+    log.append_batch(damage(bad, len(bad) - 1))
+    log.append(b"c")
+    with pytest.raises(CorruptRecordError, match="t-0 at offset 1"):
+        offsets(reader(client, 0, 3, skip_lost=skip_lost))

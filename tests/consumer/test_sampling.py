@@ -7,6 +7,7 @@ from spark_kafka_source.consumer import sampled_bytes_per_offset
 from spark_kafka_source.consumer.sampling import SAMPLE_BYTES
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.records import Codec, chunk
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.reading import T0, answer
 from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
@@ -75,3 +76,11 @@ def test_old_brokers_have_samples_too() -> None:
         (log,) = broker.create_topic("t")
         log.append(b"a")
         assert sampled_bytes_per_offset(client, {T0: 0}) == {T0: len(log.batches[0].data)}
+
+
+def test_nothing_is_decompressed(
+    client: KafkaClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append(bytes(1000), codec=Codec.ZSTD)
+    monkeypatch.setattr(chunk, "Decompressor", None)
+    assert sampled_bytes_per_offset(client, {T0: 0}) == {T0: len(log.batches[0].data)}

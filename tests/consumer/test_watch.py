@@ -9,10 +9,13 @@ import pytest
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer import FetchConfig, Watch
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.net import ConnectionSettings, Deadline, SecuritySettings
+from spark_kafka_source.protocol import FetchRequest, SaslAuthenticateRequest
 from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import Action, MemoryBroker
+from tests.memory_broker.cluster import RefusedError
 
 PARTITIONS = 6
 LONG_SECONDS = 20.0
@@ -114,3 +117,30 @@ def test_what_was_held_for_other_offsets_is_asked_anew(three: MemoryBroker, watc
     for log in three.cluster.topics["t"].logs:
         log.append(b"more")
     assert not watch.news(dict.fromkeys(ENDS, 2), 0.1)
+
+
+def test_a_login_that_is_refused_is_not_shown_again(three: MemoryBroker) -> None:
+    """Else an idle query would show it several times a second, and accounts get locked."""
+    with KafkaClient(three.config()) as client:
+        assert client.leaders(ENDS, Deadline.after_ms(30_000))
+        settings = ConnectionSettings(security=SecuritySettings.from_settings(Settings(LOGIN)))
+        client.config = three.config(settings=settings)
+        three.cluster.mechanisms["PLAIN"] = _refuse
+        watch = Watch(client, FetchConfig())
+        for _ in range(5):
+            assert watch.news(ENDS, 0.01)
+        watch.close()
+    assert len(three.requests(SaslAuthenticateRequest)) == 1
+    assert not watch.useful
+
+
+LOGIN = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.username": "alice",
+    "kafka.sasl.password": "wrong",
+}
+
+
+def _refuse(_: list[bytes]) -> bytes | None:
+    raise RefusedError("Invalid username or password")

@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.groups import GroupConfig, Membership, classic_membership
+from spark_kafka_source.groups import (
+    GroupConfig,
+    Membership,
+    classic_membership,
+    consumer_membership,
+)
 from spark_kafka_source.groups.assignors import (
     Assignment,
     Assignor,
@@ -15,6 +20,7 @@ from spark_kafka_source.groups.assignors import (
     Subscription,
 )
 from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.consumer_states import ConsumerState
 from spark_kafka_source.groups.listener import Partitions
 from spark_kafka_source.net import Deadline, readable
 from spark_kafka_source.topic_partition import TopicPartition
@@ -103,7 +109,7 @@ class Joined:
 
     @property
     def is_stable(self) -> bool:
-        return self.membership.state is State.STABLE
+        return self.membership.state in (State.STABLE, ConsumerState.STABLE)
 
 
 def settle_all(*members: Joined, partitions: int) -> None:
@@ -125,6 +131,19 @@ def settle_all(*members: Joined, partitions: int) -> None:
             (m.membership.state, m.membership.assignment) for m in members
         ]
         readable([member.membership for member in members], deadline.within_ms(50))
+
+
+@contextmanager
+def consumer(broker: MemoryBroker, *topics: str, **config: Any) -> Iterator[Joined]:
+    """A member of group `g` by KIP-848 that has subscribed and not polled yet."""
+    told = Told()
+    group = GroupConfig(**{"group_id": "g"} | config)
+    membership = consumer_membership(KafkaClient(broker.config()), group, told)
+    membership.subscribe(topics or ("t",))
+    try:
+        yield Joined(membership, told, Deal())
+    finally:
+        membership.close(Deadline.after_ms(PATIENCE_MS))
 
 
 @contextmanager

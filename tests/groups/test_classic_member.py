@@ -15,8 +15,13 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups import GroupConfig, Member
-from spark_kafka_source.groups.assignors import Assignment, Subscription
+from spark_kafka_source.groups.assignors import (
+    Assignment,
+    RebalanceProtocol,
+    Subscription,
+)
 from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.leader import changed_topics, divide
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     HeartbeatRequest,
@@ -31,6 +36,7 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.alone import T0, T1, Alone
+from tests.groups.members import Deal
 
 U0 = TopicPartition("u", 0)
 BOTH = pytest.mark.parametrize("cooperative", [False, True], ids=["eager", "cooperative"])
@@ -440,8 +446,35 @@ def test_a_cooperative_assignor_may_not_give_what_another_owns(cooperative: Alon
         "m": Assignment((T1,)),
     }
     cooperative.answer(request, response)
-    with pytest.raises(LocalError, match=r"still owns, t-0;"):
+    with pytest.raises(LocalError, match="still owns: t-0;"):
         cooperative.poll()
+
+
+@pytest.mark.parametrize("name", ["cooperative-sticky", "other"])
+def test_kafkas_own_assignor_says_itself_which_claims_count(name: str) -> None:
+    """A member that missed a generation claims what was given to others meanwhile."""
+    claims = [("old", (T0, T1)), ("new", ())]
+    members = [
+        JoinGroupResponseMember(member_id, None, Subscription(("t",), owned=owned).encode())
+        for member_id, owned in claims
+    ]
+    response = JoinGroupResponse(leader="new", member_id="new", members=members)
+    deal = Deal(RebalanceProtocol.COOPERATIVE, name)
+    moved = {"old": Assignment((T0,)), "new": Assignment((T1,))}
+    deal.assign = lambda *_: moved  # type: ignore[method-assign]
+    if name == "other":
+        with pytest.raises(LocalError, match="still owns: t-1;"):
+            divide(response, deal, lambda *_: {}, is_cooperative=True)
+    else:
+        _, assignments = divide(response, deal, lambda *_: {}, is_cooperative=True)
+        assert {each.member_id for each in assignments} == {"old", "new"}
+
+
+def test_racks_that_change_are_news_only_where_racks_matter() -> None:
+    before, now = {"t": [frozenset("a")]}, {"t": [frozenset("b")]}
+    assert changed_topics(before, now, by_rack=True) == ["t"]
+    assert changed_topics(before, now, by_rack=False) == []
+    assert changed_topics(before, {}, by_rack=False) == ["t"]
 
 
 @pytest.mark.parametrize(

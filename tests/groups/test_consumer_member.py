@@ -332,3 +332,8 @@ def test_the_table_of_states_is_whole() -> None:
     for state in ConsumerState:
         assert CONSUMER_TRANSITIONS[state, ConsumerEvent.LEFT] is ConsumerState.UNSUBSCRIBED
     assert set(CONSUMER_TRANSITIONS.values()) == set(ConsumerState)
+
+
+def test_nothing_at_all_is_an_assignment_too(alone: AloneInConsumer) -> None:
+    alone.settle({})
+    assert alone.told.said == [("assigned", ())]

@@ -110,7 +110,7 @@ def test_the_error_of_one_partition_is_told_with_its_name(
     partitions = [OffsetCommitResponsePartition(0), OffsetCommitResponsePartition(1, error.code)]
     answer = OffsetCommitResponse(topics=[OffsetCommitResponseTopic("t", partitions=partitions)])
     broker.control(OffsetCommitRequest, answer)
-    with pytest.raises(BrokerError, match=r"OffsetCommit of t-1 to group 'g': TOPIC_AUTHOR"):
+    with pytest.raises(BrokerError, match=r"OffsetCommit of t-1 for group 'g': TOPIC_AUTHOR"):
         commit_offsets(client, "g", {T0: 1, T1: 2})
     refused = OffsetFetchResponsePartition(1, -1, error_code=error.code)
     topic = OffsetFetchResponseTopic("t", [OffsetFetchResponsePartition(0, 5), refused])

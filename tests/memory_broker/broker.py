@@ -24,6 +24,7 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
+from tests.memory_broker.consumer_coordinator import ConsumerGroup
 from tests.memory_broker.coordinator import Handled, MemoryGroup
 from tests.memory_broker.handlers import HANDLERS, HOST, fetch_context, fetch_once, fetched
 from tests.memory_broker.log import PartitionLog
@@ -172,6 +173,14 @@ class MemoryBroker:
 
         self._run(drop())
 
+    def drop_consumer(self, group_id: str, member_id: str) -> None:
+        """The session of a member by KIP-848 is over."""
+
+        async def drop() -> None:
+            self.consumer_group(group_id).drop(self.cluster, member_id)
+
+        self._run(drop())
+
     def gather(self, group_id: str) -> None:
         """All members of the group are to join anew."""
 
@@ -207,6 +216,11 @@ class MemoryBroker:
     def group(self, group_id: str) -> MemoryGroup:
         """A group that somebody joined."""
         group: MemoryGroup = self.cluster.groups[group_id]
+        return group
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup:
+        """A group by KIP-848 that somebody joined."""
+        group: ConsumerGroup = self.cluster.consumer_groups[group_id]
         return group
 
     def accepted(self, node_id: int = 0) -> int:

@@ -7,14 +7,20 @@ from typing import Any
 
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    ListGroupsRequest,
     ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     Request,
@@ -28,6 +34,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.sessions import FetchSessions
 
+# Of an API that is newer.
+_NONE = Versions.parse("none")
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),
     ListOffsetsRequest: Versions(0, 4),
@@ -40,12 +48,18 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     SyncGroupRequest: Versions(0, 2),
     HeartbeatRequest: Versions(0, 2),
     LeaveGroupRequest: Versions(0, 2),
+    ListGroupsRequest: Versions(0, 2),
+    DescribeGroupsRequest: Versions(0, 2),
+    DeleteGroupsRequest: Versions(0, 1),
+    OffsetDeleteRequest: _NONE,
+    ConsumerGroupDescribeRequest: _NONE,
     ApiVersionsRequest: Versions(0, 2),
     SaslHandshakeRequest: Versions(0, 1),
     SaslAuthenticateRequest: Versions(0, 0),
 }
 
-REQUESTS = {request_type.KEY: request_type for request_type in _OLDEST}
+_ALL: list[type[Request[Any]]] = [*_OLDEST, ConsumerGroupHeartbeatRequest]
+REQUESTS = {request_type.KEY: request_type for request_type in _ALL}
 
 NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
 """All versions that this package declares."""
@@ -85,7 +99,9 @@ class MemoryCluster:
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
     groups: dict[str, Any] = field(default_factory=dict)
+    consumer_groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
     most_fetch_sessions: int = 1_000

@@ -184,8 +184,10 @@ def test_a_listener_without_sasl() -> None:
 
 def test_a_listener_with_sasl_that_is_spoken_to_without(broker: MemoryBroker) -> None:
     connection = connect(broker, ConnectionSettings())
-    with pytest.raises(ConnectionFailedError, match=r"SASL \('kafka.security.protocol'\)"):
+    with pytest.raises(AuthenticationError, match="listener expects it, by PLAIN") as caught:
         connection.request(MetadataRequest(), in_time())
+    assert "'kafka.security.protocol' to SASL_PLAINTEXT" in str(caught.value)
+    assert caught.value.remedy is Remedy.NONE
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,13 @@ def test_an_address_that_a_broker_may_claim_but_nobody_can_reach(
         connect(address)
 
 
+@pytest.mark.parametrize("port", [-1, 0, 65_536, 1 << 30])
+def test_a_port_that_is_none_is_named(port: int) -> None:
+    """Brokers advertise 32 bits, of which the system would take the last 16."""
+    with pytest.raises(ConnectionFailedError, match=f"{port} is no number of a port"):
+        connect(Address(LOOPBACK, port))
+
+
 def test_a_name_is_resolved_anew_each_time(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +202,8 @@ def test_a_broker_that_hangs_up_at_once(broker: MemoryBroker) -> None:
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "looks like an HTTP server"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "looks like TLS"),
         (b"\x16\x03\x03\x00\x7a\x02", "looks like TLS"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", "an answer of 1397966893 bytes is announced"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "looks like an SSH server; see kafka.bootstrap.servers"),
+        (b"220 mail.example.org\r\n", "an answer of 842149920 bytes is announced"),
         (b"\xff\xff\xff\xff", "an answer of -1 bytes is announced"),
         (b"\x00\x00\x00\x08\x00\x00\x00\x07\x00\x00\x00\x00", "correlation id is 7, expected 0"),
         (b"\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00", "ApiVersionsResponse v4"),

@@ -1,6 +1,7 @@
 """Batch headers: what they say, what is refused, and where the last batch is cut."""
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -88,6 +89,19 @@ def test_records_claimed_that_cannot_fit_are_refused() -> None:
     claimed = changed(57, ">i", 1 << 30, changed(23, ">i", 1 << 30))
     with pytest.raises(CorruptRecordError, match="1073741824 records claimed in"):
         rows_of(claimed)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
+def test_no_room_is_made_for_records_that_are_not_there(codec: Codec) -> None:
+    """What a compressed batch claims shows once it is decompressed: three records are 59 bytes."""
+    batch = encoded(Batch(numbered(3, 10), 10, codec))
+    claimed = changed(57, ">i", (1 << 31) - 1, changed(23, ">i", (1 << 31) - 2, batch))
+    tracemalloc.start()
+    with pytest.raises(CorruptRecordError, match="2147483647 records claimed"):
+        list(chunks(claimed, topic_partition=TOPIC_PARTITION))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 4 << 20  # zlib and lz4 have a buffer of a chunk's size.
 
 
 @pytest.mark.parametrize("codec", Codec)

@@ -11,7 +11,8 @@ from spark_kafka_source.records import (
     Codec,
     IsolationLevel,
     Record,
-    RecordBatchTooLargeError,
+    RecordLimit,
+    RecordTooLargeError,
     chunks,
     encode_batch,
     encode_control_batch,
@@ -205,8 +206,8 @@ def test_many_records_that_decompress_to_much_are_read_as_they_are_asked_for(cod
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
 def test_one_record_too_large_is_refused_before_it_is_decompressed(codec: Codec) -> None:
     fetch = encoded(Batch(numbered(1, value=bytes(8 << 20)), 0, codec))
-    with pytest.raises(RecordBatchTooLargeError, match=f"over {1 << 20}|larger than {1 << 20}"):
-        rows_of(fetch, max_record_bytes=1 << 20, chunk_bytes=1 << 16)
+    with pytest.raises(RecordTooLargeError, match=f"maxRecordBytes is {1 << 20}"):
+        rows_of(fetch, limit=RecordLimit(1 << 20), chunk_bytes=1 << 16)
 
 
 @pytest.mark.parametrize("chunk_bytes", [100, 1 << 20])

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import CorruptRecordError
-from spark_kafka_source.records import chunks, encode_batch, to_arrow
+from spark_kafka_source.records import RecordLimit, chunks, encode_batch, to_arrow
 from spark_kafka_source.records.encode import with_crc
 from tests.records.batches import TOPIC_PARTITION, Batch, encoded, rows_in, rows_of
 from tests.records.strategies import batch, fetches, untimed
@@ -73,7 +73,7 @@ def test_mutated_bytes_raise_only_the_typed_error(original: Batch, data: st.Data
             repaired,
             check_crcs=data.draw(st.booleans()),
             chunk_bytes=data.draw(st.sampled_from([100, 1 << 20])),
-            max_record_bytes=1 << 24,
+            limit=RecordLimit(1 << 24),
         )
     except CorruptRecordError as error:
         assert error.topic_partition == TOPIC_PARTITION

@@ -16,6 +16,11 @@ PROMISES = {
     "11": "brokers killed one after another do not end a query",
     "12": "a leader that moves in mid-read costs no row and doubles none",
     "13": "a killed group coordinator does not end a query, and the group's lag ends at 0",
+    "16": "sessions that end, tokens that run out, connections closed when idle go unnoticed",
+    "17": "a reader over its quota keeps to it, and is the slower for it, not the worse",
+    "24": "a set-up that cannot work is refused by cause and option, and never let in",
+    "members": "a partition is one member's of its group at a time, whoever comes and goes",
+    "coordinator": "a coordinator that is killed and comes back costs members no rebalance",
     "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
 }
 
@@ -68,6 +73,12 @@ SHOWN_ELSEWHERE = (
         "leaks: 0",
         "tests/consumer/test_range_reader.py::"
         "test_an_aborted_list_in_any_order_with_a_marker_twice_or_without_data",
+    ),
+    Figure(
+        "24",
+        "38 set-ups: other servers on the port, TLS, certificates, logins, tokens, rights",
+        "let in: 0; a wrong login shown to one of two servers, once",
+        "tests/security/test_diagnosis.py::test_a_set_up_that_cannot_work",
     ),
 )
 """What tests outside this package hold."""

@@ -1,6 +1,9 @@
 """A broker with every secured listener, and a topic to read from it, for all tests in here."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +29,57 @@ def thousand(secured: LocalKafka) -> str:
             records = [Record(value=value) for value in ROWS[partition::PARTITIONS]]
             producer.send(ROWS_TOPIC, partition, records)
     return ROWS_TOPIC
+
+
+# -- the table of diagnoses ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a set-up that cannot work was told of."""
+
+    setup: str
+    error: str
+    text: str
+    seconds: float
+
+
+_OUTCOMES = pytest.StashKey[list[Outcome]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--diagnosis-table", type=Path, help="where to write what is said of set-ups")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_OUTCOMES] = []
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path: Path | None = session.config.getoption("--diagnosis-table", default=None)
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        outcomes = session.config.stash[_OUTCOMES]
+        path.write_text(render(outcomes))
+
+
+@pytest.fixture
+def outcomes(request: pytest.FixtureRequest) -> list[Outcome]:
+    """What the table is made of."""
+    return request.config.stash[_OUTCOMES]
+
+
+def render(outcomes: Iterable[Outcome]) -> str:
+    """The table as Markdown; of addresses, what is the same in every run."""
+    head = ["| set-up | error | what it says | seconds |", "|---|---|---|---|"]
+    rows = [
+        (each.setup, f"`{each.error}`", _shown(each.text), f"{each.seconds:.1f}")
+        for each in outcomes
+    ]
+    return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows), ""])
+
+
+def _shown(text: str) -> str:
+    text = re.sub(r"127\.0\.0\.1:[0-9]+", "broker:9093", text.splitlines()[0])
+    text = re.sub(r"'/[^']*/", "'/etc/kafka/", text)
+    return text.replace("|", r"\|")

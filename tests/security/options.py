@@ -11,7 +11,7 @@ from spark_kafka_source.testing.certificates import Certificate, CertificateAuth
 from spark_kafka_source.testing.security import LISTENERS, MECHANISMS, login
 
 # What a jaas string must quote, what a URL must encode, what SCRAM and properties must escape.
-USERS = {"alice": 'a "b"; \\, =]%+é', "bob": "bob's own"}
+USERS = {"alice": 'a "b"; \\, =]%+é', "bob": "bob's own", "canary": "CnryPasswordOfTheUserCanary"}
 """The users of the broker that these tests share."""
 
 WAYS = [

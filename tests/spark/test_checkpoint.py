@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
 from spark_kafka_source.spark.checkpoint import hand_back
+from spark_kafka_source.spark.source_offset import CheckpointError
 from spark_kafka_source.testing import LocalKafka, Producer
 
 LOG = 'v1\n{"batchWatermarkMs":0}\n'
@@ -38,6 +39,30 @@ def test_nothing_is_changed_where_it_cannot_be_handed_back(tmp_path: Path, made:
     with pytest.raises(ConfigurationError, match="not finished" if made else "no offset log"):
         hand_back(tmp_path)
     assert not made or '"version": 2' in (tmp_path / "offsets" / "0").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"version":2,"offsets":', "is not JSON"),
+        (b'{"version":2,"offsets":' + b'{"a":' * 100_000, "is not JSON"),
+        (b'{"version":2,"offsets":{"t":{"0":' + b"1" * 4400 + b"}}}", "is not JSON"),
+        (b'{"version":2,"offsets":{"t":3}}', "cannot be read"),
+        (b"\xe9", "is not UTF-8"),
+    ],
+)
+def test_a_damaged_log_is_named_and_not_changed(tmp_path: Path, line: bytes, reason: str) -> None:
+    log = checkpoint(tmp_path, "") / "offsets" / "0"
+    log.write_bytes(LOG.encode() + line)
+    with pytest.raises(CheckpointError, match=reason):
+        hand_back(tmp_path)
+    assert log.read_bytes() == LOG.encode() + line
+
+
+def test_files_beside_those_of_the_log_are_left_alone(tmp_path: Path) -> None:
+    checkpoint(tmp_path, '{"version": 2, "offsets": {}}')
+    (tmp_path / "offsets" / "\u00b2").write_text("a digit, to Python")
+    assert hand_back(tmp_path) == [0]
 
 
 @pytest.mark.spark

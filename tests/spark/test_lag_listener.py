@@ -39,6 +39,7 @@ NOT_OURS = [
     17,
     "17",
     "not JSON",
+    '{"version":' + "[" * 100_000,
     None,
     [2, 3],
 ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import shown
+from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.offsets import Offsets, is_partition_number, parse_offsets_option
 from spark_kafka_source.spark.source_offset import by_topic
 from tests.spark.settings import A0, A1

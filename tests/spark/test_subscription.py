@@ -30,7 +30,7 @@ def test_assigned_partitions_alone() -> None:
 
 
 def test_an_assigned_partition_must_exist() -> None:
-    with pytest.raises(ConfigurationError, match=r"'assign': a-2 does not exist.* 0 to 1"):
+    with pytest.raises(ConfigurationError, match=r"'assign': 'a-2' does not exist.* 0 to 1"):
         Assign((A0, A2)).select([topic("a", 2), topic("b", 5)])
 
 

@@ -16,6 +16,13 @@ from spark_kafka_source.groups.assignors.racks import Racks
 from spark_kafka_source.groups.assignors.subscription import Subscription
 from spark_kafka_source.topic_partition import TopicPartition
 
+_MOST_TIMES_INSTEAD = 100
+"""How often all partitions are gone through before none is moved in the place of another.
+
+Kafka goes on as long as that takes, which is for ever where two partitions take turns; it is done
+after a few times otherwise.
+"""
+
 
 class GeneralAssignment:
     """The assignment, as `assigned`. `former` are the owners before those who own now."""
@@ -64,11 +71,8 @@ class GeneralAssignment:
         moved = self._even_out(every)
         # Those that share no topic have what they have.
         sharing = set[str]().union(*self._shared.values())
-        if (
-            moved
-            and not afresh
-            and _imbalance(self.assigned, sharing) >= _imbalance(before, sharing)
-        ):
+        was, now = _imbalance(before, sharing), _imbalance(self.assigned, sharing)
+        if moved and not afresh and now >= was:
             self.assigned = before
 
     def _assign(self, partitions: list[TopicPartition]) -> None:
@@ -97,15 +101,16 @@ class GeneralAssignment:
     def _even_out(self, partitions: Iterable[TopicPartition]) -> bool:
         """Moves partitions until none can go where there are two fewer; says whether any did."""
         shared = [each for each in partitions if each.topic in self._shared]
-        moved, again = False, True
-        while again:
-            again = False
+        times, moved = 0, True
+        while moved:
+            moved = False
             for each in shared:
                 better = self._better_owner(each)
                 if better is not None:
-                    self._move(each, better)
-                    moved = again = True
-        return moved
+                    self._move(each, better, instead=times < _MOST_TIMES_INSTEAD)
+                    moved = True
+            times += moved
+        return times > 0
 
     def _better_owner(self, partition: TopicPartition) -> str | None:
         most = len(self.assigned[self._owner[partition]]) - 2
@@ -119,12 +124,13 @@ class GeneralAssignment:
                 return each
         return None
 
-    def _move(self, partition: TopicPartition, new: str) -> None:
-        moved = self._movements.to_move_instead(partition, self._owner[partition], new)
-        old = self._owner[moved]
-        self._movements.move(moved, old, new)
-        self._resort(old, lambda partitions: partitions.pop(moved))
-        self._give(moved, new)
+    def _move(self, partition: TopicPartition, new: str, *, instead: bool) -> None:
+        if instead:
+            partition = self._movements.to_move_instead(partition, self._owner[partition], new)
+        old = self._owner[partition]
+        self._movements.move(partition, old, new)
+        self._resort(old, lambda partitions: partitions.pop(partition))
+        self._give(partition, new)
 
     def _resort(self, member: str, change: Callable[[Partitions], object]) -> None:
         del self._order[bisect_left(self._order, self._rank(member))]

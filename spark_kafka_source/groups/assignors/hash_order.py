@@ -15,10 +15,20 @@ _LEAST_SLOTS = 16
 
 
 def in_hash_order(texts: Iterable[str]) -> list[str]:
-    """The texts, each once, as a `HashMap` gives them after they were put into it in this order."""
+    """The texts, each once, as a `HashMap` gives them after each was `put` into it."""
     unique = list(dict.fromkeys(texts))
-    last_slot = _slots(_LEAST_SLOTS, len(unique)) - 1
-    return sorted(unique, key=lambda text: _spread(_hash_code(text)) & last_slot)
+    return _by_slot(unique, _slots(_LEAST_SLOTS, len(unique)))
+
+
+def in_hash_order_computed(texts: Iterable[str]) -> list[str]:
+    """The same where each was put by `computeIfAbsent`: that goes before all others of its slot,
+    and makes the table larger a text later."""
+    unique = list(dict.fromkeys(texts))
+    return _by_slot(unique[::-1], _slots(_LEAST_SLOTS, len(unique) - 1))
+
+
+def _by_slot(texts: list[str], slots: int) -> list[str]:
+    return sorted(texts, key=lambda text: _spread(_hash_code(text)) & slots - 1)
 
 
 def sort_key(text: str) -> bytes:

@@ -5,6 +5,7 @@ one and of the other are read by the same member; with racks as far as that allo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from spark_kafka_source.groups.assignors.assignor import (
     Cluster,
@@ -37,10 +38,10 @@ class RangeAssignor:
         ]
         by_racks = any(each.racks_matter for each in shares)
         if by_racks:
-            _assign_within_racks(shares)
+            _assign_within_racks(shares, racks)
         assigned: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
         for each in shares:
-            each.assign_rest()
+            each.assign()
             for member, partitions in each.assigned.items():
                 assigned[member] += partitions
         for found in assigned.values() if by_racks else ():
@@ -58,79 +59,61 @@ class _Shares:
         self,
         topic: str,
         partitions: Sequence[frozenset[str]],
-        members: list[str],
+        members: Sequence[str],
         racks: Mapping[str, str],
     ) -> None:
-        self.topic, self.partitions = topic, partitions
-        self.racks = {member: racks.get(member) for member in members}
-        self.assigned: dict[str, list[TopicPartition]] = {member: [] for member in members}
-        known = {rack for rack in self.racks.values() if rack}
+        self.topic, self.partitions, self.members = topic, partitions, members
+        self.assigned: dict[str, list[TopicPartition]] = {}
+        known = {racks[member] for member in members if member in racks} if racks else ()
         self.racks_matter = bool(known) and differ(partitions, known)
         self._left = dict.fromkeys(range(len(partitions)))
         self._least, self._larger = divmod(len(partitions), len(members))
 
-    @property
-    def alike(self) -> tuple[tuple[str, ...], int]:
-        """What topics have in common that are divided alike."""
-        return tuple(self.racks), len(self.partitions)
-
-    def match(self, member: str, partition: int) -> bool:
-        """Whether the partition has a replica where the member is, or nobody knows where it is."""
-        rack = self.racks[member]
-        return rack is None or rack in self.partitions[partition]
-
     def room(self, member: str) -> int:
         """How many partitions more the member may get."""
-        return max(0, self._least + (self._larger > 0) - len(self.assigned[member]))
+        return max(0, self._least + (self._larger > 0) - len(self.assigned.get(member, ())))
 
     def give(self, member: str, partitions: Iterable[int]) -> None:
         """Assigns partitions; whoever has more than the least takes one of the larger shares."""
+        assigned = self.assigned.setdefault(member, [])
         for partition in partitions:
             del self._left[partition]
-            self.assigned[member].append(TopicPartition(self.topic, partition))
-        self._larger -= len(self.assigned[member]) > self._least
+            assigned.append(TopicPartition(self.topic, partition))
+        self._larger -= len(assigned) > self._least
 
-    def assign_matching(self) -> None:
-        """As many as can be read within the racks."""
-        for member in self.racks:
-            matching = (each for each in self._left if self.match(member, each))
-            self._give_some(member, matching)
-
-    def assign_rest(self) -> None:
-        """All that are left."""
-        for member in self.racks:
-            self._give_some(member, self._left)
-
-    def _give_some(self, member: str, partitions: Iterable[int]) -> None:
-        chosen = [each for each, _ in zip(partitions, range(self.room(member)), strict=False)]
-        if chosen:
-            self.give(member, chosen)
+    def assign(self, racks: Mapping[str, str] | None = None) -> None:
+        """All partitions that are left; with racks, those that the members can read in theirs."""
+        for member in self.members:
+            rack = racks.get(member) if racks else None
+            fit = (each for each in self._left if rack is None or rack in self.partitions[each])
+            chosen = list(islice(fit, self.room(member)))
+            if chosen:
+                self.give(member, chosen)
+            if not self._left:
+                break
 
 
-def _assign_within_racks(shares: Iterable[_Shares]) -> None:
-    groups: dict[tuple[tuple[str, ...], int], list[_Shares]] = {}
+def _assign_within_racks(shares: Iterable[_Shares], racks: Mapping[str, str]) -> None:
+    alike: dict[tuple[tuple[str, ...], int], list[_Shares]] = {}
     for each in shares:
-        groups.setdefault(each.alike, []).append(each)
-    for group in groups.values():
+        alike.setdefault((tuple(each.members), len(each.partitions)), []).append(each)
+    for group in alike.values():
         if len(group) > 1:
-            _assign_alike(group)
+            _assign_alike(group, racks)
         elif group[0].racks_matter:
-            group[0].assign_matching()
+            group[0].assign(racks)
 
 
-def _assign_alike(group: list[_Shares]) -> None:
+def _assign_alike(group: Sequence[_Shares], racks: Mapping[str, str]) -> None:
     """Partitions of one number go to the first member that has all of them in its rack."""
-    members = list(group[0].racks)
-    for partition in range(len(group[0].partitions)):
-        fit = (
-            member
-            for member in members
-            if all(each.match(member, partition) and each.room(member) for each in group)
-        )
-        chosen = next(fit, None)
+    members = list(group[0].members)
+    for number, partitions in enumerate(zip(*(each.partitions for each in group), strict=True)):
+        common = frozenset.intersection(*partitions)
+        fit = (member for member in members if racks.get(member) in common or member not in racks)
+        chosen = next((m for m in fit if all(each.room(m) for each in group)), None)
         if chosen is None:
             continue
         for each in group:
-            each.give(chosen, [partition])
+            each.give(chosen, [number])
         if not any(each.room(chosen) for each in group):
             members.remove(chosen)

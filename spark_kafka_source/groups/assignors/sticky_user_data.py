@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.groups.assignors.claims import Claim
-from spark_kafka_source.groups.assignors.hash_order import in_hash_order
+from spark_kafka_source.groups.assignors.hash_order import in_hash_order_computed
 from spark_kafka_source.groups.assignors.subscription import (
     NO_GENERATION,
     Subscription,
@@ -46,7 +46,8 @@ class CooperativeStickyUserData(Message):
 def sticky_user_data(owned: Iterable[TopicPartition], generation_id: int) -> bytes:
     """What a member of `sticky` tells."""
     partitions = partitions_by_topic(owned)
-    previous = [TopicAssignment(topic, partitions[topic]) for topic in in_hash_order(partitions)]
+    topics = in_hash_order_computed(partitions)
+    previous = [TopicAssignment(topic, partitions[topic]) for topic in topics]
     return encode(StickyUserData(previous, generation_id), 1)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place
 from spark_kafka_source.net.sasl.libraries import library
 from spark_kafka_source.net.sasl.logins import AwsLogin
 from spark_kafka_source.net.sasl.tokens import Token
@@ -39,13 +39,16 @@ class AwsTokens:
         try:
             value, _ = sign()
         except Exception as error:  # AWS's libraries raise errors of many families.
-            raise AuthenticationError(
-                MECHANISM,
-                f"no token could be signed: {type(error).__name__}",
-                "Check the AWS credentials of this machine, or the profile or role in"
-                " 'kafka.sasl.jaas.config'",
-            ) from error
-        return Token(Secret(value), signed_at_seconds + _LIFETIME_SECONDS)
+            found = f"no token could be signed: {kind_and_place(error)}"
+        else:
+            return Token(Secret(value), signed_at_seconds + _LIFETIME_SECONDS)
+        # Out of its reach: its text may hold a key, or a URL that is signed.
+        raise AuthenticationError(
+            MECHANISM,
+            found,
+            "Check the AWS credentials of this machine, or the profile or role in"
+            " 'kafka.sasl.jaas.config'",
+        )
 
 
 def region_of(host: str) -> str:
@@ -58,8 +61,9 @@ def region_of(host: str) -> str:
     if not region:
         raise ConfigurationError(
             "kafka.bootstrap.servers",
-            f"{host!r} does not name its AWS region",
+            "{} does not name its AWS region",
             f"Give the brokers' own names, or set {REGION_VARIABLE} in the environment",
+            host,
         )
     return region
 

@@ -4,6 +4,7 @@ Once the tickets are accepted, no security layer is agreed on: TLS is the one fo
 """
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.net.sasl.errors import AuthenticationError
@@ -18,6 +19,10 @@ _OFFER_BYTES = 4
 _LOOK_AT_TICKETS = (
     "Check the ticket ('klist') or the keytab and principal in 'kafka.sasl.jaas.config',"
     " and 'kafka.sasl.kerberos.service.name'"
+)
+_LOOK_AT_KEYS = (
+    "Check that the keytab in 'kafka.sasl.jaas.config' has this principal's keys ('klist -k') and "
+    "that they are those of today, its realm in krb5.conf, and 'kafka.sasl.kerberos.service.name'"
 )
 
 
@@ -34,6 +39,9 @@ class Gssapi:
         # Any: the library may not be here, and its types with it.
         self._library: Any = _library()
         self._service = f"{login.service_name}@{host}"
+        self._login = login
+        if login.keytab:
+            self._check_keytab(login.keytab)
         self._context = self._attempt(lambda: self._new_context(login))
         self._agreed = False
 
@@ -52,7 +60,7 @@ class Gssapi:
             self._agreed = True
             return self._without_layer(challenge)
         if challenge:
-            raise self._refused("the broker goes on where all was said", _LOOK_AT_TICKETS)
+            raise self._refused("the broker goes on where all was said", "")
         return None
 
     def _new_context(self, login: KerberosLogin) -> Any:
@@ -87,10 +95,27 @@ class Gssapi:
             return call()
         # The latter: the system's Kerberos knows no caches but the default one.
         except (self._library.exceptions.GSSError, NotImplementedError) as error:
-            raise self._refused(f"{self._service}: {error}", _LOOK_AT_TICKETS) from None
+            raise self._refused(f"{self._service}{self._by_keys()}: {error}", "") from None
+
+    def _check_keytab(self, keytab: str) -> None:
+        """Kerberos would say that there is no cache of tickets."""
+        try:
+            with Path(keytab.removeprefix("FILE:")).open("rb"):
+                return
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            expected = "Give in 'kafka.sasl.jaas.config' one that the driver and executors can read"
+            raise self._refused(
+                f"the keytab {keytab!r} cannot be read: {reason}", expected
+            ) from None
+
+    def _by_keys(self) -> str:
+        login = self._login
+        return f", as {login.principal!r} by the keytab {login.keytab!r}" if login.keytab else ""
 
     def _refused(self, found: str, expected: str) -> AuthenticationError:
-        return AuthenticationError(self.name, found, expected or _LOOK_AT_TICKETS)
+        default = _LOOK_AT_KEYS if self._login.keytab else _LOOK_AT_TICKETS
+        return AuthenticationError(self.name, found, expected or default)
 
 
 def _credentials(library: Any, login: KerberosLogin) -> Any:

@@ -10,7 +10,8 @@ from spark_kafka_source.secret import Secret
 class PasswordLogin:
     """A name and a password; `token_auth` says that they are those of a delegation token."""
 
-    username: str
+    # Who takes one for the other shows neither.
+    username: str = field(repr=False)
     password: Secret
     token_auth: bool = False
 
@@ -22,7 +23,7 @@ class TokenLogin:
     # A provider is the user's own, and may show more of itself than it should.
     source: TokenProvider = field(repr=False)
     refresh: RefreshSettings
-    extensions: tuple[tuple[str, str], ...] = ()
+    extensions: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 
 from spark_kafka_source.net.sasl.errors import AuthenticationError
 from spark_kafka_source.net.sasl.tokens import MECHANISM, Token, TokenCache
-from spark_kafka_source.settings import shown
+from spark_kafka_source.secret import shown
 
 MAXIMUM_MESSAGE_BYTES = 16 * 1024
 """No error of a broker's is near as long."""

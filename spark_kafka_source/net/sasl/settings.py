@@ -1,6 +1,7 @@
 """Which mechanism, and whose credentials: the options `kafka.sasl.*`, read once on the driver."""
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +22,7 @@ from spark_kafka_source.net.sasl.options import (
 )
 from spark_kafka_source.net.sasl.tokens import TokenProvider
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings, shown
+from spark_kafka_source.settings import Settings, if_resembling
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,9 @@ _HANDLERS = {
     "software.amazon.msk.auth.iam.IAMClientCallbackHandler": SaslMechanism.AWS_MSK_IAM,
     "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler": SaslMechanism.AWS_MSK_IAM,
 }
+_CLASS_NAME = re.compile(r"(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*")
+# What users may have from elsewhere, to be shown when it is refused.
+_MECHANISMS_OF_OTHERS = ("ANONYMOUS", "CRAM-MD5", "DIGEST-MD5", "EXTERNAL", "KERBEROS", "NTLM")
 _SEEN_ON_THE_WAY = {
     SaslMechanism.PLAIN: "password",
     SaslMechanism.OAUTHBEARER: "token",
@@ -167,7 +171,12 @@ def _named(settings: Settings) -> SaslMechanism | None:
     for name, text in given.items():
         if text not in set(SaslMechanism):
             known = ", ".join(SaslMechanism)
-            raise ConfigurationError(name, f"found {shown(text)}", f"Give one of {known}")
+            raise ConfigurationError(
+                name,
+                "found {}",
+                f"Give one of {known}",
+                if_resembling(text, (*SaslMechanism, *_MECHANISMS_OF_OTHERS)),
+            )
         return SaslMechanism(text)
     return None
 
@@ -191,9 +200,10 @@ def _handled(settings: Settings) -> SaslMechanism | None:
         if name and name not in _HANDLERS:
             raise ConfigurationError(
                 option,
-                f"found {shown(name)}, and Java classes cannot be run here",
+                "found {}, and Java classes cannot be run here",
                 "Use 'kafka.sasl.oauthbearer.token.endpoint.url', the mechanism AWS_MSK_IAM, or"
                 " 'spark_kafka_source.register(spark, token_provider=...)'",
+                name if _CLASS_NAME.fullmatch(name) else Secret(name),
             )
         if name:
             found[_HANDLERS[name]] = None

@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import io
 import ipaddress
 import json
 import socket
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
 from spark_kafka_source.errors import ConfigurationError
@@ -21,6 +23,8 @@ URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
 MAXIMUM_RESPONSE_BYTES = 256 * 1024
 """What holds one token has a few kilobytes."""
 
+# With its headers, and the sizes of its chunks.
+_MAXIMUM_ANSWER_BYTES = 4 * MAXIMUM_RESPONSE_BYTES
 _MAXIMUM_LIFETIME_SECONDS = 366 * 24 * 3600
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _MAY_HEAL = frozenset({408, 429, 500, 502, 503, 504})
@@ -153,13 +157,47 @@ def _post(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # It is connected already, so that nothing leads it elsewhere: neither redirection nor proxy.
     connection = http.client.HTTPConnection(parts.netloc)
-    connection.sock = link
+    # To the type checker a socket; what is asked of it is what `_Bounded` has.
+    connection.sock = cast(socket.socket, _Bounded(link))
     connection.request("POST", target, _form(endpoint), _headers(endpoint))
     with connection.getresponse() as response:
         body = response.read(MAXIMUM_RESPONSE_BYTES + 1)
         if response.length and len(body) <= MAXIMUM_RESPONSE_BYTES:
             raise http.client.IncompleteRead(b"")
         return response.status, body
+
+
+class _Bounded:
+    """A socket that an answer is read from, as far as `_Answer` goes."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link, self.sendall = link, link.sendall
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        """What the answer is read from."""
+        return io.BufferedReader(_Answer(self._link))
+
+    def close(self) -> None:
+        """Nothing: whoever opened the socket closes it, once the answer has been read."""
+
+
+class _Answer(io.RawIOBase):
+    """Ends where no answer should: a chunk of -1 bytes is read by the standard library for ever."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link, self._left_bytes = link, _MAXIMUM_ANSWER_BYTES
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # it has no other
+        """Raises `OSError`."""
+        if not self._left_bytes:  # To a socket, no bytes are as many as there is room for.
+            return 0
+        count = self._link.recv_into(buffer, min(len(buffer), self._left_bytes))
+        self._left_bytes -= count
+        return count
 
 
 def _hang_up(link: socket.socket) -> None:

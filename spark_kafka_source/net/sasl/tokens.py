@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place
 from spark_kafka_source.secret import Secret
 
 logger = logging.getLogger(__name__)
@@ -151,11 +151,9 @@ def _ask(source: TokenProvider) -> object:
     except KafkaError:
         raise
     except Exception as error:  # It is the user's own code, and may fail in any way.
-        raise AuthenticationError(
-            MECHANISM,
-            f"{type(source).__name__} raised {type(error).__name__}",
-            "Check the token provider that was registered",
-        ) from error
+        found = f"{type(source).__name__} raised {kind_and_place(error)}"
+    # Out of its reach: what went wrong may have the token, or what it is got for, in its text.
+    raise AuthenticationError(MECHANISM, found, "Check the token provider that was registered")
 
 
 def _checked(token: object, now_seconds: float) -> Token:

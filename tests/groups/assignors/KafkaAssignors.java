@@ -2,6 +2,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,9 @@ import java.util.Optional;
 import java.util.Scanner;
 import java.util.Set;
 import java.util.StringJoiner;
+import java.util.concurrent.Callable;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
@@ -21,6 +25,7 @@ import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
 
 /**
  * Kafka's own assignors, asked by lines on stdin: one answer a line. See kafka_assignors.py.
@@ -40,15 +45,48 @@ class KafkaAssignors {
         }
     }
 
-    static String answer(String[] question) {
+    /** What does not end goes on, until the JVM does. */
+    static String within(int seconds, Callable<String> question) throws Exception {
+        FutureTask<String> asked = new FutureTask<>(question);
+        Thread thread = new Thread(asked);
+        thread.setDaemon(true);
+        thread.start();
+        return asked.get(seconds, TimeUnit.SECONDS);
+    }
+
+    static String answer(String[] question) throws Exception {
         return switch (question[0]) {
-            case "assign" -> assign(assignor(question[1]), question[2], question[3]);
+            case "assign" -> within(
+                Integer.parseInt(question[1]), () -> assign(assignor(question[2]), question[3], question[4]));
             case "user-data" -> userData(assignor(question[1]), question[2], Integer.parseInt(question[3]));
             case "subscription" -> hex(ConsumerProtocol.serializeSubscription(subscription(question[1])));
             case "assignment" -> hex(ConsumerProtocol.serializeAssignment(
                 ConsumerProtocol.deserializeAssignment(bytes(question[1]))));
+            case "hash-order" -> hashOrder(question[1].equals("computed"), question[2].split(","));
+            case "first-of-set" -> firstOfSet(text(question[1]), question[2].split(","));
             default -> throw new IllegalArgumentException("no such question");
         };
+    }
+
+    static String hashOrder(boolean computed, String[] texts) {
+        Map<String, String> found = new HashMap<>();
+        for (String text : texts) {
+            if (computed) found.computeIfAbsent(text(text), t -> t);
+            else found.put(text(text), text);
+        }
+        StringJoiner order = new StringJoiner(",");
+        for (String text : found.keySet()) order.add(hex(StandardCharsets.UTF_8.encode(text)));
+        return order.toString();
+    }
+
+    /** The first of a set into which each partition is put, or out of which, if it was in. */
+    static String firstOfSet(String topic, String[] partitions) {
+        Set<TopicPartition> found = new HashSet<>();
+        for (String partition : partitions) {
+            TopicPartition each = new TopicPartition(topic, Integer.parseInt(partition));
+            if (!found.remove(each)) found.add(each);
+        }
+        return Integer.toString(found.iterator().next().partition());
     }
 
     static ConsumerPartitionAssignor assignor(String name) {
@@ -96,6 +134,7 @@ class KafkaAssignors {
         return new Cluster("cluster", nodes, partitions, Set.of(), Set.of());
     }
 
+    @SuppressWarnings("removal")
     static String userData(ConsumerPartitionAssignor assignor, String assignment, int generation) {
         if (!assignment.equals("-"))
             assignor.onAssignment(

@@ -13,6 +13,10 @@ class RefusedError(Exception):
     """What Kafka's classes raised."""
 
 
+class EndlessError(RefusedError):
+    """Kafka's classes did not come to an end."""
+
+
 class KafkaAssignors:
     """What Kafka's consumers make of subscriptions."""
 
@@ -20,12 +24,16 @@ class KafkaAssignors:
         self._process = process
 
     def assign(
-        self, assignor: str, cluster: Cluster, subscriptions: Mapping[str, Subscription]
+        self,
+        assignor: str,
+        cluster: Cluster,
+        subscriptions: Mapping[str, Subscription],
+        limit_s: int = 60,
     ) -> dict[str, bytes]:
-        """Each member's assignment, encoded."""
+        """Each member's assignment, encoded; an `EndlessError` if that takes too long."""
         encoded = {member: each.encode() for member, each in subscriptions.items()}
         instances = {member: each.group_instance_id for member, each in subscriptions.items()}
-        return self.assign_encoded(assignor, cluster, encoded, instances)
+        return self.assign_encoded(assignor, cluster, encoded, instances, limit_s)
 
     def assign_encoded(
         self,
@@ -33,6 +41,7 @@ class KafkaAssignors:
         cluster: Cluster,
         subscriptions: Mapping[str, bytes],
         instances: Mapping[str, str | None],
+        limit_s: int = 60,
     ) -> dict[str, bytes]:
         """Each member's assignment, from subscriptions in whatever version."""
         topics = (
@@ -43,7 +52,8 @@ class KafkaAssignors:
             f"{_hex(member)}:{_hex(instances[member])}:{data.hex()}"
             for member, data in subscriptions.items()
         )
-        answer = self._ask(f"assign {assignor} {','.join(topics)} {','.join(members)}")
+        what = f"{','.join(topics)} {','.join(members)}"
+        answer = self._ask(f"assign {limit_s} {assignor} {what}")
         pairs = (each.split(":") for each in answer.split(" ") if each)
         return {bytes.fromhex(member).decode(): bytes.fromhex(data) for member, data in pairs}
 
@@ -60,6 +70,16 @@ class KafkaAssignors:
         """The assignment that Kafka reads, as Kafka writes it."""
         return bytes.fromhex(self._ask(f"assignment {data.hex()}"))
 
+    def hash_order(self, texts: Sequence[str], *, computed: bool = False) -> list[str]:
+        """The texts as a `HashMap` gives them."""
+        how = "computed" if computed else "put"
+        answer = self._ask(f"hash-order {how} {','.join(map(_hex, texts))}")
+        return [bytes.fromhex(each).decode() for each in answer.split(",")]
+
+    def first_of_set(self, topic: str, partitions: Sequence[str]) -> int:
+        """The first of a set into which each is put, or out of which, if it was in."""
+        return int(self._ask(f"first-of-set {_hex(topic)} {','.join(partitions)}"))
+
     def _ask(self, question: str) -> str:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None and answers is not None
@@ -67,6 +87,8 @@ class KafkaAssignors:
         questions.flush()
         answer = answers.readline()
         assert answer.endswith("\n"), f"it ended at {question}"
+        if answer.startswith("error java.util.concurrent.TimeoutException"):
+            raise EndlessError(answer)
         if answer.startswith("error"):
             raise RefusedError(answer)
         return answer.removesuffix("\n")

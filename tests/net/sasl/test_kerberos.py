@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -82,13 +83,20 @@ def test_a_whole_conversation() -> None:
     assert client.next(b"") is None
 
 
+@pytest.fixture
+def keytab(tmp_path: Path) -> str:
+    path = tmp_path / "keytab"
+    path.touch()
+    return str(path)
+
+
 @pytest.mark.usefixtures("gssapi")
-def test_a_keytab_and_a_ticket_cache() -> None:
-    Gssapi(KerberosLogin("kafka", "me@REALM", "/keytab"), "b1")
+def test_a_keytab_and_a_ticket_cache(keytab: str) -> None:
+    Gssapi(KerberosLogin("kafka", "me@REALM", keytab), "b1")
     creds = Context.made["creds"]
     assert isinstance(creds, dict)
     assert creds["name"] == ("me@REALM", "principal")
-    assert creds["store"]["client_keytab"] == "/keytab"
+    assert creds["store"]["client_keytab"] == keytab
     assert creds["store"]["ccache"].startswith("MEMORY:")
     Gssapi(KerberosLogin("kafka", None, None, "/cache"), "b1")
     assert Context.made["creds"] == {
@@ -118,13 +126,20 @@ def test_what_a_broker_may_not_say(challenges: list[bytes], fault: str) -> None:
     assert fault in str(refused.value)
 
 
-def test_no_ticket(gssapi: SimpleNamespace) -> None:
+def test_no_ticket(gssapi: SimpleNamespace, keytab: str) -> None:
     def fail(**given: object) -> None:
         raise GSSError("No Kerberos credentials available")
 
     gssapi.Credentials = fail
-    with pytest.raises(AuthenticationError, match="No Kerberos credentials available"):
-        Gssapi(KerberosLogin("kafka", "me@REALM", "/keytab"), "b1")
+    with pytest.raises(AuthenticationError, match="No Kerberos credentials available") as refused:
+        Gssapi(KerberosLogin("kafka", "me@REALM", keytab), "b1")
+    assert f"as 'me@REALM' by the keytab {keytab!r}" in str(refused.value)
+
+
+@pytest.mark.usefixtures("gssapi")
+def test_a_keytab_that_cannot_be_read() -> None:
+    with pytest.raises(AuthenticationError, match=r"'/nowhere' cannot be read: No such file"):
+        Gssapi(KerberosLogin("kafka", "me@REALM", "/nowhere"), "b1")
 
 
 def test_no_library(monkeypatch: pytest.MonkeyPatch) -> None:

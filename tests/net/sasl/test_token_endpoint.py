@@ -4,6 +4,7 @@ import base64
 import json
 import socket
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -185,6 +186,21 @@ def test_an_endpoint_that_never_ends_is_left() -> None:
         ask(endpoint)
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_a_chunk_without_end_is_not_read_for_ever() -> None:
+    """A size of -1 has Python's library read whatever comes until the end."""
+    endless = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + bytes(1 << 20)
+    port, thread = serve_once(endless, again=True)
+    endpoint = TokenEndpoint(f"http://127.0.0.1:{port}/", "a", Secret("b"), retry_backoff_ms=0)
+    tracemalloc.start()
+    with pytest.raises(TokenUnavailableError, match="IncompleteRead"):
+        ask(endpoint)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert peak_bytes < 16 * MAXIMUM_RESPONSE_BYTES
 
 
 def test_tls_to_who_speaks_none() -> None:

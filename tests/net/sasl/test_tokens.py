@@ -154,7 +154,7 @@ class Strange:
         (Token(Secret("hunter2"), 1_000_000.0), "expired already"),
         (Token(Secret("hunter2"), float("nan")), "expired already"),
         (Token(Secret("hunter2"), None), "no number"),  # type: ignore[arg-type]  # likewise
-        (ValueError("hunter2"), "Strange raised ValueError"),
+        (ValueError("hunter2"), r"Strange raised ValueError \(test_tokens.py, line \d+\)"),
     ],
 )
 def test_what_is_no_token_is_refused(found: object, fault: str) -> None:
@@ -162,3 +162,6 @@ def test_what_is_no_token_is_refused(found: object, fault: str) -> None:
     with pytest.raises(AuthenticationError, match=fault) as refused:
         tokens.token()
     assert "hunter2" not in str(refused.value) + repr(refused.value)
+    # Whoever logs the whole chain shows no more.
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None

@@ -1,0 +1,51 @@
+"""JSON of a checkpoint: offsets that Spark hands back, and files of a query's offset log."""
+
+import atexit
+import json
+import shutil
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.spark.checkpoint import hand_back
+from spark_kafka_source.spark.lag_listener import _ours
+from spark_kafka_source.spark.source_offset import SourceOffset
+
+
+def offsets(data: bytes) -> None:
+    """Any JSON, which PySpark has parsed: read, or refused; what is read can be written."""
+    text = data.decode(errors="replace")
+    _ours(text)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return  # PySpark's to say.
+    with suppress(KafkaError):
+        offset = SourceOffset.from_json(found)
+        assert SourceOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
+        assert offset.follows(offset)
+        assert all(0 <= each < 1 << 63 for each in offset.offsets.values())
+
+
+def logs(data: bytes) -> None:
+    """A file of the offset log: rewritten, or refused and left as it was."""
+    checkpoint = _checkpoint()
+    log = checkpoint / "offsets" / "0"
+    log.write_bytes(data)
+    try:
+        hand_back(checkpoint)
+    except KafkaError:
+        assert log.read_bytes() == data
+
+
+@cache
+def _checkpoint() -> Path:
+    """One for all inputs: to make it anew would take longer than what is tried in it."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir()
+    (folder / "commits" / "0").touch()
+    return folder

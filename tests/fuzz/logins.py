@@ -1,0 +1,84 @@
+"""What brokers and token endpoints say while we log in, and JAAS's text, by which we do."""
+
+import socket
+from collections.abc import Callable
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.sasl import AuthenticationError, Token, token_endpoint
+from spark_kafka_source.net.sasl import scram as rfc5802
+from spark_kafka_source.net.sasl.jaas import parse_jaas
+from spark_kafka_source.net.sasl.logins import PasswordLogin
+from spark_kafka_source.net.sasl.mechanism import Mechanism
+from spark_kafka_source.net.sasl.oauthbearer import OAuthBearer
+from spark_kafka_source.net.sasl.scram import Scram
+from spark_kafka_source.net.sasl.tokens import RefreshSettings, TokenCache
+from spark_kafka_source.secret import Secret
+from tests.fuzz.judge import replaced
+
+SEPARATOR = b"\0"
+"""Between the messages of an input; no message of SCRAM or of a token's has it."""
+
+NONCE = "ours"
+_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_ENDPOINT = token_endpoint.TokenEndpoint(
+    "http://localhost:1/token", "client", Secret("canary-secret"), retry_backoff_ms=0
+)
+_MOST_BYTES = 64 * 1024
+
+
+class _Tokens:
+    def token(self) -> Token:
+        return Token(Secret("canary-token"), 1e12)
+
+
+def scram(data: bytes) -> None:
+    """A byte for the hash, then the server's messages."""
+    name = [*_HASHES][data[0] % 2] if data else "SCRAM-SHA-256"
+    login = PasswordLogin("user", Secret("canary-password"))
+    # A million rounds are allowed, and would do nothing but take a while.
+    with replaced(rfc5802, "MAXIMUM_ITERATIONS", rfc5802.MINIMUM_ITERATIONS):
+        _hear(Scram(name, _HASHES[name], login, nonce=NONCE), data[1:])
+
+
+def oauthbearer(data: bytes) -> None:
+    """The broker's messages."""
+    _hear(OAuthBearer(TokenCache(_Tokens(), RefreshSettings())), data)
+
+
+def _hear(mechanism: Mechanism, data: bytes) -> None:
+    def converse() -> None:
+        mechanism.first()
+        for message in data.split(SEPARATOR):
+            mechanism.next(message)
+
+    _refusing(converse)
+
+
+def token_answers(data: bytes) -> None:
+    """What a token endpoint answers, by HTTP."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.sendall(data[:_MOST_BYTES])
+        theirs.shutdown(socket.SHUT_WR)
+        # Without the timer that hangs up on an answer without end: there is an end.
+        with (
+            replaced(token_endpoint, "_open", lambda _: ours),
+            replaced(token_endpoint, "_exchange", token_endpoint._post),
+        ):
+            _refusing(lambda: token_endpoint.request_token(_ENDPOINT))
+
+
+def jaas(data: bytes) -> None:
+    """The text of `kafka.sasl.jaas.config`."""
+    try:
+        parse_jaas(Secret(data.decode(errors="replace")))
+    except ConfigurationError as error:
+        assert error.option == "kafka.sasl.jaas.config"
+
+
+def _refusing(attempt: Callable[[], object]) -> None:
+    try:
+        attempt()
+    except AuthenticationError as error:
+        assert error.mechanism
+        assert "canary" not in str(error)

@@ -1,0 +1,46 @@
+"""The values of options, JSON and others, as a user's reader hands them over."""
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.options import _READ, parse_options
+from tests.net.certificates import authority
+
+_PLACES = ("location", "keytab", "principal", "service.name")
+"""What names a file is not fuzzed: reading any file of this machine is what it is there for."""
+
+_SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
+_JSON = (
+    "assign", "startingOffsets", "startingOffsetsByTimestamp", "endingOffsets",
+    "endingOffsetsByTimestamp", "partitions", "columns", "subscribePattern",
+)  # fmt: skip
+NAMES = [*_JSON * 4, *sorted(name for name in _READ if not name.endswith(_PLACES))]
+"""What the first byte of an input chooses from."""
+
+_BASE = {"kafka.bootstrap.servers": "broker:9092"}
+_BY_PREFIX = {
+    # With an authority of its own: reading those of the system takes milliseconds.
+    "kafka.ssl.": {
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.truststore.certificates": authority().certificate_pem,
+    },
+    "kafka.sasl.": {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
+        'required username="u" password="p";',
+    },
+}
+
+
+def options(data: bytes) -> None:
+    """A byte for the option, then its value."""
+    name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
+    given = dict(_BASE) if name in _SUBSCRIPTIONS else {**_BASE, "subscribe": "t"}
+    for prefix, others in _BY_PREFIX.items():
+        if name.startswith(prefix):
+            given |= others
+    given[name] = data[1:].decode(errors="replace")
+    try:
+        parse_options(given)
+    except ConfigurationError as error:
+        assert error.option
+        assert error.expected

@@ -1,0 +1,83 @@
+"""All targets by name: what is fuzzed, and how its inputs are changed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.fuzz import (
+    batches,
+    checkpoints,
+    conversations,
+    frames,
+    logins,
+    options,
+    responses,
+    stores,
+)
+from tests.fuzz.judge import Function
+from tests.fuzz.mutations import Edit, edited, random_edits, records_edited
+
+CORPUS = Path(__file__).with_name("corpus")
+
+BEFORE_RECORDS = batches.OPTIONS_BYTES + batches.FACTS_BYTES
+"""In an input of `rewritten` or `recompressed`."""
+
+
+def _rewritten(data: bytes, edits: Sequence[Edit]) -> bytes:
+    """Mostly one record, the lengths around it kept right; else any byte."""
+    if edits and edits[0].value % 4 == 0:
+        return edited(data, edits)
+    return data[:BEFORE_RECORDS] + records_edited(data[BEFORE_RECORDS:], edits)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function of bytes, what changes its inputs, and how large they grow."""
+
+    name: str
+    function: Function
+    change: Callable[[bytes, Sequence[Edit]], bytes] = edited
+    most_bytes: int = 4096
+    made_seeds: Callable[[], list[bytes]] = list
+
+    @property
+    def knows_records(self) -> bool:
+        """Whether its inputs are changed by more than bytes."""
+        return self.change is not edited
+
+    def changed(self, data: bytes, random: Random) -> bytes:
+        """Another input, by chance."""
+        return self.change(data, random_edits(random))[: self.most_bytes]
+
+    def tiny_seeds(self) -> list[bytes]:
+        """Those so small that all of their bytes can be changed in turn."""
+        return [path.read_bytes() for path in sorted((CORPUS / self.name).glob("tiny*"))]
+
+    def seeds(self) -> list[bytes]:
+        """The inputs that are kept with the sources, and those that are made at each run."""
+        kept = sorted((CORPUS / self.name).glob("*"))
+        return [*(path.read_bytes() for path in kept), *self.made_seeds()]
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("responses", responses.responses),
+        Target("frames", frames.frames),
+        Target("handshakes", frames.handshakes),
+        Target("batches", batches.batches),
+        Target("rewritten", batches.rewritten, _rewritten),
+        Target("recompressed", batches.recompressed),
+        Target("conversations", conversations.conversations, most_bytes=256),
+        Target("offsets", checkpoints.offsets, most_bytes=20_000),
+        Target("logs", checkpoints.logs, most_bytes=20_000),
+        Target("options", options.options, most_bytes=20_000),
+        Target("scram", logins.scram),
+        Target("oauthbearer", logins.oauthbearer, most_bytes=20_000),
+        Target("token_answers", logins.token_answers, most_bytes=20_000),
+        Target("jaas", logins.jaas),
+        Target("pem", stores.pem, made_seeds=stores.pem_seeds),
+        Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
+    )
+}

@@ -1,0 +1,148 @@
+"""Real groups: members of ours beside each other and beside confluent-kafka's, and one killed."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, RemoteError
+from spark_kafka_source.groups import commit_offsets, committed
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.groups.real_members import SESSION_MS, Ours, Theirs, divided, settle
+
+pytestmark = pytest.mark.kafka
+
+PROTOCOLS = pytest.mark.parametrize("protocol", ["range", "consumer"])
+
+
+@pytest.fixture
+def made(kafka: LocalKafka, topic: str) -> tuple[str, str, str]:
+    """Servers, a group and a topic of six partitions."""
+    kafka.create_topic(topic, partitions=6)
+    return kafka.bootstrap_servers, f"group-of-{topic}", topic
+
+
+@pytest.fixture
+def members() -> Iterator[ExitStack]:
+    with ExitStack() as members:
+        yield members
+
+
+def test_three_of_ours_come_and_go(made: tuple[str, str, str], members: ExitStack) -> None:
+    servers, group, topic = made
+    three = [
+        members.enter_context(closing(Ours(servers, group, "cooperative-sticky", topic)))
+        for _ in range(3)
+    ]
+    settle(three[:1], divided(three[:1], 6))
+    settle(three, divided(three, 6))
+    three[0].close()
+    settle(three[1:], divided(three[1:], 6))
+    # Nobody lost what it was not told of, and nobody gave up what it kept.
+    assert not [told for each in three for told in each.told.said if told[0] == "lost"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "first"),
+    [
+        ("range", Ours),
+        ("range", Theirs),
+        ("cooperative-sticky", Ours),
+        ("cooperative-sticky", Theirs),
+        ("consumer", Ours),
+    ],
+)
+def test_beside_confluent_kafka(
+    made: tuple[str, str, str],
+    members: ExitStack,
+    protocol: str,
+    first: type[Ours] | type[Theirs],
+) -> None:
+    """Who is there first leads, where members lead."""
+    servers, group, topic = made
+    second = Theirs if first is Ours else Ours
+    one = members.enter_context(closing(first(servers, group, protocol, topic)))
+    settle([one], divided([one], 6))
+    two = members.enter_context(closing(second(servers, group, protocol, topic)))
+    settle([one, two], divided([one, two], 6))
+    three = members.enter_context(closing(Ours(servers, group, protocol, topic)))
+    settle([one, two, three], divided([one, two, three], 6))
+    two.close()
+    settle([one, three], divided([one, three], 6))
+
+
+def test_what_a_killed_process_owned_goes_to_others_after_its_session(
+    made: tuple[str, str, str], members: ExitStack
+) -> None:
+    """By each protocol at once, since a session takes its time."""
+    servers, group, topic = made
+    protocols = ["range", "cooperative-sticky", "consumer"]
+    groups = [(servers, f"{group}-{protocol}", protocol, topic) for protocol in protocols]
+    command = [sys.executable, "-m", "tests.groups.real_members"]
+    with ExitStack() as started:
+        processes = [
+            started.enter_context(subprocess.Popen([*command, *made_of], stdout=subprocess.PIPE))
+            for made_of in groups
+        ]
+        for process in processes:
+            started.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"owns\n"
+        ours = [members.enter_context(closing(Ours(*made_of))) for made_of in groups]
+        settle(ours, lambda: all(len(each.owned()) == 3 for each in ours))
+        killed_seconds = time.monotonic()
+    settle(ours, lambda: all(divided([each], 6)() for each in ours))
+    # Not before the sessions are over, less a heartbeat.
+    assert time.monotonic() - killed_seconds > SESSION_MS / 1000 - 1
+
+
+@PROTOCOLS
+def test_only_members_commit_and_only_in_their_generation(
+    made: tuple[str, str, str], members: ExitStack, protocol: str
+) -> None:
+    servers, group, topic = made
+    config = ClientConfig.from_settings(Settings({"kafka.bootstrap.servers": servers}))
+    client = members.enter_context(KafkaClient(config))
+    one = members.enter_context(closing(Ours(servers, group, protocol, topic)))
+    settle([one], divided([one], 6))
+    offsets = {TopicPartition(topic, 0): 7}
+    membership = one.membership
+    commit_offsets(client, group, offsets, member_of=lambda: membership.member)
+    found = committed(client, group, offsets, member_of=lambda: membership.member)
+    assert {where: each.offset for where, each in found.items()} == offsets
+    former = membership.member
+    two = members.enter_context(closing(Ours(servers, group, protocol, topic)))
+    settle([one, two], divided([one, two], 6))
+    kept = {min(one.owned()): 8}
+    commit_offsets(client, group, kept, member_of=lambda: membership.member)
+    moved = {min(two.owned()): 9}
+    error: type[RemoteError] = BrokerError
+    refused = "ILLEGAL_GENERATION"
+    if protocol == "consumer":  # Tried again, since the member could have a new epoch by then.
+        error, refused = KafkaTimeoutError, "STALE_MEMBER_EPOCH"
+    with pytest.raises(error, match=refused):
+        commit_offsets(client, group, moved, member_of=lambda: former, timeout_ms=500)
+
+
+@PROTOCOLS
+def test_a_static_member_comes_back_to_what_it_had(
+    made: tuple[str, str, str], members: ExitStack, protocol: str
+) -> None:
+    servers, group, topic = made
+    one = members.enter_context(closing(Ours(servers, group, protocol, topic)))
+    two = Ours(servers, group, protocol, topic, group_instance_id="i")
+    with closing(two):
+        settle([one, two], divided([one, two], 6))
+        owned = two.owned()
+    told = len(one.told.said)
+    two = members.enter_context(
+        closing(Ours(servers, group, protocol, topic, group_instance_id="i"))
+    )
+    settle([one, two], lambda: two.owned() == owned)
+    assert len(one.told.said) == told

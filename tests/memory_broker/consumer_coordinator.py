@@ -1,0 +1,174 @@
+"""The coordinator of KIP-848's groups: epochs, a target for each member, and the way there.
+
+It deals the partitions of what members subscribe to out in the order of their ids. A partition is
+given to nobody before its owner says that it has given it up.
+"""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from tests.memory_broker.cluster import MemoryCluster
+
+Owned = frozenset[tuple[uuid.UUID, int]]
+
+
+def code(name: str) -> int:
+    return error_named(name).code
+
+
+@dataclass(eq=False)
+class ConsumerMember:
+    """A member: what it wants, what it says it owns, and what it was told it may own."""
+
+    member_id: str
+    instance_id: str | None
+    topics: list[str]
+    epoch: int = 0
+    owned: Owned = frozenset()
+    assigned: Owned = frozenset()
+
+
+@dataclass(eq=False)
+class ConsumerGroup:
+    """A group; `heartbeat_interval_ms` is what it tells its members."""
+
+    heartbeat_interval_ms: int = 20
+    epoch: int = 0
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    targets: dict[str, Owned] = field(default_factory=dict)
+
+    def heartbeat(
+        self, cluster: "MemoryCluster", request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse:
+        if request.member_epoch < 0:
+            return self._leave(cluster, request)
+        if request.member_epoch == 0:
+            error = self._join(cluster, request)
+        else:
+            error = self._refusal(request)
+        if error:
+            return ConsumerGroupHeartbeatResponse(error_code=error, error_message="refused")
+        member = self.members[request.member_id]
+        if request.subscribed_topic_names not in (None, member.topics):
+            member.topics = request.subscribed_topic_names or []
+            self._divide(cluster)
+        if request.topic_partitions is not None:
+            member.owned = frozenset(
+                (each.topic_id, partition)
+                for each in request.topic_partitions
+                for partition in each.partitions
+            )
+        says_all = request.rebalance_timeout_ms >= 0
+        return self._next_step(member, tells=says_all)
+
+    def _join(self, cluster: "MemoryCluster", request: ConsumerGroupHeartbeatRequest) -> int:
+        holder = self._holder(request.instance_id)
+        if holder is not None and holder.member_id != request.member_id:
+            if holder.epoch != -2:
+                return code("UNRELEASED_INSTANCE_ID")
+            del self.members[holder.member_id]
+        topics = request.subscribed_topic_names or []
+        member = ConsumerMember(request.member_id, request.instance_id, topics)
+        if holder is not None and holder.epoch == -2:
+            member.assigned = holder.assigned
+            self.targets[member.member_id] = self.targets.pop(holder.member_id)
+            self.members[member.member_id] = member
+            return 0
+        self.members[member.member_id] = member
+        self._divide(cluster)
+        return 0
+
+    def _holder(self, instance_id: str | None) -> ConsumerMember | None:
+        found = (
+            each
+            for each in self.members.values()
+            if instance_id is not None and each.instance_id == instance_id
+        )
+        return next(found, None)
+
+    def _refusal(self, request: ConsumerGroupHeartbeatRequest) -> int:
+        member = self.members.get(request.member_id)
+        if member is None:
+            return code("UNKNOWN_MEMBER_ID")
+        return 0 if request.member_epoch == member.epoch else code("FENCED_MEMBER_EPOCH")
+
+    def _leave(
+        self, cluster: "MemoryCluster", request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse:
+        member = self.members.get(request.member_id)
+        if member is None:
+            return ConsumerGroupHeartbeatResponse(error_code=code("UNKNOWN_MEMBER_ID"))
+        if request.member_epoch == -2:
+            member.epoch = -2
+        else:
+            self.drop(cluster, member.member_id)
+        return ConsumerGroupHeartbeatResponse(
+            member_id=request.member_id, member_epoch=request.member_epoch
+        )
+
+    def drop(self, cluster: "MemoryCluster", member_id: str) -> None:
+        """A member is gone; what it had goes to others."""
+        del self.members[member_id]
+        self._divide(cluster)
+
+    def _divide(self, cluster: "MemoryCluster") -> None:
+        self.epoch += 1
+        members = sorted(self.members)
+        dealt: dict[str, set[tuple[uuid.UUID, int]]] = {each: set() for each in members}
+        for name in sorted(cluster.topics):
+            topic = cluster.topics[name]
+            takers = [each for each in members if name in self.members[each].topics]
+            for partition in range(len(topic.logs) if takers else 0):
+                dealt[takers[partition % len(takers)]].add((topic.topic_id, partition))
+        self.targets = {member_id: frozenset(found) for member_id, found in dealt.items()}
+
+    def _next_step(self, member: ConsumerMember, *, tells: bool) -> ConsumerGroupHeartbeatResponse:
+        target = self.targets[member.member_id]
+        if member.owned <= target:
+            member.epoch = self.epoch
+            others = [each for each in self.members.values() if each is not member]
+            held = frozenset[tuple[uuid.UUID, int]]().union(
+                *(each.owned | each.assigned for each in others)
+            )
+            assigned = target - held
+        else:
+            assigned = member.owned & target
+            member.epoch = member.epoch or self.epoch
+        tells = tells or assigned != member.assigned
+        member.assigned = assigned
+        return ConsumerGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            assignment=Assignment(_by_topic(assigned)) if tells else None,
+        )
+
+
+def _by_topic(owned: Owned) -> list[TopicPartitions]:
+    found: dict[uuid.UUID, list[int]] = {}
+    for topic_id, partition in sorted(owned):
+        found.setdefault(topic_id, []).append(partition)
+    return [TopicPartitions(topic_id, partitions) for topic_id, partitions in found.items()]
+
+
+def consumer_group_heartbeat(
+    cluster: "MemoryCluster", node_id: int, request: ConsumerGroupHeartbeatRequest, version: int
+) -> ConsumerGroupHeartbeatResponse:
+    """v0-1, without patterns."""
+    wrong = cluster.coordinator(request.group_id) != node_id
+    error = cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
+    if error:
+        return ConsumerGroupHeartbeatResponse(error_code=error)
+    group = cluster.consumer_groups.setdefault(request.group_id, ConsumerGroup())
+    found: ConsumerGroup = group
+    return found.heartbeat(cluster, request)

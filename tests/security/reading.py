@@ -1,0 +1,34 @@
+"""What a query does, without Spark."""
+
+from collections.abc import Iterator, Mapping
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.groups import commit_offsets
+from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.spark import executor
+from spark_kafka_source.spark.batch import KafkaBatchReader
+from spark_kafka_source.spark.executor import KafkaInputPartition
+from spark_kafka_source.spark.options import parse_options
+
+QUIETLY = {"progress": "false"}
+
+
+def read(
+    options: Mapping[str, str], token_provider: TokenProvider | None = None
+) -> Iterator[bytes]:
+    """Plans, reads all, and commits where there is a group; the values."""
+    parsed = parse_options({**QUIETLY, **options}, token_provider)
+    reader = KafkaBatchReader(parsed)
+    ends = {}
+    try:
+        for partition in reader.partitions():
+            for rows in reader.read(partition):
+                yield from rows["value"].to_pylist()
+            assert isinstance(partition, KafkaInputPartition)
+            ends.update({each.topic_partition: each.end for each in partition.ranges})
+    finally:
+        # A worker would keep its connections for its next task.
+        executor._kept.take_client(parsed.client).close()
+    if parsed.group_id:
+        with KafkaClient(parsed.client) as client:
+            commit_offsets(client, parsed.group_id, ends)

@@ -1,0 +1,77 @@
+"""Sessions that end in the middle of a read (KIP-368); more of it in `tests/reliability`."""
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from spark_kafka_source.net import Address, ConnectionSettings, Deadline, connection
+from spark_kafka_source.net.authentication import Ask, Session, authenticate
+from spark_kafka_source.net.sasl import Mechanism
+from spark_kafka_source.records import Record
+from spark_kafka_source.testing import LocalKafka, Producer
+from tests.security.options import options_of
+from tests.security.reading import read
+
+pytestmark = pytest.mark.kafka
+
+TOKEN_SECONDS = 3
+VALUES = [f"row {number}".encode() for number in range(40)]
+ROW_BY_ROW = {"kafka.max.partition.fetch.bytes": "1", "kafka.fetch.max.bytes": "1"}
+PAUSE_SECONDS = 0.11
+WAYS = [("SASL_SSL", "OAUTHBEARER"), ("SASL_SSL_BRIEF", "SCRAM-SHA-256")]
+
+
+@pytest.fixture
+def short_tokens(secured: LocalKafka) -> Iterator[None]:
+    """Such a token's session lasts as long as the token."""
+    before = secured.token_server.lifetime_seconds
+    secured.token_server.lifetime_seconds = TOKEN_SECONDS
+    yield
+    secured.token_server.lifetime_seconds = before
+
+
+@pytest.mark.usefixtures("short_tokens")
+def test_a_read_outlasts_its_sessions(
+    secured: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is long enough is renewed on its connection, a shorter one ends with it."""
+    logins: Counter[str] = Counter()
+
+    def counted(ask: Ask, mechanism: Mechanism) -> Session:
+        logins[mechanism.name] += 1
+        return authenticate(ask, mechanism)
+
+    opened: Counter[str] = Counter()
+    open_socket = connection._open_socket
+
+    def counted_socket(
+        address: Address, settings: ConnectionSettings, deadline: Deadline
+    ) -> socket.socket:
+        opened[str(address)] += 1
+        return open_socket(address, settings, deadline)
+
+    monkeypatch.setattr(connection, "authenticate", counted)
+    monkeypatch.setattr(connection, "_open_socket", counted_socket)
+    secured.create_topic(topic)
+    with Producer(secured.bootstrap_servers) as producer:
+        for value in VALUES:  # A fetch brings no less than a batch, so each row is one.
+            producer.send(topic, 0, [Record(value=value)])
+
+    def slowly(way: tuple[str, str]) -> list[bytes]:
+        rows = []
+        for value in read(options_of(secured, *way) | ROW_BY_ROW | {"subscribe": topic}):
+            rows.append(value)
+            time.sleep(PAUSE_SECONDS)
+        return rows
+
+    with ThreadPoolExecutor() as pool:
+        assert list(pool.map(slowly, WAYS)) == [VALUES] * len(WAYS)
+    renewed, ended = (opened[secured.bootstrap_servers_of(listener)] for listener, _ in WAYS)
+    # One is the driver's and one the task's; a token's time is in whole seconds, so the last of
+    # its sessions may be too short.
+    assert 2 <= renewed < logins["OAUTHBEARER"]
+    assert 4 <= ended == logins["SCRAM-SHA-256"]

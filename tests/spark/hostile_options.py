@@ -1,0 +1,215 @@
+"""`python -m tests.spark.hostile_options`: what options with hostile values set in motion.
+
+In a process of its own, since an audit hook (PEP 578) stays until its process ends. Prints as JSON
+how many values were tried, and every event, error or delay that there should not be.
+"""
+
+import base64
+import json
+import logging
+import os
+import pickle
+import re
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark import cloudpickle
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.spark import KafkaDataSource
+from spark_kafka_source.spark.options import _READ
+from spark_kafka_source.spark.without_effect import REASONS
+from spark_kafka_source.testing.certificates import CertificateAuthority
+
+MOST_SECONDS = 5.0
+LONGEST_TEXT = 5_000
+_MOST_KEPT = 1_000
+# OpenSSL takes a key from a file only: one that is there and gone again, and its name is new.
+_KEY_FILE = re.compile(r"tmp\w{8}\.pem")
+WATCHED = ("compile", "exec", "import", "open", "marshal.", "pickle.", "socket.", "subprocess.",
+           "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "ctypes.", "urllib.",
+           "ftplib.", "http.", "glob.", "os.listdir", "os.remove", "os.rename", "shutil.",
+           "tempfile.", "code.", "builtins.input", "webbrowser.", "sqlite3.")  # fmt: skip
+NESTED = 100_000
+LONG = 100_000
+LONGEST = 10_000_000
+
+
+class Evil:
+    """Unpickled, it runs a command."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch /tmp/unpickled-by-spark-kafka-source",)
+
+
+PICKLE = base64.b64encode(pickle.dumps(Evil())).decode()
+VALUES = (
+    # Files and addresses.
+    "/etc/passwd", "file:///etc/passwd", "../../etc/passwd", "~/.ssh/id_rsa", "/dev/zero",
+    "/dev/stdin", "/proc/self/environ", "//localhost/share", "http://localhost:9/x",
+    "https://localhost:9/x", "ftp://localhost:9/x", "jar:file:/x.jar!/y", "data:text/plain,x",
+    "| touch /tmp/x", "$(touch /tmp/x)", "`touch /tmp/x`", "${env:HOME}", "%(HOME)s", "$HOME",
+    # Code.
+    PICKLE, "cos\nsystem\n(S'true'\ntR.", "__import__('os').system('true')",
+    "eval(compile('1', '', 'eval'))", "!!python/object/apply:os.system ['true']", "os.system",
+    "lambda: 0", "{0.__class__.__mro__}", "{}", "{x!r}", "%s%n%d", "{{7*7}}", "{% raw %}",
+    "${jndi:ldap://localhost:9/a}", "${${::-j}ndi:rmi://localhost:9/a}",
+    "com.sun.security.auth.module.JndiLoginModule required user.provider.url=\"ldap://localhost\";",
+    '{"__class__": "os.system", "py/object": "os.system", "@type": "x"}',
+    # Texts.
+    "", " ", "\0", "a\0b", "a\nb\r\nINFO forged", "\x1b[2J\x1b]0;x\x07", "\u202ea\u2066b\u2069",
+    "\ud800", "\ufeff", "\u2028", "'; DROP TABLE x; --", "<script>", "٣", "A" * LONG, "\n" * LONG,
+    "a:1," * (LONG // 40), "," * LONG, " " * LONG, "'" * LONG,
+    # Numbers.
+    "1e999", "-0", "NaN", "Infinity", "-1", "0x10", "1_000", "9" * 19, "9" * 5_000, "9" * LONG,
+    "2147483648", "-9223372036854775809", "1.0", "0.5" + "0" * 5_000,
+    # Structure.
+    "{" * NESTED, "[" * NESTED, '{"a":' * NESTED, '{"a":{"0":' + "9" * LONG + "}}",
+    '{"a":{"' + "9" * 5_000 + '":0}}', '{"a":{"0":NaN}}', "[[[]]]", "0-2147483647",
+    ",".join(["0-2147483647"] * 1_000),
+    "-----BEGIN CERTIFICATE-----" * (LONG // 100), "-----BEGIN PRIVATE KEY-----\nAAAA\n",
+    "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+    # Patterns.
+    "(a+)+$", "(a|a)*b", "(.*a){20}", "(?:a{0,1000}){0,1000}", "(" * 5_000, "a{99999999999}",
+    "[[", "(?P<x>a)(?P=y)", "\\", "(?i)(?<=a+)b",
+)  # fmt: skip
+JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required username=a password=b;"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+PLAIN = {
+    "kafka.bootstrap.servers": "127.0.0.1:1",
+    "subscribe": "a",
+    "kafka.default.api.timeout.ms": "1",
+    "kafka.socket.connection.setup.timeout.ms": "50",
+    "fetchOffset.numRetries": "0",
+}
+
+
+def bases(directory: Path) -> Iterator[dict[str, str]]:
+    """Options that work, one set for each kind of security."""
+    yield PLAIN
+    authority = CertificateAuthority(directory)
+    certificate = authority.issue("client")
+    sasl = PLAIN | {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "SCRAM-SHA-256"}
+    stores = {
+        "kafka.ssl.truststore.location": str(authority.certificate),
+        "kafka.ssl.keystore.location": str(certificate.keystore),
+    }
+    yield sasl | stores | {"kafka.sasl.jaas.config": JAAS}
+    yield sasl | {
+        "kafka.sasl.mechanism": "OAUTHBEARER",
+        "kafka.sasl.jaas.config": f"{OAUTH} clientId=a clientSecret=b;",
+        "kafka.sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/token",
+        "kafka.ssl.truststore.certificates": authority.certificate.read_text(),
+    }
+
+
+class Watch:
+    """The events of one attempt, as a set of texts."""
+
+    def __init__(self) -> None:
+        self._events: set[str] = set()
+        self._watching = False
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, args: tuple[object, ...]) -> None:
+        if self._watching and event.startswith(WATCHED):
+            # A socket's own events have it as their first.
+            kept = (
+                args[1:] if event.startswith("socket.") and event != "socket.getaddrinfo" else args
+            )
+            text = _KEY_FILE.sub("tmp.pem", f"{event} {kept[:2]!r}")
+            self._events.add(text[:_MOST_KEPT])
+
+    def attempt(self, options: dict[str, str]) -> tuple[set[str], str, float]:
+        """The events, what was wrong with the outcome, and its seconds."""
+        self._events, fault, started_seconds = set(), "", time.monotonic()
+        self._watching = True
+        try:
+            use(options)
+        except KafkaError as error:
+            text = str(error)
+            fault = "" if len(text) < LONGEST_TEXT and text.isprintable() else f"text {text[:99]!r}"
+        except BaseException as error:
+            fault = f"{type(error).__name__}: {str(error)[:200]}"
+        finally:
+            self._watching = False
+        return self._events, fault, time.monotonic() - started_seconds
+
+
+def use(options: dict[str, str]) -> None:
+    """As Spark does: made, shipped, asked to plan."""
+    source = KafkaDataSource(options)
+    source.streamReader(source.schema())
+    reader = source.reader(source.schema())
+    cloudpickle.dumps((source, reader))  # type: ignore[no-untyped-call]
+    reader.partitions()
+
+
+def named(event: str, value: str) -> bool:
+    """Whether the event is of the file or the address that the value names, and no other."""
+    if event.startswith("open "):
+        return bool(value) and event.startswith(f"open ({str(Path(value))!r},"[:_MOST_KEPT])
+    hosts = {each.strip().rpartition(":")[0].strip("[]") for each in value.split(",")}
+    of_host = (f"socket.getaddrinfo ({host!r}," for host in hosts)
+    return len(hosts) < 100 and event.startswith(tuple(of_host))
+
+
+class Run:
+    """What was tried, and what of it should not have been."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.usual: set[str] = set()
+        self.seen: set[str] = set()
+        self.tried = 0
+        self.slowest = (0.0, "", "")
+        self.wrong: list[tuple[str, str, list[str], str, float]] = []
+
+    def try_harmless(self, base: dict[str, str], names: list[str]) -> None:
+        for name in names:
+            for harmless in ("1", "true", "a", "/nowhere", "{", "(", "{}", '{"a":{"0":1}}'):
+                self.usual |= self._watch.attempt(base | {name: harmless})[0]
+        for harmless in ("", "x:1", "é:1"):
+            self.usual |= self._watch.attempt(base | {"kafka.bootstrap.servers": harmless})[0]
+
+    def try_value(self, options: dict[str, str], name: str, value: str) -> None:
+        events, fault, seconds = self._watch.attempt(options)
+        self.tried += 1
+        self.slowest = max(self.slowest, (seconds, name, value[:60]))
+        self.seen |= {each.split()[0] for each in events - self.usual if named(each, value)}
+        more = sorted(each for each in events - self.usual if not named(each, value))
+        if more or fault or seconds > MOST_SECONDS:
+            self.wrong.append((name, value[:60], more[:5], fault, seconds))
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # Of patterns like '[[', by `re` itself.
+    logging.disable(logging.CRITICAL)
+    names = sorted({*_READ, *REASONS, "unheard.of", "kafka.unheard.of", "kafka.sasl.unheard.of"})
+    few = sys.argv[1:] == ["few"]
+    values = [each for each in VALUES if len(each) < LONG][::8] if few else VALUES
+    run = Run(Watch())
+    with TemporaryDirectory() as directory:
+        for base in bases(Path(directory)):
+            run.usual = set()
+            run.try_harmless(base, names)
+            for value in values:
+                for name in names:
+                    run.try_value(base | {name: value}, name, value)
+                if value:
+                    name = "(a name)"
+                    run.try_value(base | {f"kafka.ssl.{value}": "x", value: "x"}, name, value)
+        if not few:
+            for name in names:
+                run.try_value(PLAIN | {name: "A" * LONGEST}, name, "A" * LONGEST)
+    found = {"options": len(names), "values": len(values), "tried": run.tried}
+    rest = {"slowest": run.slowest, "seen": sorted(run.seen), "wrong": run.wrong}
+    print(json.dumps(found | rest))
+
+
+if __name__ == "__main__":
+    main()
