@@ -84,7 +84,8 @@ class Subscription:
 
     def member(self) -> Member | None:
         """Who this consumer is in its group; None while it is in no generation of it."""
-        return self._membership.member if self._membership is not None else None
+        membership = self._membership  # Commits ask from their own thread.
+        return None if membership is None else membership.member
 
     @property
     def waited_for(self) -> list[Any]:
