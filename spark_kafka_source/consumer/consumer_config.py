@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.offset_reset import ResetPolicy, parse_reset
+from spark_kafka_source.consumer.without_effect import argument_name, check_names
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
@@ -53,14 +53,14 @@ class ConsumerConfig:
         try:
             return cls._from_settings(Settings(values), token_provider)
         except ConfigurationError as error:
-            name = error.option.removeprefix(_PREFIX).replace(".", "_")
+            name = argument_name(error.option)
             raise ConfigurationError(name, error.found, error.expected) from None
 
     @classmethod
     def _from_settings(
         cls, settings: Settings, token_provider: TokenProvider | None
     ) -> "ConsumerConfig":
-        _check_names(settings)
+        check_names(settings.values, KNOWN)
         poll = settings.read(PollConfig)
         grouped = bool(settings.text("kafka.group.id", ""))
         return cls(
@@ -83,21 +83,8 @@ KNOWN = frozenset(
 """Every configuration there is, as an option."""
 
 
-def _check_names(settings: Settings) -> None:
-    known = {name.lower(): name for name in KNOWN}
-    for option in settings.values:
-        if option not in known:
-            near = get_close_matches(option, known, 1)
-            meant = f"Did you mean '{_name(near[0])}'?" if near else "See the README for all"
-            raise ConfigurationError(option, "is no configuration of this consumer", meant)
-
-
 def _option(name: str) -> str:
     return _PREFIX + name.replace("_", ".").lower()
-
-
-def _name(option: str) -> str:
-    return option.removeprefix(_PREFIX).replace(".", "_")
 
 
 def _text(value: object) -> str:
