@@ -4,21 +4,13 @@ Those without effect are for a consumer as for a Spark source; what Spark has of
 `spark/without_effect.py`. https://kafka.apache.org/documentation/#consumerconfigs
 """
 
-import logging
-import re
-from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
 from spark_kafka_source.errors import ConfigurationError
 
-logger = logging.getLogger(__name__)
-
 _PREFIX = "kafka."
-_OPTION = re.compile(r"'(kafka\.[a-z0-9.]+)'")
-# A slip in these may leave the door open; they are looked at where the others of theirs are.
-_SECURITY = ("kafka.sasl.", "kafka.ssl.")
 
 
 def by_option(names_by_reason: Mapping[str, str]) -> dict[str, str]:
@@ -111,30 +103,13 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
 """The value of a setting with which nothing is left undone, so that nothing need be said."""
 
 
-def check_names(given: Mapping[str, str], known: Collection[str]) -> None:
-    """Warns of what a consumer is `given` without effect, by names in lower case.
+def reason_without_effect(option: str, value: str) -> str | None:
+    """Why a consumer does nothing about what it is given; "" where nothing is left undone.
 
-    Raises `ConfigurationError` for what it would rely on in vain, and for names of nothing.
+    None for what is no setting of Kafka's. Raises `ConfigurationError` for what is `REFUSED`.
     """
-    options = {name.lower(): name for name in known}
-    for option, value in given.items():
-        if option in options or DONE_ANYWAY.get(option) == value.strip().lower():
-            continue
-        if option in REFUSED:
-            raise ConfigurationError(option, "is not supported", REFUSED[option])
-        if option in OF_A_CONSUMER:
-            reason = _as_arguments(OF_A_CONSUMER[option])
-            logger.warning("'%s' has no effect here: %s", argument_name(option), reason)
-        elif not option.startswith(_SECURITY):
-            near = get_close_matches(option, options, 1)
-            meant = f"Did you mean '{argument_name(near[0])}'?" if near else "See the README"
-            raise ConfigurationError(option, "is no configuration of this consumer", meant)
-
-
-def argument_name(option: str) -> str:
-    """What an option is called as an argument."""
-    return option.removeprefix(_PREFIX).replace(".", "_")
-
-
-def _as_arguments(text: str) -> str:
-    return _OPTION.sub(lambda match: f"'{argument_name(match[1])}'", text)
+    if DONE_ANYWAY.get(option) == value.strip().lower():
+        return ""
+    if option in REFUSED:
+        raise ConfigurationError(option, "is not supported", REFUSED[option])
+    return OF_A_CONSUMER.get(option)
