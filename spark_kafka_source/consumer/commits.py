@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.committer import CommitCallback, Committer
@@ -120,6 +120,15 @@ class Commits:
     def _member_of(self) -> MemberOf | None:
         """Asked by who commits; None for a consumer that is assigned its partitions by hand."""
         return self._subscription.member if self._subscription.in_group else None
+
+    def next_offsets(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Where it goes on in each of these."""
+        found = {each: self._positions[each].next for each in topic_partitions}
+        return {
+            each: OffsetAndMetadata(at.offset, at.leader_epoch) for each, at in found.items() if at
+        }
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
