@@ -138,11 +138,11 @@ def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol
                 raise ConfigurationError(name, "is not supported", _nearest(name))
 
 
-_INSTEAD = {
+INSTEAD = {
     "kafka.sasl.oauthbearer.assertion.": (
         "Use 'kafka.sasl.oauthbearer.client.credentials.client.secret', or a token provider"
     ),
-    "kafka.sasl.oauthbearer.jwt.validator.class": "Leave it out: the broker checks the token",
+    "kafka.sasl.oauthbearer.jwt.validator.class": "Leave it to the broker, which checks the token",
     "kafka.ssl.engine.factory.class": (
         "Use 'kafka.ssl.keystore.location' and 'kafka.ssl.truststore.location'"
     ),
@@ -151,7 +151,7 @@ _INSTEAD = {
 
 
 def _nearest(name: str) -> str:
-    instead = next((text for begin, text in _INSTEAD.items() if name.startswith(begin)), None)
+    instead = next((text for begin, text in INSTEAD.items() if name.startswith(begin)), None)
     if instead:
         return instead
     close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1, cutoff=_A_SLIP)

@@ -47,7 +47,7 @@ def test_what_is_done_anyway_is_not_spoken_of(caplog: pytest.LogCaptureFixture) 
         ("interceptor_classes", "`commit_async`"),
         ("ssl_engine_factory_class", "ssl.keystore.location"),
         ("sasl_oauthbearer_assertion_file", "client.credentials.client.secret"),
-        ("sasl_oauthbearer_jwt_validator_class", "the broker checks the token"),
+        ("sasl_oauthbearer_jwt_validator_class", "Leave it to the broker"),
     ],
 )
 def test_what_would_be_relied_on_is_refused_with_what_to_use(name: str, instead: str) -> None:
