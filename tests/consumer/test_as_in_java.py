@@ -13,6 +13,7 @@ from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import ConsumerGroupHeartbeatRequest
 from spark_kafka_source.records import Record
+from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
 
@@ -128,3 +129,34 @@ def test_the_first_record_at_a_time_has_a_time(broker: MemoryBroker) -> None:
     with consuming(broker) as consumer:
         found = consumer.offsets_for_times({T0: 1_500, T1: 2_001})
         assert found == {T0: OffsetAndTimestamp(1, -1, 2_000), T1: None}
+
+
+# -- a real broker ---------------------------------------------------------------------------------
+
+
+@pytest.mark.kafka
+def test_a_real_coordinator_finds_what_matches_a_pattern(kafka: LocalKafka, topic: str) -> None:
+    names = [f"{topic}-{each}" for each in ("a", "b", "c")]
+    for name in names:
+        kafka.create_topic(name)
+    with Producer(kafka.bootstrap_servers) as producer:
+        for name in names:
+            producer.send(name, 0, [Record(value=name.encode())])
+    config: dict[str, Any] = {"group_id": topic, "group_protocol": "consumer"}
+    config["auto_offset_reset"] = "earliest"
+    with KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, **config) as consumer:
+        consumer.subscribe(server_pattern=f"{topic}-[ab]")
+        found: set[bytes] = set()
+        deadline = Deadline.after_ms(60_000)
+        while len(found) < 2:
+            assert not deadline.expired
+            records = consumer.poll()
+            found |= {each.value for each in records}
+            consumer.commit(records.next_offsets)
+        assert found == {name.encode() for name in names[:2]}
+        assert consumer.subscription() == set(names[:2])
+        ends = dict.fromkeys(consumer.assignment(), OffsetAndMetadata(1, 0))
+        assert consumer.committed(ends) == ends
+        consumer.subscribe(server_pattern="(")
+        with pytest.raises(BrokerError, match="INVALID_REGULAR_EXPRESSION"):
+            poll_until_assigned(consumer)
