@@ -11,7 +11,7 @@ SECONDS ?= 60
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability assignors fuzz lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors fuzz java-consumer lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -47,6 +47,9 @@ assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands 
 
 fuzz: .venv/fuzz  ## bytes that nobody should send, to each target for SECONDS=60; a table in build/fuzz
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
+
+java-consumer: .venv/test  ## Kafka's Java consumer and ours: the tables in the README, held by tests
+	$(BIN)/python -m tests.consumer.java_table
 
 lint: .venv/test  ## style
 	$(BIN)/ruff check

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.committer import CommitCallback, Committer
@@ -134,6 +134,15 @@ class Commits:
         if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
             return self._subscription.member
         return lambda: member
+
+    def next_offsets(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Where it goes on in each of these."""
+        found = {each: self._positions[each].next for each in topic_partitions}
+        return {
+            each: OffsetAndMetadata(at.offset, at.leader_epoch) for each, at in found.items() if at
+        }
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         return {

@@ -1,17 +1,27 @@
 """What a poll hands out: records of several partitions, as Arrow or one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.errors import RemoteError
+from spark_kafka_source.errors import ConfigurationError, RemoteError
+from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.records import TimestampType, schema
 from spark_kafka_source.topic_partition import TopicPartition
 
 Deserializer: TypeAlias = Callable[[bytes], Any]
 """Makes a value of a record's bytes; it is not asked where there are none."""
+
+
+def deserializer(name: str, given: object) -> Deserializer | None:
+    """What is given by this name, if it can be called. Raises `ConfigurationError`."""
+    if given is None or callable(given):
+        return given
+    found = f"found a {type(given).__name__}, which cannot be called"
+    raise ConfigurationError(name, found, "Give a function of bytes, as `bytes.decode`")
 
 
 class RecordDeserializationError(RemoteError):
@@ -56,10 +66,12 @@ class ConsumerRecords:
         columns: tuple[str, ...],
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
+        next_offsets: Mapping[TopicPartition, OffsetAndMetadata] = MappingProxyType({}),
     ) -> None:
         self._batches = batches
         self._columns = columns
         self._deserializers = {"key": key_deserializer, "value": value_deserializer}
+        self._next_offsets = next_offsets
 
     def __len__(self) -> int:
         return sum(batch.num_rows for _, batch in self._batches)
@@ -82,12 +94,19 @@ class ConsumerRecords:
         offset: int = first.column("offset")[0].as_py()
         return offset
 
-    def of(self, topic_partition: TopicPartition) -> "ConsumerRecords":
-        """Only those of one partition."""
-        mine = [each for each in self._batches if each[0] == topic_partition]
-        return ConsumerRecords(
-            mine, self._columns, self._deserializers["key"], self._deserializers["value"]
-        )
+    @property
+    def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Where the consumer goes on after these, to be kept or committed with what came of them.
+
+        It may be further than after the last record: what is not shown takes offsets, too.
+        """
+        return {each: self._next_offsets[each] for each in self.partitions}
+
+    def of(self, where: TopicPartition | str) -> "ConsumerRecords":
+        """Only those of one partition, or of one topic."""
+        mine = [each for each in self._batches if where in (each[0], each[0].topic)]
+        key, value = self._deserializers["key"], self._deserializers["value"]
+        return ConsumerRecords(mine, self._columns, key, value, self._next_offsets)
 
     def to_batches(self) -> list[pa.RecordBatch]:
         """As they were decoded, some for each partition, in the order of their offsets."""

@@ -16,6 +16,7 @@ from spark_kafka_source.consumer.consumer_records import (
     ConsumerRecord,
     ConsumerRecords,
     Deserializer,
+    deserializer,
 )
 from spark_kafka_source.consumer.fetcher import FetchDone
 from spark_kafka_source.consumer.metrics import Metrics
@@ -25,7 +26,9 @@ from spark_kafka_source.consumer.offsets import (
     LATEST_TIMESTAMP,
     NO_OFFSET,
     OffsetAndEpoch,
+    OffsetAndTimestamp,
     list_offsets,
+    offsets_for_times,
 )
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.subscription import (
@@ -89,7 +92,10 @@ class KafkaConsumer:
         **configuration: object,
     ) -> None:
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
-        self._deserializers = key_deserializer, value_deserializer
+        self._deserializers = (
+            deserializer("key_deserializer", key_deserializer),
+            deserializer("value_deserializer", value_deserializer),
+        )
         self._columns = _checked(tuple(columns))
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
@@ -161,13 +167,16 @@ class KafkaConsumer:
         *,
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
+        server_pattern: str | None = None,
     ) -> None:
         """Reads these topics, or those whose whole names match a pattern, from the next poll on.
 
         With `group_id` the group shares their partitions out; without, this consumer reads all
         of them. Takes the place of topics subscribed before, and cannot be mixed with `assign`.
+        `server_pattern` is in RE2's syntax, and the coordinator looks for what matches it: with
+        `group_protocol` `consumer` only (KIP-848), else raises `ConfigurationError`.
         """
-        self._subscription.begin(topics, pattern, listener)
+        self._subscription.begin(topics, pattern, listener, server_pattern)
 
     @_by_one_thread
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
@@ -185,8 +194,8 @@ class KafkaConsumer:
         self._subscription.end(self._deadline(None))
 
     def subscription(self) -> set[str]:
-        """The topics subscribed to, or of a pattern those that match it."""
-        return set(self._subscription.topics)
+        """The topics subscribed to, or of a pattern those that match it, as far as known here."""
+        return self._subscription.names
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read now."""
@@ -214,7 +223,8 @@ class KafkaConsumer:
             batches = self._reading.take(self._config.poll.max_poll_records)
             if batches or deadline.expired:
                 self._metrics.records.record(sum(batch.num_rows for _, batch in batches))
-                return ConsumerRecords(batches, self._columns, *self._deserializers)
+                next_offsets = self._commits.next_offsets({where for where, _ in batches})
+                return ConsumerRecords(batches, self._columns, *self._deserializers, next_offsets)
             self._wait(deadline)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -378,13 +388,13 @@ class KafkaConsumer:
     @_by_one_thread
     def offsets_for_times(
         self, timestamps_ms: Mapping[TopicPartition, int], timeout_ms: int | None = None
-    ) -> dict[TopicPartition, OffsetAndEpoch | None]:
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first offset at or after a time, in ms since the epoch; None where there is none."""
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
         level = self._config.fetch.isolation_level
-        found = list_offsets(self._client, timestamps_ms, level, timeout_ms=timeout_ms)
+        found = offsets_for_times(self._client, timestamps_ms, level, timeout_ms=timeout_ms)
         return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
 
     def _ends(

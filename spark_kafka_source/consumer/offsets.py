@@ -40,6 +40,14 @@ class OffsetAndEpoch(NamedTuple):
     leader_epoch: int = -1
 
 
+class OffsetAndTimestamp(NamedTuple):
+    """A record's offset, the leader epoch there (-1: not known), and its time in epoch ms."""
+
+    offset: int
+    leader_epoch: int
+    timestamp_ms: int
+
+
 def earliest_offsets(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
@@ -69,6 +77,18 @@ def list_offsets(
     `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` ask for the ends; `NO_OFFSET` answers where no
     record is that late. Errors: see `ask_leaders`.
     """
+    found = offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
+    return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
+
+
+def offsets_for_times(
+    client: KafkaClient,
+    timestamps: Mapping[TopicPartition, int],
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    *,
+    timeout_ms: int | None = None,
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    """As `list_offsets`, and the timestamp of each record that was found."""
     request = partial(_list_offsets_request, isolation_level)
     return ask_leaders(client, "ListOffsets", timestamps, request, _listed, timeout_ms=timeout_ms)
 
@@ -105,11 +125,14 @@ def _list_offsets_request(
     )
 
 
-def _listed(answer: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, int, OffsetAndEpoch]]:
+def _listed(
+    answer: ListOffsetsResponse,
+) -> Iterator[tuple[TopicPartition, int, OffsetAndTimestamp]]:
     for topic in answer.topics:
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
-            yield where, each.error_code, OffsetAndEpoch(each.offset, each.leader_epoch)
+            found = OffsetAndTimestamp(each.offset, each.leader_epoch, each.timestamp)
+            yield where, each.error_code, found
 
 
 def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:

@@ -10,8 +10,14 @@ from typing import Any
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.positions import Positions
-from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, RemoteError
-from spark_kafka_source.groups import Member, Membership, membership
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaTimeoutError,
+    LocalError,
+    RemoteError,
+)
+from spark_kafka_source.groups import GroupProtocol, Member, Membership, membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
@@ -67,6 +73,7 @@ class Subscription:
         self._membership: Membership | None = None
         self._listener: ConsumerRebalanceListener | None = None
         self._pattern: re.Pattern[str] | None = None
+        self._server_pattern: str | None = None
         self._look_at_seconds = 0.0
         self._looks_in_vain = 0
         self._ends_by: Deadline | None = None
@@ -75,7 +82,14 @@ class Subscription:
     @property
     def is_active(self) -> bool:
         """Whether anything is subscribed to."""
-        return bool(self.topics) or self._pattern is not None
+        return bool(self.topics) or self._pattern is not None or self._server_pattern is not None
+
+    @property
+    def names(self) -> set[str]:
+        """The topics; of a pattern that the coordinator looks for, those that are assigned."""
+        if self._server_pattern is not None:
+            return {each.topic for each in self._positions.partitions}
+        return set(self.topics)
 
     @property
     def in_group(self) -> bool:
@@ -102,11 +116,14 @@ class Subscription:
         topics: Iterable[str],
         pattern: str | re.Pattern[str] | None,
         listener: ConsumerRebalanceListener | None,
+        server_pattern: str | None = None,
     ) -> None:
         """Takes the place of what was subscribed to before; see `KafkaConsumer.subscribe`."""
         wanted = frozenset((topics,) if isinstance(topics, str) else topics)
-        if bool(wanted) == (pattern is not None):
+        if [bool(wanted), pattern is not None, bool(server_pattern)].count(True) != 1:
             raise LocalError("Give either topics or a pattern; unsubscribe() ends a subscription")
+        if server_pattern:
+            self._check_protocol()
         if self._positions.partitions and not self.is_active:
             raise LocalError("Partitions are assigned: unsubscribe() first")
         compiled = _compiled(pattern)
@@ -115,8 +132,19 @@ class Subscription:
         if self._config.group is not None and self._membership is None:
             client = KafkaClient(self._config.client)
             self._membership = membership(client, self._config.group, self, self._assignors)
-        if self._membership is not None and wanted:
-            self._membership.subscribe(wanted)
+        self._server_pattern = server_pattern or None
+        if self._membership is not None and (wanted or server_pattern):
+            self._membership.subscribe(wanted, self._server_pattern)
+
+    def _check_protocol(self) -> None:
+        group = self._config.group
+        if group is None or group.group_protocol is not GroupProtocol.CONSUMER:
+            found = "is missing" if group is None else "is classic, which has no server_pattern"
+            raise ConfigurationError(
+                "group_id" if group is None else "group_protocol",
+                found,
+                "Give a 'group_id' and 'consumer' as its 'group_protocol', or use `pattern`",
+            )
 
     def end(self, deadline: Deadline) -> None:
         """Leaves the group, if there is one, and reads nothing any more."""
@@ -125,7 +153,8 @@ class Subscription:
             if self._membership is not None:
                 self._membership.close(deadline)
         finally:
-            self._membership = self._listener = self._pattern = self._ends_by = None
+            self._membership = self._listener = self._pattern = None
+            self._server_pattern = self._ends_by = None
             self.topics = frozenset()
             self._positions.keep(())
 

@@ -138,6 +138,21 @@ def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol
                 raise ConfigurationError(name, "is not supported", _nearest(name))
 
 
+INSTEAD = {
+    "kafka.sasl.oauthbearer.assertion.": (
+        "Use 'kafka.sasl.oauthbearer.client.credentials.client.secret', or a token provider"
+    ),
+    "kafka.sasl.oauthbearer.jwt.validator.class": "Leave it to the broker, which checks the token",
+    "kafka.ssl.engine.factory.class": (
+        "Use 'kafka.ssl.keystore.location' and 'kafka.ssl.truststore.location'"
+    ),
+}
+"""What to use in the place of what Kafka's own client has, by how the names of that begin."""
+
+
 def _nearest(name: str) -> str:
+    instead = next((text for begin, text in INSTEAD.items() if name.startswith(begin)), None)
+    if instead:
+        return instead
     close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1, cutoff=_A_SLIP)
     return f"Did you mean '{close[0]}'?" if close else "Leave it out"

@@ -4,6 +4,7 @@ It deals the partitions of what members subscribe to out in the order of their i
 given to nobody before its owner says that it has given it up.
 """
 
+import re
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -33,9 +34,13 @@ class ConsumerMember:
     member_id: str
     instance_id: str | None
     topics: list[str]
+    regex: str = ""
     epoch: int = 0
     owned: Owned = frozenset()
     assigned: Owned = frozenset()
+
+    def wants(self, topic: str) -> bool:
+        return topic in self.topics or bool(self.regex and re.fullmatch(self.regex, topic))
 
 
 @dataclass(eq=False)
@@ -52,7 +57,9 @@ class ConsumerGroup:
     ) -> ConsumerGroupHeartbeatResponse:
         if request.member_epoch < 0:
             return self._leave(cluster, request)
-        if request.member_epoch == 0:
+        if not _is_regex(request.subscribed_topic_regex):
+            error = code("INVALID_REGULAR_EXPRESSION")
+        elif request.member_epoch == 0:
             error = self._join(cluster, request)
         else:
             error = self._refusal(request)
@@ -61,6 +68,9 @@ class ConsumerGroup:
         member = self.members[request.member_id]
         if request.subscribed_topic_names not in (None, member.topics):
             member.topics = request.subscribed_topic_names or []
+            self._divide(cluster)
+        if request.subscribed_topic_regex not in (None, member.regex):
+            member.regex = request.subscribed_topic_regex or ""
             self._divide(cluster)
         if request.topic_partitions is not None:
             member.owned = frozenset(
@@ -78,7 +88,8 @@ class ConsumerGroup:
                 return code("UNRELEASED_INSTANCE_ID")
             del self.members[holder.member_id]
         topics = request.subscribed_topic_names or []
-        member = ConsumerMember(request.member_id, request.instance_id, topics)
+        regex = request.subscribed_topic_regex or ""
+        member = ConsumerMember(request.member_id, request.instance_id, topics, regex)
         if holder is not None and holder.epoch == -2:
             member.assigned = holder.assigned
             self.targets[member.member_id] = self.targets.pop(holder.member_id)
@@ -127,7 +138,7 @@ class ConsumerGroup:
         dealt: dict[str, set[tuple[uuid.UUID, int]]] = {each: set() for each in members}
         for name in sorted(cluster.topics):
             topic = cluster.topics[name]
-            takers = [each for each in members if name in self.members[each].topics]
+            takers = [each for each in members if self.members[each].wants(name)]
             for partition in range(len(topic.logs) if takers else 0):
                 dealt[takers[partition % len(takers)]].add((topic.topic_id, partition))
         self.targets = {member_id: frozenset(found) for member_id, found in dealt.items()}
@@ -172,3 +183,11 @@ def consumer_group_heartbeat(
     group = cluster.consumer_groups.setdefault(request.group_id, ConsumerGroup())
     found: ConsumerGroup = group
     return found.heartbeat(cluster, request)
+
+
+def _is_regex(text: str | None) -> bool:
+    try:
+        re.compile(text or "")
+    except re.error:
+        return False
+    return True

@@ -1,0 +1,78 @@
+"""What Kafka's consumer can be told, and ours cannot: a warning with the reason, or what to use."""
+
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.consumer.without_effect import DONE_ANYWAY, OF_A_CONSUMER, REFUSED
+from spark_kafka_source.errors import ConfigurationError
+
+
+def warned(caplog: pytest.LogCaptureFixture, **arguments: Any) -> list[str]:
+    ConsumerConfig.from_arguments({"bootstrap_servers": "localhost:9092", **arguments})
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("reconnect_backoff_ms", "are those of 'retry_backoff_ms' and 'retry_backoff_max_ms'"),
+        ("metrics.num.samples", "`metrics()` has the figures, of two windows of 30 s"),
+        ("security_providers", "Java's providers of security cannot be used here"),
+        ("acks", "it is a producer's, and this only reads"),
+    ],
+)
+def test_what_does_nothing_here_says_why(
+    name: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (message,) = warned(caplog, **{name: "secret"})
+    assert message.startswith(f"'{name.replace('.', '_')}' has no effect here: ")
+    assert message.endswith(reason)
+    assert "secret" not in message
+
+
+def test_what_is_done_anyway_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    given = {name.removeprefix("kafka."): value for name, value in DONE_ANYWAY.items()}
+    assert not warned(caplog, **given)
+    assert not warned(caplog, interceptor_classes=[])
+    (message,) = warned(caplog, allow_auto_create_topics=True)
+    assert message.endswith("topics are never created by reading")
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("key.deserializer", "function of bytes"),
+        ("interceptor_classes", "`commit_async`"),
+        ("ssl_engine_factory_class", "ssl.keystore.location"),
+        ("sasl_oauthbearer_assertion_file", "client.credentials.client.secret"),
+        ("sasl_oauthbearer_jwt_validator_class", "Leave it to the broker"),
+    ],
+)
+def test_what_would_be_relied_on_is_refused_with_what_to_use(name: str, instead: str) -> None:
+    given = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", name: "a.b.C"}
+    with pytest.raises(ConfigurationError, match="is not supported") as refused:
+        ConsumerConfig.from_arguments({"bootstrap_servers": "localhost:9092", **given})
+    assert refused.value.option == name.replace(".", "_")
+    assert instead.replace(".", "_") in refused.value.expected.replace(".", "_")
+
+
+def test_a_deserializer_is_a_function() -> None:
+    java: Any = "org.apache.kafka.common.serialization.StringDeserializer"
+    with pytest.raises(ConfigurationError, match=r"key_deserializer.*found a str"):
+        KafkaConsumer(bootstrap_servers="localhost:9092", key_deserializer=java)
+
+
+def test_a_slip_is_told_of_what_may_have_been_meant() -> None:
+    with pytest.raises(ConfigurationError, match="Did you mean 'max_poll_records'"):
+        ConsumerConfig.from_arguments({"bootstrap_servers": "a:1", "max_pol_records": "1"})
+    with pytest.raises(ConfigurationError, match="is no configuration"):
+        ConsumerConfig.from_arguments({"bootstrap_servers": "a:1", "x": "1"})
+
+
+def test_each_name_has_one_meaning() -> None:
+    assert not KNOWN & (OF_A_CONSUMER.keys() | REFUSED.keys())
+    assert not OF_A_CONSUMER.keys() & REFUSED.keys()
+    assert DONE_ANYWAY.keys() <= OF_A_CONSUMER.keys() | REFUSED.keys()
