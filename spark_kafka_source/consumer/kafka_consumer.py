@@ -19,6 +19,7 @@ from spark_kafka_source.consumer.consumer_records import (
     deserializer,
 )
 from spark_kafka_source.consumer.fetcher import FetchDone
+from spark_kafka_source.consumer.freed_memory import keep_freed_memory
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.consumer.offsets import (
@@ -92,6 +93,7 @@ class KafkaConsumer:
         **configuration: object,
     ) -> None:
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
+        keep_freed_memory()
         self._deserializers = (
             deserializer("key_deserializer", key_deserializer),
             deserializer("value_deserializer", value_deserializer),

@@ -20,6 +20,7 @@ from spark_kafka_source.consumer import (
     RangeReader,
     RecordsLostError,
 )
+from spark_kafka_source.consumer.freed_memory import keep_freed_memory
 from spark_kafka_source.records import Chunk, record_batch
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.log_ends import LogEnds
@@ -33,7 +34,6 @@ from spark_kafka_source.spark.splitting import gather_ranges, split_ranges
 RACK = "SPARK_KAFKA_SOURCE_RACK"
 """The environment variable by which an executor says in which rack (or zone) it is."""
 
-_LARGEST_BLOCK_BYTES = 16 * 1024 * 1024
 # A worker that reads from more clusters than this in turn connects anew.
 _MOST_KEPT_CLIENTS = 8
 
@@ -91,21 +91,11 @@ class _Kept:
     def freeze_imports(self) -> None:
         """Spares the collector what imports left: Spark collects in full after every task."""
         if not self._frozen_modules:
-            _keep_freed_memory()
+            keep_freed_memory()
         if len(sys.modules) != self._frozen_modules:
             gc.collect()
             gc.freeze()
             self._frozen_modules = len(sys.modules)
-
-
-def _keep_freed_memory() -> None:
-    """Has glibc keep what is freed, up to 32 MiB, for what is allocated next.
-
-    Else every fetch and every piece that is decompressed, of a MiB or two, is mapped anew, zeroed
-    by the kernel page by page, and unmapped. glibc learns from the largest block that it has seen
-    freed (https://man7.org/linux/man-pages/man3/mallopt.3.html); this one is never touched.
-    """
-    bytes(_LARGEST_BLOCK_BYTES)
 
 
 _kept = _Kept()
