@@ -96,6 +96,12 @@ class ConsumerRecords:
         """
         return {each: self._next_offsets[each] for each in self.partitions}
 
+    def first_offset(self, topic_partition: TopicPartition) -> int:
+        """That of the first record of a partition that has some here."""
+        first = next(batch for where, batch in self._batches if where == topic_partition)
+        offset: int = first.column("offset")[0].as_py()
+        return offset
+
     def of(self, where: TopicPartition | str) -> "ConsumerRecords":
         """Only those of one partition, or of one topic."""
         mine = [each for each in self._batches if where in (each[0], each[0].topic)]

@@ -7,15 +7,20 @@ from typing import Any
 
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
+    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    ListGroupsRequest,
     ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     Request,
@@ -27,7 +32,10 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.sessions import FetchSessions
 
+# Of an API that is newer.
+_NONE = Versions.parse("none")
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),
     ListOffsetsRequest: Versions(0, 4),
@@ -40,6 +48,11 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     SyncGroupRequest: Versions(0, 2),
     HeartbeatRequest: Versions(0, 2),
     LeaveGroupRequest: Versions(0, 2),
+    ListGroupsRequest: Versions(0, 2),
+    DescribeGroupsRequest: Versions(0, 2),
+    DeleteGroupsRequest: Versions(0, 1),
+    OffsetDeleteRequest: _NONE,
+    ConsumerGroupDescribeRequest: _NONE,
     ApiVersionsRequest: Versions(0, 2),
     SaslHandshakeRequest: Versions(0, 1),
     SaslAuthenticateRequest: Versions(0, 0),
@@ -90,6 +103,8 @@ class MemoryCluster:
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
+    fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
+    most_fetch_sessions: int = 1_000
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)

@@ -1,6 +1,8 @@
 """One small handler per API: a request in, a broker's answer out."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.protocol import (
@@ -14,7 +16,6 @@ from spark_kafka_source.protocol import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     ListOffsetsPartition,
@@ -34,6 +35,8 @@ from spark_kafka_source.protocol import (
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -52,7 +55,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
 from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
 from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
+from tests.memory_broker.group_admin import GROUP_ADMIN_HANDLERS
 from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.sessions import Context, FetchSessions, Place
 
 HOST = "127.0.0.1"
 
@@ -72,7 +77,7 @@ def api_versions(
         api_keys=[
             ApiVersion(key, spoken.lowest, spoken.highest)
             for key, spoken in cluster.versions.items()
-            if not error_code or key == ApiVersionsRequest.KEY
+            if spoken and (not error_code or key == ApiVersionsRequest.KEY)
         ],
     )
 
@@ -112,21 +117,28 @@ def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
             leader_id=log.leader_id if log.leader_id in cluster.ports else -1,
             leader_epoch=log.leader_epoch,
             replica_nodes=[log.leader_id],
+            isr_nodes=[log.leader_id] if log.leader_id in cluster.ports else [],
         )
         for index, log in enumerate(topic.logs)
     ]
-    return MetadataResponseTopic(0, name, topic.topic_id, partitions=partitions)
+    is_internal = name == "__consumer_offsets"
+    return MetadataResponseTopic(0, name, topic.topic_id, is_internal, partitions)
 
 
 def _refusal(
-    cluster: MemoryCluster, log: PartitionLog | None, node_id: int, current_leader_epoch: int
+    cluster: MemoryCluster,
+    log: PartitionLog | None,
+    node_id: int,
+    current_leader_epoch: int,
+    *,
+    log_reader: bool = False,
 ) -> int:
-    """Why this node does not answer for a partition (KIP-320), or 0."""
+    """Why this node does not answer for a partition (KIP-320), or 0; replicas may be read from."""
     if cluster.refusal:
         return cluster.refusal
     if log is None:
         return code("UNKNOWN_TOPIC_OR_PARTITION")
-    if log.leader_id != node_id:
+    if log.leader_id != node_id and not (log_reader and node_id in log.replicas_by_rack.values()):
         return code("NOT_LEADER_OR_FOLLOWER")
     if 0 <= current_leader_epoch < log.leader_epoch:
         return code("FENCED_LEADER_EPOCH")
@@ -199,25 +211,50 @@ def _epoch_end(
 def fetch(
     cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
 ) -> FetchResponse:
-    """v4-18, without sessions: by name to v12, by id from v13 on. The broker does the waiting."""
+    """v4-18: by name to v12, by id from v13 on. The broker does the waiting."""
+    context = fetch_context(cluster, node_id, request, version)
+    return fetched(context, fetch_once(cluster, node_id, request, context))
+
+
+def fetch_context(
+    cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
+) -> Context:
+    """What is asked for, by the request alone or with its session; once for each request."""
+    sessions = cluster.fetch_sessions.setdefault(node_id, FetchSessions())
+    sessions.most = cluster.most_fetch_sessions
+    return sessions.context(request, version)
+
+
+def fetch_once(
+    cluster: MemoryCluster, node_id: int, request: FetchRequest, context: Context
+) -> dict[Place, PartitionData]:
+    """What there is now; as often as one likes. The first partition with records has them anyway,
+    the others what is left of `max_bytes`."""
+    found: dict[Place, PartitionData] = {}
+    left_bytes = request.max_bytes
+    for place, asked in context.asked.items():
+        name = place.topic or cluster.name_of(place.topic_id)
+        data = _fetch_partition(cluster, node_id, request, name, asked)
+        is_first = left_bytes == request.max_bytes
+        if not is_first and len(data.records or b"") > left_bytes:
+            data.records = b""
+        left_bytes = max(0, left_bytes - len(data.records or b""))
+        found[place] = data
+    return found
+
+
+def fetched(context: Context, found: dict[Place, PartitionData]) -> FetchResponse:
+    """The answer; in a session only the news."""
+    context.said(found)
+    topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
+    for place, data in found.items():
+        key = place.topic, place.topic_id
+        topics.setdefault(key, FetchableTopicResponse(*key, [])).partitions.append(data)
     return FetchResponse(
-        responses=[
-            FetchableTopicResponse(
-                topic.topic,
-                topic.topic_id,
-                [
-                    _fetch_partition(cluster, node_id, request, _name(cluster, topic), each)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        error_code=context.error_code,
+        session_id=context.session_id,
+        responses=list(topics.values()),
     )
-
-
-def _name(cluster: MemoryCluster, topic: FetchTopic) -> str | None:
-    """A version has one of the two."""
-    return topic.topic or cluster.name_of(topic.topic_id)
 
 
 def _fetch_partition(
@@ -230,7 +267,7 @@ def _fetch_partition(
     if name is None:
         return PartitionData(asked.partition, cluster.refusal or code("UNKNOWN_TOPIC_ID"), -1)
     log = cluster.log(name, asked.partition)
-    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
+    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch, log_reader=True)
     if log and not refusal and not log.log_start_offset <= asked.fetch_offset <= log.end_offset:
         refusal = code("OFFSET_OUT_OF_RANGE")
     if refusal or log is None:
@@ -239,15 +276,17 @@ def _fetch_partition(
         AbortedTransaction(each.producer_id, each.first_offset)
         for each in log.aborted_since(asked.fetch_offset)
     ]
-    most_bytes = min(asked.partition_max_bytes, request.max_bytes)
+    preferred = log.preferred_replica(node_id, request.rack_id)
     visible_end = log.visible_end(request.isolation_level)
+    most_bytes = min(asked.partition_max_bytes, request.max_bytes)
     return PartitionData(
         asked.partition,
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
         aborted_transactions=aborted if request.isolation_level else None,
-        records=log.read(asked.fetch_offset, visible_end, most_bytes),
+        preferred_read_replica=preferred,
+        records=b"" if preferred >= 0 else log.read(asked.fetch_offset, visible_end, most_bytes),
     )
 
 
@@ -307,18 +346,19 @@ def offset_fetch(
     if refusal := _wrong_coordinator(cluster, node_id, request.group_id):
         return OffsetFetchResponse(error_code=refusal)
     committed = cluster.committed.get(request.group_id, {})
+    asked = _asked(committed, request.topics)
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
-                topic.name,
+                topic,
                 [
                     OffsetFetchResponsePartition(
-                        partition, committed.get(TopicPartition(topic.name, partition), -1)
+                        partition, committed.get(TopicPartition(topic, partition), -1)
                     )
-                    for partition in topic.partition_indexes
+                    for partition in partitions
                 ],
             )
-            for topic in request.topics or ()
+            for topic, partitions in asked.items()
         ]
     )
 
@@ -333,17 +373,30 @@ def _committed_of_group(
         asked.group_id,
         [
             OffsetFetchResponseTopics(
-                topic.name,
+                topic,
                 partitions=[
                     OffsetFetchResponsePartitions(
-                        each, committed.get(TopicPartition(topic.name, each), -1)
+                        each, committed.get(TopicPartition(topic, each), -1)
                     )
-                    for each in topic.partition_indexes
+                    for each in partitions
                 ],
             )
-            for topic in asked.topics or ()
+            for topic, partitions in _asked(committed, asked.topics).items()
         ],
     )
+
+
+def _asked(
+    committed: Iterable[TopicPartition],
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
+) -> dict[str, list[int]]:
+    """Partitions by topic; null topics are all that have something committed."""
+    if topics is not None:
+        return {topic.name: topic.partition_indexes for topic in topics}
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(committed):
+        found.setdefault(topic, []).append(partition)
+    return found
 
 
 def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
@@ -354,6 +407,7 @@ def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> i
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
+    **GROUP_ADMIN_HANDLERS,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,
