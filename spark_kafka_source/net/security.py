@@ -130,12 +130,12 @@ def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol
         for name in sorted(settings.values):
             if name in SECURITY_WITHOUT_EFFECT or not name.startswith(prefix):
                 continue
+            if name not in SECURITY_OPTIONS:
+                raise ConfigurationError(name, "is not supported", _nearest(name))
             if not matters:
                 found = f"has no effect with {protocol.name}"
                 expected = f"Leave it out, or set '{PROTOCOL_OPTION}' to {protocols}"
                 raise ConfigurationError(name, found, expected)
-            if name not in SECURITY_OPTIONS:
-                raise ConfigurationError(name, "is not supported", _nearest(name))
 
 
 INSTEAD = {
