@@ -91,7 +91,7 @@ class Fetcher:
         """Ends the sessions, as far as brokers listen, and closes the connections."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
-            if source.session.is_open:
+            if source.session.is_open and source.not_before_seconds < time.monotonic():
                 # Where an answer is still awaited, this ends that connection and takes another.
                 with contextlib.suppress(KafkaError):
                     self._send(source, {}, deadline, closing=True)
@@ -179,6 +179,8 @@ class Fetcher:
         for position in self._positions:
             if not _can_be_fetched(position, now_seconds):
                 continue
+            if not position.fetched:
+                position.refetch()  # It may have gone back: see `Position.back_to`.
             try:
                 leader, leader_epoch = self._client.cluster.leader(position.topic_partition)
             except BrokerError:

@@ -208,7 +208,7 @@ class KafkaConsumer:
         deadline = Deadline.after_ms(timeout_ms)
         while True:
             self._raise_if_woken()
-            self._subscription.follow(deadline)
+            self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
             batches = self._reading.take(self._config.poll.max_poll_records)

@@ -18,8 +18,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# What has less time than it takes to connect would never come to anything.
-_LEAST_MS = 5_000
+# What has less time than it takes to connect would never come to anything; and who waits for longer
+# would keep back what there is to read.
+_LOOK_MS = 5_000
 
 
 class ConsumerRebalanceListener(Protocol):
@@ -132,13 +133,13 @@ class Subscription:
         if self._membership is not None:
             self._membership.rejoin(reason)
 
-    def follow(self, deadline: Deadline) -> None:
+    def follow(self) -> None:
         """Looks for topics when it is time to, and does what the group demands.
 
         Raises `BrokerError`, and what the listener raises.
         """
         if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
-            self._look(deadline)
+            self._look()
         if self._membership is not None:
             self._membership.poll()
 
@@ -147,7 +148,8 @@ class Subscription:
         """For what matches a pattern; partitions of a group's topics its leader looks for."""
         return self._pattern is not None or (bool(self.topics) and self._membership is None)
 
-    def _look(self, deadline: Deadline) -> None:
+    def _look(self) -> None:
+        deadline = Deadline.after_ms(_LOOK_MS)
         names = None if self._pattern is not None else self.topics
         try:
             asked = describe_topics(self._client, names, deadline)
@@ -233,10 +235,7 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
 def describe_topics(
     client: KafkaClient, names: Iterable[str] | None, deadline: Deadline
 ) -> list[Topic]:
-    """The named topics, or all with None, asked for until there is an answer.
-
-    Takes some seconds longer than the deadline where no broker answers.
-    """
+    """The named topics, or all with None, asked for until there is an answer."""
     names = None if names is None else list(names)
-    left_ms = max(int(deadline.remaining_seconds() * 1000), _LEAST_MS)
+    left_ms = int(deadline.remaining_seconds() * 1000)
     return client.retrying("Metadata", partial(client.topics, names), timeout_ms=left_ms)

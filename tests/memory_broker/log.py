@@ -120,7 +120,8 @@ class PartitionLog:
 
     def preferred_replica(self, node_id: int, rack_id: str) -> int:
         """Whom the leader sends a consumer to; -1 for nobody."""
-        return self.replicas_by_rack.get(rack_id, -1) if node_id == self.leader_id else -1
+        nearest = self.replicas_by_rack.get(rack_id, -1) if node_id == self.leader_id else -1
+        return nearest if nearest != node_id else -1
 
     def aborted_since(self, offset: int) -> Iterable[Aborted]:
         return (each for each in self.aborted if each.last_offset >= offset)
