@@ -9,8 +9,8 @@ from spark_kafka_source.consumer.committer import CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.consumer.subscription import Subscription
-from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, committed
+from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.groups import GroupProtocol, MemberOf, OffsetAndMetadata, committed
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -41,8 +41,8 @@ class Commits:
 
     def commit(self, offsets: OffsetsToCommit | None, timeout_ms: int) -> None:
         """These, or what was handed out, after all that was asked for before; waits for it."""
-        wanted = self._consumed() if offsets is None else _with_metadata(offsets)
         committer = self._group_committer()
+        wanted = self._consumed() if offsets is None else _with_metadata(offsets)
         if wanted:
             committer.commit(wanted, self._member_of, timeout_ms)
 
@@ -50,8 +50,10 @@ class Commits:
         self, offsets: OffsetsToCommit | None, callback: CommitCallback | None
     ) -> None:
         """The same without waiting; the callback is told within `attend` or `commit`."""
+        committer = self._group_committer()
         wanted = self._consumed() if offsets is None else _with_metadata(offsets)
-        self._group_committer().commit_async(wanted, self._member_of, callback)
+        committer.run_callbacks()
+        committer.commit_async(wanted, self._member_of, callback)
 
     def committed(
         self, topic_partitions: Iterable[TopicPartition], timeout_ms: int
@@ -96,11 +98,12 @@ class Commits:
         if self._by_itself and self._committer is not None and consumed and can_be:
             self._committer.commit_async(consumed, self._member_of, _log_failure)
 
-    def commit_before_giving_up(self, timeout_ms: int) -> None:
+    def commit_before_giving_up(self, deadline: Deadline) -> None:
         """What was handed out, and waits for it; a failure is only logged."""
         consumed = self._consumed()
         if self._by_itself and self._committer is not None and consumed:
             try:
+                timeout_ms = int(deadline.remaining_seconds() * 1000)
                 self._committer.commit(consumed, self._member_of, timeout_ms)
             except Exception as error:  # A rebalance, or an end, is not kept up by it.
                 logger.warning("Offsets were not committed: %s", error)
@@ -118,8 +121,19 @@ class Commits:
 
     @property
     def _member_of(self) -> MemberOf | None:
-        """Asked by who commits; None for a consumer that is assigned its partitions by hand."""
-        return self._subscription.member if self._subscription.in_group else None
+        """Says who commits; None for a consumer that is assigned its partitions by hand.
+
+        With the classic protocol the one who it was when the commit was asked for: what waited
+        through a rebalance is refused, or it would undo what the new owner has committed. With
+        KIP-848 the one who it is by then, since its epoch goes on while it keeps its partitions.
+        """
+        if not self._subscription.in_group:
+            return None
+        member = self._subscription.member()
+        group = self._config.group
+        if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
+            return self._subscription.member
+        return lambda: member
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
@@ -130,9 +144,13 @@ class Commits:
 
 
 def _with_metadata(offsets: OffsetsToCommit) -> dict[TopicPartition, OffsetAndMetadata]:
-    return {
+    found = {
         each: OffsetAndMetadata(at) if isinstance(at, int) else at for each, at in offsets.items()
     }
+    for each, at in found.items():
+        if at.offset < 0:
+            raise LocalError(f"Cannot commit offset {at.offset} of {each}")
+    return found
 
 
 def _log_failure(_: object, error: Exception | None) -> None:

@@ -20,9 +20,18 @@ CommitCallback = Callable[[Offsets, Exception | None], None]
 """Told what was to be committed, and why it was not, or None."""
 
 _MOST_WAITING = 1_000
-_NOT_A_MEMBER_ANY_MORE = frozenset(
-    {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "REBALANCE_IN_PROGRESS"}
+# To have the thread end once nobody waits for what it does.
+_LAST_WORDS_SECONDS = 1.0
+_REBALANCED = (
+    "The group has rebalanced since: poll more often than every 'max_poll_interval_ms', or hand "
+    "out less with 'max_poll_records'"
 )
+_ADVICE: Mapping[str, str] = {
+    "UNKNOWN_MEMBER_ID": _REBALANCED,
+    "ILLEGAL_GENERATION": _REBALANCED,
+    "FENCED_MEMBER_EPOCH": _REBALANCED,
+    "REBALANCE_IN_PROGRESS": "The group is rebalancing: poll, and commit again after that",
+}
 
 
 @dataclass(slots=True)
@@ -55,7 +64,9 @@ class Committer:
         self._waiting: deque[_Commit] = deque()
         self._finished: deque[_Commit] = deque()
         self._thread: threading.Thread | None = None
+        self._client: KafkaClient | None = None
         self._is_closing = False
+        self._is_telling = False
 
     def commit(self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int) -> None:
         """Commits after all that was asked for before, and waits for it.
@@ -79,20 +90,32 @@ class Committer:
         self._put(offsets, member_of, callback, self._config.default_api_timeout_ms)
 
     def run_callbacks(self) -> None:
-        """Tells who asked for a commit what came of it."""
-        while self._finished:
-            commit = self._finished.popleft()
-            self._on_commit(commit.took_ms)
-            if commit.callback is not None:
-                commit.callback(commit.offsets, commit.error)
+        """Tells who asked for a commit what came of it, one after another."""
+        if self._is_telling:  # A callback may commit itself.
+            return
+        self._is_telling = True
+        try:
+            while self._finished:
+                commit = self._finished.popleft()
+                self._on_commit(commit.took_ms)
+                if commit.callback is not None:
+                    commit.callback(commit.offsets, commit.error)
+        finally:
+            self._is_telling = False
 
     def close(self, deadline: Deadline) -> None:
-        """Waits for all commits until then, and ends the thread. Callbacks are still to run."""
+        """Waits for all commits until then, gives up the rest and ends the thread.
+
+        Callbacks are still to run.
+        """
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(deadline.remaining_seconds())
+        if self._thread is None or self._client is None:
+            return
+        self._thread.join(deadline.remaining_seconds())
+        self._client.close()
+        self._thread.join(_LAST_WORDS_SECONDS)
 
     def _put(
         self,
@@ -110,15 +133,18 @@ class Committer:
             self._waiting.append(commit)
             self._changed.notify_all()
         if self._thread is None:
+            self._client = KafkaClient(self._config)
             name = f"commits of group {self._group_id}"
-            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, args=[self._client], name=name, daemon=True
+            )
             self._thread.start()
         return commit
 
     # -- the thread --------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        with KafkaClient(self._config) as client:
+    def _run(self, client: KafkaClient) -> None:
+        with client:
             while (commit := self._next()) is not None:
                 began_seconds = time.monotonic()
                 try:
@@ -148,9 +174,6 @@ class Committer:
                 timeout_ms=timeout_ms,
             )
         except BrokerError as error:
-            if error.error.name in _NOT_A_MEMBER_ANY_MORE:
-                raise CommitFailedError(
-                    f"{error}. The group has rebalanced since: poll more often than every "
-                    "'max_poll_interval_ms', or hand out less with 'max_poll_records'"
-                ) from error
+            if error.error.name in _ADVICE:
+                raise CommitFailedError(f"{error}. {_ADVICE[error.error.name]}") from error
             raise

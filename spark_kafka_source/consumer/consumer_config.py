@@ -1,19 +1,24 @@
 """The configuration of a `KafkaConsumer`: Kafka's names with underscores, and our own few."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import Enum
+from pathlib import PurePath
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.offset_reset import ResetPolicy, parse_reset
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
+from spark_kafka_source.groups.assignors import assignors_named
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings, setting, settings_of
 
 _PREFIX = "kafka."
+_OPTION = re.compile(r"'(kafka\.[a-z0-9.]+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +54,12 @@ class ConsumerConfig:
 
         Raises `ConfigurationError` under the name that was given.
         """
-        values = {_option(name): _text(value) for name, value in arguments.items()}
         try:
-            return cls._from_settings(Settings(values), token_provider)
+            return cls._from_settings(Settings(_values(arguments)), token_provider)
         except ConfigurationError as error:
-            name = error.option.removeprefix(_PREFIX).replace(".", "_")
-            raise ConfigurationError(name, error.found, error.expected) from None
+            raise ConfigurationError(
+                _name(error.option), _as_arguments(error.found), _as_arguments(error.expected)
+            ) from None
 
     @classmethod
     def _from_settings(
@@ -63,12 +68,15 @@ class ConsumerConfig:
         _check_names(settings)
         poll = settings.read(PollConfig)
         grouped = bool(settings.text("kafka.group.id", ""))
+        group = settings.read(GroupConfig) if grouped else None
+        if group is not None:
+            assignors_named(group.partition_assignment_strategy)
         return cls(
             client=ClientConfig.from_settings(settings, token_provider),
             fetch=settings.read(FetchConfig),
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
-            group=settings.read(GroupConfig) if grouped else None,
+            group=group,
         )
 
 
@@ -92,6 +100,18 @@ def _check_names(settings: Settings) -> None:
             raise ConfigurationError(option, "is no configuration of this consumer", meant)
 
 
+def _values(arguments: Mapping[str, object]) -> dict[str, str]:
+    """What is None is as if it were not given."""
+    values: dict[str, str] = {}
+    for name, value in arguments.items():
+        option = _option(name)
+        if option in values:
+            raise ConfigurationError(option, "is given twice", "Give it once")
+        if value is not None:
+            values[option] = _text(option, value)
+    return values
+
+
 def _option(name: str) -> str:
     return _PREFIX + name.replace("_", ".").lower()
 
@@ -100,9 +120,19 @@ def _name(option: str) -> str:
     return option.removeprefix(_PREFIX).replace(".", "_")
 
 
-def _text(value: object) -> str:
+def _as_arguments(text: str) -> str:
+    """With the names of options as those of arguments."""
+    return _OPTION.sub(lambda match: f"'{_name(match[1])}'", text)
+
+
+def _text(option: str, value: object) -> str:
     if isinstance(value, Secret):
         return value.reveal()
+    if isinstance(value, Enum):
+        return value.name
     if isinstance(value, list | tuple):
-        return ",".join(map(_text, value))
-    return str(value)
+        return ",".join(_text(option, each) for each in value)
+    if isinstance(value, str | int | float | PurePath):
+        return str(value)
+    found = f"found a {type(value).__name__}"
+    raise ConfigurationError(option, found, "Give a text, a number, a truth value or a list")

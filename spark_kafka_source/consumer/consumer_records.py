@@ -76,6 +76,12 @@ class ConsumerRecords:
         """Those that have records here."""
         return list(dict.fromkeys(where for where, _ in self._batches))
 
+    def first_offset(self, topic_partition: TopicPartition) -> int:
+        """That of the first record of a partition that has some here."""
+        first = next(batch for where, batch in self._batches if where == topic_partition)
+        offset: int = first.column("offset")[0].as_py()
+        return offset
+
     def of(self, topic_partition: TopicPartition) -> "ConsumerRecords":
         """Only those of one partition."""
         mine = [each for each in self._batches if each[0] == topic_partition]

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.fetch_session import FetchSession, Wanted
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 # Closing says goodbye to the brokers, but does not wait for those that are gone.
 _GOODBYE_MS = 1_000
 _MOST_FETCHED_AHEAD = 2
+# As long as it takes a leader, by default, to see that a replica has fallen behind.
+_WITHOUT_RACK_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -82,12 +85,14 @@ class Fetcher:
         self._on_out_of_range = on_out_of_range
         self._on_done = on_done
         self._sources: dict[int, _Source] = {}
+        self._without_rack_until_seconds = 0.0
 
     def close(self) -> None:
         """Ends the sessions, as far as brokers listen, and closes the connections."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
-            if source.session.is_open and source.asked is None:
+            if source.session.is_open and source.not_before_seconds < time.monotonic():
+                # Where an answer is still awaited, this ends that connection and takes another.
                 with contextlib.suppress(KafkaError):
                     self._send(source, {}, deadline, closing=True)
         self._fetching.close()
@@ -97,12 +102,18 @@ class Fetcher:
         """The requests whose answers are still to come."""
         return [each.asked for each in self._sources.values() if each.asked is not None]
 
-    def next_try_seconds(self) -> float | None:
-        """When, on the monotonic clock, something that failed may be tried again."""
-        now_seconds = time.monotonic()
-        moments = [each.not_before_seconds for each in self._sources.values()]
-        moments += [each.not_before_seconds for each in self._positions]
-        return min((moment for moment in moments if moment > now_seconds), default=None)
+    def next_try_seconds(self, since_seconds: float) -> float | None:
+        """The first moment after that one when there is something to do though nothing comes in.
+
+        What failed is tried again then, what takes too long given up; on the monotonic clock.
+        """
+        moments = [each.not_before_seconds for each in (*self._sources.values(), *self._positions)]
+        moments += [
+            each.asked_at_seconds + self._timeout_seconds
+            for each in self._sources.values()
+            if each.asked is not None
+        ]
+        return min((moment for moment in moments if moment > since_seconds), default=None)
 
     def ask(self) -> None:
         """Asks each broker, that is not asked yet, for all that can be fetched from it.
@@ -139,18 +150,27 @@ class Fetcher:
     def _take(self, source: _Source, asked: Asked[FetchResponse]) -> None:
         source.asked = None
         try:
-            found = source.session.answered(asked.answer())
+            answer = asked.answer()
+            found = source.session.answered(answer)
         except RemoteError as error:
             self._failed(source, error)
             return
-        source.tries, source.not_before_seconds = 0, 0.0
-        took_seconds = time.monotonic() - source.asked_at_seconds
+        now_seconds = time.monotonic()
+        # A broker over its quota expects silence (KIP-219), which must not keep others waiting.
+        source.tries, source.not_before_seconds = 0, now_seconds + answer.throttle_time_ms / 1000
+        took_seconds = now_seconds - source.asked_at_seconds
         size_bytes = sum(len(each.records or b"") for each in found.values())
         self._on_done(FetchDone(source.broker, took_seconds, size_bytes))
+        first_error: KafkaError | None = None
         for where, data in found.items():
             position = self._positions.get(where)
-            if position is not None:
-                self._put(position, source, data)
+            try:
+                if position is not None:
+                    self._put(position, source, data)
+            except KafkaError as error:  # What came for the others is as good as ever.
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
 
     # -- what to ask -------------------------------------------------------------------------------
 
@@ -159,26 +179,33 @@ class Fetcher:
         for position in self._positions:
             if not _can_be_fetched(position, now_seconds):
                 continue
+            if not position.fetched:
+                position.refetch()  # It may have gone back: see `Position.back_to`.
             try:
                 leader, leader_epoch = self._client.cluster.leader(position.topic_partition)
             except BrokerError:
                 continue
+            topic_id = self._client.cluster.topics[position.topic_partition.topic].topic_id
+            if not is_checked(position, topic_id, leader_epoch):
+                continue
             broker = self._nearest(position, leader, now_seconds)
             by_partition = found.setdefault(broker, {})
-            by_partition[position.topic_partition] = self._wanted_of(position, leader_epoch)
+            by_partition[position.topic_partition] = self._wanted_of(
+                position, topic_id, leader_epoch
+            )
         return found
 
     def _nearest(self, position: Position, leader: Broker, now_seconds: float) -> Broker:
-        if position.replica is not None and now_seconds > position.replica_until_seconds:
-            position.replica = None
-        return position.replica or leader
+        if position.replica_id is None or now_seconds > position.replica_until_seconds:
+            position.replica_id = None
+            return leader
+        return self._client.cluster.brokers.get(position.replica_id, leader)
 
-    def _wanted_of(self, position: Position, leader_epoch: int) -> Wanted:
-        topic, partition = position.topic_partition
+    def _wanted_of(self, position: Position, topic_id: UUID, leader_epoch: int) -> Wanted:
         return Wanted(
-            self._client.cluster.topics[topic].topic_id,
+            topic_id,
             FetchPartition(
-                partition=partition,
+                partition=position.topic_partition.partition,
                 current_leader_epoch=leader_epoch,
                 fetch_offset=position.fetch_offset,
                 partition_max_bytes=self._config.max_partition_fetch_bytes,
@@ -200,7 +227,7 @@ class Fetcher:
             min_bytes=config.fetch_min_bytes,
             max_bytes=config.fetch_max_bytes,
             isolation_level=config.isolation_level,
-            rack_id=config.client_rack,
+            rack_id=self._rack_id(),
             session_id=session.session_id,
             session_epoch=session.session_epoch,
             topics=session.topics,
@@ -211,20 +238,28 @@ class Fetcher:
         source.asked = self._fetching.ask(request, source.broker, deadline, max_version=version)
         source.wanted = wanted
 
+    def _rack_id(self) -> str:
+        is_left_out = time.monotonic() < self._without_rack_until_seconds
+        return "" if is_left_out else self._config.client_rack
+
     # -- what came ---------------------------------------------------------------------------------
 
     def _put(self, position: Position, source: _Source, data: PartitionData) -> None:
         """Keeps what came for a position, if it is what is wanted next there."""
         where = position.topic_partition
-        asked = source.wanted[where].partition
+        topic_id, asked = source.wanted[where].topic_id, source.wanted[where].partition
         if asked.fetch_offset != position.fetch_offset or position.next is None:
             return  # Somebody moved it meanwhile.
+        if not is_checked(position, topic_id, asked.current_leader_epoch):
+            return  # It was asked of a log that is not this one any more.
         if data.error_code:
             self._refused(position, source, data.error_code)
             return
         position.tries, position.not_before_seconds = 0, 0.0
         position.high_watermark = data.high_watermark
         position.last_stable_offset = data.last_stable_offset
+        if topic_id.int:
+            position.topic_id = topic_id
         if data.preferred_read_replica >= 0:
             self._prefer(position, data.preferred_read_replica)
         if data.records:
@@ -234,17 +269,27 @@ class Fetcher:
             position.fetch_offset = next_offset(memoryview(data.records)) or asked.fetch_offset
 
     def _prefer(self, position: Position, node_id: int) -> None:
-        position.replica = self._client.cluster.brokers.get(node_id)
+        if node_id not in self._client.cluster.brokers:  # It may be new.
+            self._client.cluster.forget_leaders()
+            self._leave_replica(position)
+            return
+        position.replica_id = node_id
         position.replica_until_seconds = (
             time.monotonic() + self._client.config.metadata_max_age_ms / 1000
         )
+
+    def _leave_replica(self, position: Position) -> None:
+        """For a while the leader is not told the rack: it would name the same replica again."""
+        position.replica_id = None
+        self._without_rack_until_seconds = time.monotonic() + _WITHOUT_RACK_SECONDS
 
     def _refused(self, position: Position, source: _Source, code: int) -> None:
         error = BrokerError(
             error_code(code), f"Fetch of {position.topic_partition} at {position.fetch_offset}"
         )
-        if position.replica == source.broker:
-            position.replica = None  # The leader knows better.
+        if position.replica_id == source.broker.node_id:
+            self._leave_replica(position)  # The leader knows better.
+            self._client.recover(error)
             return
         if error.error == OFFSET_OUT_OF_RANGE:
             self._on_out_of_range(position)
@@ -259,18 +304,30 @@ class Fetcher:
     def _failed(self, source: _Source, error: RemoteError) -> None:
         """The next request to this broker waits a while; raises what cannot heal."""
         source.session.begin_anew()
+        for position in self._positions:
+            if position.replica_id == source.broker.node_id:
+                self._leave_replica(position)
         if not error.retriable:
             raise error
         logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
         self._client.recover(error)
-        for position in self._positions:
-            if position.replica == source.broker:
-                position.replica = None
         source.tries += 1
         source.not_before_seconds = self._not_before_seconds(source.tries)
 
     def _not_before_seconds(self, tries: int) -> float:
         return time.monotonic() + self._client.pause_seconds(tries)
+
+
+def is_checked(position: Position, topic_id: UUID, leader_epoch: int) -> bool:
+    """Whether the leader's log is known to be the one that was read so far (KIP-320)."""
+    if position.is_elsewhere(topic_id):
+        return False
+    if position.checked_epoch < 0 or leader_epoch < 0:
+        return True
+    # Without ids of topics an older epoch may well be that of another topic by this name.
+    return leader_epoch == position.checked_epoch or (
+        leader_epoch < position.checked_epoch and not topic_id.int
+    )
 
 
 def _can_be_fetched(position: Position, now_seconds: float) -> bool:

@@ -34,7 +34,7 @@ from spark_kafka_source.consumer.subscription import (
     describe_topics,
 )
 from spark_kafka_source.consumer.unread import Decoding
-from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError
+from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError, ProtocolError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
@@ -104,6 +104,7 @@ class KafkaConsumer:
             self._client, self._config, self._positions, self._subscription, self._new_committer()
         )
         self._user: int | None = None
+        self._taking_over = threading.Lock()
         self._is_closed = False
 
     def _new_reading(self) -> Reading:
@@ -126,8 +127,8 @@ class KafkaConsumer:
         found = self._commits.committed(topic_partitions, timeout_ms)
         return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
 
-    def _before_revoked(self) -> None:
-        self._commits.commit_before_giving_up(self._config.client.default_api_timeout_ms)
+    def _before_revoked(self, deadline: Deadline) -> None:
+        self._commits.commit_before_giving_up(deadline)
 
     def __enter__(self) -> "KafkaConsumer":
         return self
@@ -138,12 +139,14 @@ class KafkaConsumer:
     @contextmanager
     def _used_here(self) -> Iterator[None]:
         """That of two threads at once would end in records lost or read twice."""
-        me, before = threading.get_ident(), self._user
-        if before not in (None, me):
-            raise LocalError("This consumer is in use by another thread; only wakeup() may be")
-        if self._is_closed:
-            raise LocalError("This consumer is closed")
-        self._user = me
+        me = threading.get_ident()
+        with self._taking_over:
+            before = self._user
+            if before not in (None, me):
+                raise LocalError("This consumer is in use by another thread; only wakeup() may be")
+            if self._is_closed:
+                raise LocalError("This consumer is closed")
+            self._user = me
         try:
             yield
         finally:
@@ -177,6 +180,8 @@ class KafkaConsumer:
     @_by_one_thread
     def unsubscribe(self) -> None:
         """Reads nothing any more, and leaves the group."""
+        if not self._subscription.in_group:
+            self._commits.commit_consumed_async()
         self._subscription.end(self._deadline(None))
 
     def subscription(self) -> set[str]:
@@ -203,9 +208,9 @@ class KafkaConsumer:
         deadline = Deadline.after_ms(timeout_ms)
         while True:
             self._raise_if_woken()
-            self._subscription.follow(deadline)
+            self._subscription.follow()
             self._commits.attend()
-            self._reading.prepare(deadline)
+            self._reading.prepare()
             batches = self._reading.take(self._config.poll.max_poll_records)
             if batches or deadline.expired:
                 self._metrics.records.record(sum(batch.num_rows for _, batch in batches))
@@ -213,9 +218,30 @@ class KafkaConsumer:
             self._wait(deadline)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Records one by one, for ever: of one poll after another."""
+        """Records one by one, for ever: of one poll after another.
+
+        Positions move with each record, so that a commit covers just those that were seen, and who
+        stops before the end of a poll, also by an error, goes on there later.
+        """
         while True:
-            yield from self.poll()
+            yield from self._one_by_one(self.poll())
+
+    def _one_by_one(self, records: ConsumerRecords) -> Iterator[ConsumerRecord]:
+        places = {each: self._positions[each] for each in records.partitions}
+        ends = {each: position.next for each, position in places.items()}
+        marks = {each: places[each].back_to(records.first_offset(each)) for each in places}
+        for record in records:
+            where = TopicPartition(record.topic, record.partition)
+            position = places[where]
+            if self._positions.get(where) is not position or position.paused:
+                continue
+            if position.next is not marks[where]:
+                continue  # Somebody has moved it meanwhile.
+            marks[where] = position.back_to(record.offset + 1)
+            yield record
+        for where, end in ends.items():
+            if places[where].next is marks[where]:
+                places[where].next = end
 
     def wakeup(self) -> None:
         """Has the `poll` that another thread waits in, or the next one, raise `WakeupError`."""
@@ -329,10 +355,11 @@ class KafkaConsumer:
     @_by_one_thread
     def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[TopicPartition]:
         """The partitions of a topic. Raises `BrokerError` where there is none by that name."""
-        (found,) = describe_topics(self._client, [topic], self._deadline(timeout_ms))
-        if found.error.code:
-            raise BrokerError(found.error, f"Metadata of {topic}")
-        return found.topic_partitions
+        for found in describe_topics(self._client, [topic], self._deadline(timeout_ms)):
+            if found.error.code:
+                raise BrokerError(found.error, f"Metadata of {topic}")
+            return found.topic_partitions
+        raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 
     @_by_one_thread
     def beginning_offsets(
@@ -356,7 +383,8 @@ class KafkaConsumer:
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
-        found = list_offsets(self._client, timestamps_ms, timeout_ms=timeout_ms)
+        level = self._config.fetch.isolation_level
+        found = list_offsets(self._client, timestamps_ms, level, timeout_ms=timeout_ms)
         return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
 
     def _ends(
@@ -434,7 +462,7 @@ class KafkaConsumer:
     def _leave_for_good(self, deadline: Deadline) -> None:
         try:
             if not self._subscription.in_group:
-                self._commits.commit_before_giving_up(int(deadline.remaining_seconds() * 1000))
+                self._commits.commit_before_giving_up(deadline)
             self._subscription.end(deadline)
         finally:
             self._commits.close(deadline)

@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from uuid import UUID
 
-from spark_kafka_source.client import Broker
 from spark_kafka_source.consumer.offset_reset import ResetPolicy
 from spark_kafka_source.consumer.offsets import OffsetAndEpoch
 from spark_kafka_source.consumer.unread import Unread
@@ -30,8 +30,10 @@ class Position:
     """The leader epoch whose log is known to reach as far as `next`."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
-    replica: Broker | None = None
-    """One to fetch from that is nearer than the leader (KIP-392)."""
+    topic_id: UUID | None = None
+    """Of the topic that it stands in; another one made by that name has another log."""
+    replica_id: int | None = None
+    """A broker to fetch from that is nearer than the leader (KIP-392)."""
     replica_until_seconds: float = 0.0
     tries: int = 0
     not_before_seconds: float = 0.0
@@ -40,12 +42,14 @@ class Position:
         """Goes on from this offset; what was fetched for another is dropped."""
         self.next = OffsetAndEpoch(offset, leader_epoch)
         self.checked_epoch = leader_epoch
-        self.reset_to = None
+        self.topic_id = self.reset_to = None
+        self.tries, self.not_before_seconds = 0, 0.0
         self.refetch()
 
     def reset(self, policy: ResetPolicy | None) -> None:
         """Forgets where it stood: goes on by the policy, or where the group committed."""
         self.next, self.reset_to = None, policy
+        self.tries, self.not_before_seconds = 0, 0.0
         self.fetched.clear()
 
     def refetch(self) -> None:
@@ -58,6 +62,16 @@ class Position:
         """All records before this offset were given to the user, of a log that was good then."""
         self.next = OffsetAndEpoch(offset, leader_epoch)
         self.checked_epoch = max(self.checked_epoch, leader_epoch)
+
+    def back_to(self, offset: int) -> OffsetAndEpoch | None:
+        """Only up to here after all: the rest is handed out again, unless it moves on before."""
+        if self.next is not None:
+            self.next = OffsetAndEpoch(offset, self.next.leader_epoch)
+        return self.next
+
+    def is_elsewhere(self, topic_id: UUID) -> bool:
+        """Whether the topic of this id is another than that which it stands in."""
+        return bool(topic_id.int) and self.topic_id not in (None, topic_id)
 
     def lag(self, end: int | None) -> int | None:
         """How many offsets before that end it stands; None where either is not known."""

@@ -1,5 +1,6 @@
 """Which topics a consumer reads, and which of their partitions: its group's share, or all."""
 
+import logging
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -9,14 +10,17 @@ from typing import Any, Protocol
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.positions import Positions
-from spark_kafka_source.errors import BrokerError, LocalError
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, RemoteError
 from spark_kafka_source.groups import Member, Membership, membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
-# What has less time than it takes to connect would never come to anything.
-_LEAST_MS = 5_000
+logger = logging.getLogger(__name__)
+
+# What has less time than it takes to connect would never come to anything; and who waits for longer
+# would keep back what there is to read.
+_LOOK_MS = 5_000
 
 
 class ConsumerRebalanceListener(Protocol):
@@ -33,7 +37,11 @@ class ConsumerRebalanceListener(Protocol):
         """These are new; called after each rebalance, also with none."""
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        """These are another's already, maybe: nothing can be committed any more."""
+        """These are another's already, maybe: nothing can be committed any more.
+
+        For who does not say otherwise, the same as revoked.
+        """
+        self.on_partitions_revoked(partitions)
 
 
 class Subscription:
@@ -49,7 +57,7 @@ class Subscription:
         config: ConsumerConfig,
         assignors: Sequence[Assignor],
         positions: Positions,
-        before_revoked: Callable[[], None],
+        before_revoked: Callable[[Deadline], None],
     ) -> None:
         self._client = client
         self._config = config
@@ -60,6 +68,8 @@ class Subscription:
         self._listener: ConsumerRebalanceListener | None = None
         self._pattern: re.Pattern[str] | None = None
         self._look_at_seconds = 0.0
+        self._looks_in_vain = 0
+        self._ends_by: Deadline | None = None
         self.topics: frozenset[str] = frozenset()
 
     @property
@@ -98,9 +108,9 @@ class Subscription:
             raise LocalError("Give either topics or a pattern; unsubscribe() ends a subscription")
         if self._positions.partitions and not self.is_active:
             raise LocalError("Partitions are assigned: unsubscribe() first")
-        self._listener, self.topics = listener, wanted
-        self._pattern = re.compile(pattern) if pattern is not None else None
-        self._look_at_seconds = 0.0
+        compiled = _compiled(pattern)
+        self._listener, self.topics, self._pattern = listener, wanted, compiled
+        self._look_at_seconds, self._looks_in_vain = 0.0, 0
         if self._config.group is not None and self._membership is None:
             client = KafkaClient(self._config.client)
             self._membership = membership(client, self._config.group, self, self._assignors)
@@ -109,11 +119,12 @@ class Subscription:
 
     def end(self, deadline: Deadline) -> None:
         """Leaves the group, if there is one, and reads nothing any more."""
+        self._ends_by = deadline
         try:
             if self._membership is not None:
                 self._membership.close(deadline)
         finally:
-            self._membership = self._listener = self._pattern = None
+            self._membership = self._listener = self._pattern = self._ends_by = None
             self.topics = frozenset()
             self._positions.keep(())
 
@@ -122,13 +133,13 @@ class Subscription:
         if self._membership is not None:
             self._membership.rejoin(reason)
 
-    def follow(self, deadline: Deadline) -> None:
+    def follow(self) -> None:
         """Looks for topics when it is time to, and does what the group demands.
 
         Raises `BrokerError`, and what the listener raises.
         """
         if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
-            self._look(deadline)
+            self._look()
         if self._membership is not None:
             self._membership.poll()
 
@@ -137,33 +148,58 @@ class Subscription:
         """For what matches a pattern; partitions of a group's topics its leader looks for."""
         return self._pattern is not None or (bool(self.topics) and self._membership is None)
 
-    def _look(self, deadline: Deadline) -> None:
-        age_seconds = self._config.client.metadata_max_age_ms / 1000
-        self._look_at_seconds = time.monotonic() + age_seconds
+    def _look(self) -> None:
+        deadline = Deadline.after_ms(_LOOK_MS)
         names = None if self._pattern is not None else self.topics
-        asked = describe_topics(self._client, names, deadline)
+        try:
+            asked = describe_topics(self._client, names, deadline)
+        except RemoteError as error:
+            self._look_again()
+            if not error.retriable and not isinstance(error, KafkaTimeoutError):
+                raise
+            logger.warning("%s; trying again", error)
+            return
         found = [each for each in asked if self._is_wanted(each)]
+        if any(each.error.code for each in found):
+            self._look_again()
+        else:
+            age_seconds = self._client.config.metadata_max_age_ms / 1000
+            self._look_at_seconds, self._looks_in_vain = time.monotonic() + age_seconds, 0
         if self._pattern is not None:
             self.topics = frozenset(each.name for each in found)
             if self._membership is not None:
                 self._membership.subscribe(self.topics)
         if self._membership is None:
-            self._positions.keep(each for topic in found for each in topic.topic_partitions)
+            self._positions.keep(each for topic in found for each in self._partitions_of(topic))
+
+    def _look_again(self) -> None:
+        self._looks_in_vain += 1
+        pause_seconds = self._client.pause_seconds(self._looks_in_vain)
+        self._look_at_seconds = time.monotonic() + pause_seconds
+
+    def _partitions_of(self, topic: Topic) -> list[TopicPartition]:
+        """Those of a topic that a broker does not know (yet, or now) are those that there were."""
+        if topic.error.code:
+            return [each for each in self._positions.partitions if each.topic == topic.name]
+        return topic.topic_partitions
 
     def _is_wanted(self, topic: Topic) -> bool:
         if self._pattern is None:
             if topic.error.code and not topic.error.retriable:
                 raise BrokerError(topic.error, f"Metadata of {topic.name}")
             return True
+        if topic.error.code:
+            return topic.error.retriable and topic.name in self.topics
         hidden = topic.is_internal and self._config.poll.exclude_internal_topics
-        return not hidden and not topic.error.code and bool(self._pattern.fullmatch(topic.name))
+        return not hidden and bool(self._pattern.fullmatch(topic.name))
 
     # -- what a membership tells -------------------------------------------------------------------
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""
         try:
-            self._before_revoked()
+            timeout_ms = self._config.client.default_api_timeout_ms
+            self._before_revoked(self._ends_by or Deadline.after_ms(timeout_ms))
             if self._listener is not None:
                 self._listener.on_partitions_revoked(partitions)
         finally:
@@ -189,13 +225,17 @@ class Subscription:
         self._positions.keep(each for each in self._positions.partitions if each not in gone)
 
 
+def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
+    try:
+        return None if pattern is None else re.compile(pattern)
+    except re.error as error:
+        raise LocalError(f"The pattern {pattern!r} is no regular expression: {error}") from error
+
+
 def describe_topics(
     client: KafkaClient, names: Iterable[str] | None, deadline: Deadline
 ) -> list[Topic]:
-    """The named topics, or all with None, asked for until there is an answer.
-
-    Takes some seconds longer than the deadline where no broker answers.
-    """
+    """The named topics, or all with None, asked for until there is an answer."""
     names = None if names is None else list(names)
-    left_ms = max(int(deadline.remaining_seconds() * 1000), _LEAST_MS)
+    left_ms = int(deadline.remaining_seconds() * 1000)
     return client.retrying("Metadata", partial(client.topics, names), timeout_ms=left_ms)

@@ -4,7 +4,7 @@
 the one whom the coordinator chose.
 """
 
-from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.membership import (
@@ -25,6 +25,7 @@ from spark_kafka_source.groups.offsets import (
 __all__ = [
     "CommitFailedError",
     "GroupConfig",
+    "GroupProtocol",
     "Member",
     "MemberOf",
     "Membership",

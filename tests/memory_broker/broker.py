@@ -14,6 +14,7 @@ from spark_kafka_source.net import Address, ConnectionSettings
 from spark_kafka_source.protocol import (
     FetchRequest,
     FetchResponse,
+    PartitionData,
     Request,
     Response,
     SaslAuthenticateRequest,
@@ -25,7 +26,7 @@ from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
 from tests.memory_broker.consumer_coordinator import ConsumerGroup
 from tests.memory_broker.coordinator import Handled, MemoryGroup
-from tests.memory_broker.handlers import HANDLERS, HOST, fetch
+from tests.memory_broker.handlers import HANDLERS, HOST, fetch_context, fetch_once, fetched
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
 
@@ -45,6 +46,10 @@ def _fixed(answer: object) -> Response | Raw | Action:
 
 async def _awaited(handled: Handled) -> Response:
     return handled if isinstance(handled, Response) else await handled
+
+
+def _is_worth_telling(data: PartitionData) -> bool:
+    return bool(data.error_code or data.records or data.preferred_read_replica >= 0)
 
 
 class Seen(NamedTuple):
@@ -147,7 +152,8 @@ class MemoryBroker:
         self.seen.clear()
 
     def start(self, node_id: int) -> None:
-        """The node listens, on the port that it had before."""
+        """The node listens, on the port that it had before; it knows no fetch session any more."""
+        self.cluster.fetch_sessions.pop(node_id, None)
         self.cluster.ports[node_id] = self._run(self._nodes[node_id].start())
 
     def stop(self, node_id: int) -> None:
@@ -246,9 +252,10 @@ class MemoryBroker:
             await answer.passed()
             answer = Action.HANDLE
         if answer is Action.HANDLE:
-            answer = await _awaited(handle(self.cluster, node_id, request, version))
             if self.held_step_seconds and isinstance(request, FetchRequest):
                 answer = await self._held(node_id, request, version, self.held_step_seconds)
+            else:
+                answer = await _awaited(handle(self.cluster, node_id, request, version))
             if type(request) in self.cluster.throttle_time_ms:
                 throttled: Any = answer
                 throttled.throttle_time_ms = self.cluster.throttle_time_ms[type(request)]
@@ -259,12 +266,12 @@ class MemoryBroker:
     ) -> FetchResponse:
         """The answer once there is anything in it, or else after `max_wait_ms`."""
         until_seconds = self._loop.time() + request.max_wait_ms / 1000
+        context = fetch_context(self.cluster, node_id, request, version)
         while True:
-            answer = fetch(self.cluster, node_id, request, version)
-            found = [each for topic in answer.responses for each in topic.partitions]
-            over = self._loop.time() >= until_seconds
-            if over or any(each.error_code or each.records for each in found):
-                return answer
+            found = fetch_once(self.cluster, node_id, request, context)
+            over = self._loop.time() >= until_seconds or not found
+            if over or any(map(_is_worth_telling, found.values())):
+                return fetched(context, found)
             await asyncio.sleep(step_seconds)
 
     def _controlled(self, node_id: int, request: Request[Any]) -> Answer:

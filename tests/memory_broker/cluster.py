@@ -27,6 +27,7 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.sessions import FetchSessions
 
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),
@@ -90,6 +91,8 @@ class MemoryCluster:
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
+    fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
+    most_fetch_sessions: int = 1_000
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)

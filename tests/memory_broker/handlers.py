@@ -1,6 +1,7 @@
 """One small handler per API: a request in, a broker's answer out."""
 
 from typing import Any
+from uuid import UUID
 
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.protocol import (
@@ -14,7 +15,6 @@ from spark_kafka_source.protocol import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     ListOffsetsPartition,
@@ -53,6 +53,7 @@ from tests.memory_broker.cluster import MemoryCluster
 from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
 from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
 from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.sessions import Context, FetchSessions, Place
 
 HOST = "127.0.0.1"
 
@@ -119,14 +120,19 @@ def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
 
 
 def _refusal(
-    cluster: MemoryCluster, log: PartitionLog | None, node_id: int, current_leader_epoch: int
+    cluster: MemoryCluster,
+    log: PartitionLog | None,
+    node_id: int,
+    current_leader_epoch: int,
+    *,
+    log_reader: bool = False,
 ) -> int:
-    """Why this node does not answer for a partition (KIP-320), or 0."""
+    """Why this node does not answer for a partition (KIP-320), or 0; replicas may be read from."""
     if cluster.refusal:
         return cluster.refusal
     if log is None:
         return code("UNKNOWN_TOPIC_OR_PARTITION")
-    if log.leader_id != node_id:
+    if log.leader_id != node_id and not (log_reader and node_id in log.replicas_by_rack.values()):
         return code("NOT_LEADER_OR_FOLLOWER")
     if 0 <= current_leader_epoch < log.leader_epoch:
         return code("FENCED_LEADER_EPOCH")
@@ -199,25 +205,50 @@ def _epoch_end(
 def fetch(
     cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
 ) -> FetchResponse:
-    """v4-18, without sessions: by name to v12, by id from v13 on. The broker does the waiting."""
+    """v4-18: by name to v12, by id from v13 on. The broker does the waiting."""
+    context = fetch_context(cluster, node_id, request, version)
+    return fetched(context, fetch_once(cluster, node_id, request, context))
+
+
+def fetch_context(
+    cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
+) -> Context:
+    """What is asked for, by the request alone or with its session; once for each request."""
+    sessions = cluster.fetch_sessions.setdefault(node_id, FetchSessions())
+    sessions.most = cluster.most_fetch_sessions
+    return sessions.context(request, version)
+
+
+def fetch_once(
+    cluster: MemoryCluster, node_id: int, request: FetchRequest, context: Context
+) -> dict[Place, PartitionData]:
+    """What there is now; as often as one likes. The first partition with records has them anyway,
+    the others what is left of `max_bytes`."""
+    found: dict[Place, PartitionData] = {}
+    left_bytes = request.max_bytes
+    for place, asked in context.asked.items():
+        name = place.topic or cluster.name_of(place.topic_id)
+        data = _fetch_partition(cluster, node_id, request, name, asked)
+        is_first = left_bytes == request.max_bytes
+        if not is_first and len(data.records or b"") > left_bytes:
+            data.records = b""
+        left_bytes = max(0, left_bytes - len(data.records or b""))
+        found[place] = data
+    return found
+
+
+def fetched(context: Context, found: dict[Place, PartitionData]) -> FetchResponse:
+    """The answer; in a session only the news."""
+    context.said(found)
+    topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
+    for place, data in found.items():
+        key = place.topic, place.topic_id
+        topics.setdefault(key, FetchableTopicResponse(*key, [])).partitions.append(data)
     return FetchResponse(
-        responses=[
-            FetchableTopicResponse(
-                topic.topic,
-                topic.topic_id,
-                [
-                    _fetch_partition(cluster, node_id, request, _name(cluster, topic), each)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        error_code=context.error_code,
+        session_id=context.session_id,
+        responses=list(topics.values()),
     )
-
-
-def _name(cluster: MemoryCluster, topic: FetchTopic) -> str | None:
-    """A version has one of the two."""
-    return topic.topic or cluster.name_of(topic.topic_id)
 
 
 def _fetch_partition(
@@ -230,7 +261,7 @@ def _fetch_partition(
     if name is None:
         return PartitionData(asked.partition, cluster.refusal or code("UNKNOWN_TOPIC_ID"), -1)
     log = cluster.log(name, asked.partition)
-    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
+    refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch, log_reader=True)
     if log and not refusal and not log.log_start_offset <= asked.fetch_offset <= log.end_offset:
         refusal = code("OFFSET_OUT_OF_RANGE")
     if refusal or log is None:
@@ -239,15 +270,17 @@ def _fetch_partition(
         AbortedTransaction(each.producer_id, each.first_offset)
         for each in log.aborted_since(asked.fetch_offset)
     ]
-    most_bytes = min(asked.partition_max_bytes, request.max_bytes)
+    preferred = log.preferred_replica(node_id, request.rack_id)
     visible_end = log.visible_end(request.isolation_level)
+    most_bytes = min(asked.partition_max_bytes, request.max_bytes)
     return PartitionData(
         asked.partition,
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
         aborted_transactions=aborted if request.isolation_level else None,
-        records=log.read(asked.fetch_offset, visible_end, most_bytes),
+        preferred_read_replica=preferred,
+        records=b"" if preferred >= 0 else log.read(asked.fetch_offset, visible_end, most_bytes),
     )
 
 

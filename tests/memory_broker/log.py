@@ -36,6 +36,8 @@ class PartitionLog:
     times: list[tuple[int, int]] = field(default_factory=list)
     fixed_high_watermark: int | None = None
     fixed_last_stable_offset: int | None = None
+    replicas_by_rack: dict[str, int] = field(default_factory=dict)
+    """Nodes that may be read from in place of the leader, by who is in their rack (KIP-392)."""
 
     @property
     def end_offset(self) -> int:
@@ -115,6 +117,11 @@ class PartitionLog:
         if not found:
             return b""
         return b"".join(found)[: max(max_bytes, len(found[0]))]
+
+    def preferred_replica(self, node_id: int, rack_id: str) -> int:
+        """Whom the leader sends a consumer to; -1 for nobody."""
+        nearest = self.replicas_by_rack.get(rack_id, -1) if node_id == self.leader_id else -1
+        return nearest if nearest != node_id else -1
 
     def aborted_since(self, offset: int) -> Iterable[Aborted]:
         return (each for each in self.aborted if each.last_offset >= offset)

@@ -1,0 +1,89 @@
+"""Consumers of an in-memory broker, and what they hand out."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from spark_kafka_source.consumer.consumer_records import ConsumerRecords
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import MemoryBroker
+
+T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
+PATIENCE_MS = 20_000
+
+QUICK: dict[str, Any] = {
+    "retry_backoff_ms": 1,
+    "retry_backoff_max_ms": 20,
+    "fetch_max_wait_ms": 50,
+    "auto_offset_reset": "earliest",
+    "default_api_timeout_ms": PATIENCE_MS,
+}
+IN_GROUP: dict[str, Any] = {
+    "group_id": "g",
+    "heartbeat_interval_ms": 20,
+    "session_timeout_ms": 5_000,
+    "enable_auto_commit": False,
+}
+
+
+@contextmanager
+def consuming(broker: MemoryBroker, *assigned: TopicPartition, **config: Any) -> Iterator[Any]:
+    """A consumer that tries again at once, and where brokers hold fetches back as real ones do."""
+    broker.held_step_seconds = 0.002
+    address = broker.address()
+    with KafkaConsumer(
+        bootstrap_servers=f"{address.host}:{address.port}", **QUICK | config
+    ) as consumer:
+        if assigned:
+            consumer.assign(assigned)
+        yield consumer
+
+
+def polled(consumer: KafkaConsumer, count: int) -> list[tuple[TopicPartition, int]]:
+    """Partition and offset of the next records, as they come, until there are so many."""
+    found: list[tuple[TopicPartition, int]] = []
+    poll_until(consumer, lambda: len(found) >= count, lambda records: found.extend(places(records)))
+    return found
+
+
+def poll_until(
+    consumer: KafkaConsumer,
+    done: Callable[[], bool],
+    hear: Callable[[ConsumerRecords], object] = lambda _: None,
+) -> None:
+    """Polls, some of the time at least once, until it is done."""
+    deadline = Deadline.after_ms(PATIENCE_MS)
+    while not done():
+        assert not deadline.expired, "it was to be done by now"
+        hear(consumer.poll(timeout_ms=50))
+
+
+def places(records: ConsumerRecords) -> list[tuple[TopicPartition, int]]:
+    return [(TopicPartition(each.topic, each.partition), each.offset) for each in records]
+
+
+def of(where: TopicPartition, offsets: Any) -> list[tuple[TopicPartition, int]]:
+    return [(where, offset) for offset in offsets]
+
+
+def fill(broker: MemoryBroker, where: TopicPartition, batches: int, size: int = 10) -> None:
+    """Appends so many batches of so many records, each value its offset."""
+    log = broker.cluster.topics[where.topic].logs[where.partition]
+    for _ in range(batches):
+        start = log.end_offset
+        log.append(*(str(start + each).encode() for each in range(size)))
+
+
+def fetches(broker: MemoryBroker) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    """Of each Fetch: the session, its epoch, partitions and offsets that it asks for."""
+    return [
+        (
+            each.session_id,
+            each.session_epoch,
+            [(p.partition, p.fetch_offset) for topic in each.topics for p in topic.partitions],
+        )
+        for each in broker.requests(FetchRequest)
+    ]

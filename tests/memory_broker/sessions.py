@@ -1,0 +1,145 @@
+"""Fetch sessions as a broker keeps them (KIP-227): what each consumer fetches, and was told."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import FetchPartition, FetchRequest, FetchTopic, PartitionData
+
+_NO_SESSION, _FULL, _LAST_EPOCH = 0, 0, 2**31 - 1
+# From here on topics go by id, and a session keeps to the way that it began with.
+_BY_ID_SINCE = 13
+
+
+class Place(NamedTuple):
+    """A partition as a request names it: by the topic's name, or by its id."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+
+
+@dataclass
+class Cached:
+    """What a session knows of a partition: what was asked last, and what was said last."""
+
+    asked: FetchPartition
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+    def is_news(self, data: PartitionData) -> bool:
+        """Whether it must be said; an error is said each time, and what is said is remembered."""
+        changed = (self.high_watermark, self.log_start_offset) != (
+            data.high_watermark,
+            data.log_start_offset,
+        )
+        self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
+        if data.error_code:
+            self.high_watermark = -1
+        return bool(data.records or data.error_code or changed or data.preferred_read_replica >= 0)
+
+
+@dataclass
+class Session:
+    """One consumer's, with one broker."""
+
+    session_id: int
+    by_id: bool
+    epoch: int = 1
+    partitions: dict[Place, Cached] = field(default_factory=dict)
+
+    def update(self, request: FetchRequest) -> None:
+        for forgotten in request.forgotten_topics_data:
+            for partition in forgotten.partitions:
+                gone = Place(forgotten.topic, forgotten.topic_id, partition)
+                assert self.partitions.pop(gone, None), f"{gone} is forgotten, but was not known"
+        for place, asked in places(request.topics):
+            known = self.partitions.get(place)
+            if known is None:
+                self.partitions[place] = Cached(asked)
+            else:
+                known.asked = asked
+        self.epoch = self.epoch % _LAST_EPOCH + 1
+
+    def said(self, found: dict[Place, PartitionData], *, all_of_it: bool) -> None:
+        """Leaves out of an answer what is no news; who had records comes last the next time."""
+        for place, data in list(found.items()):
+            if not self.partitions[place].is_news(data) and not all_of_it:
+                del found[place]
+            elif data.records:
+                self.partitions[place] = self.partitions.pop(place)
+
+
+def _refusal(session: Session | None, request: FetchRequest, version: int) -> str:
+    if session is None:
+        return "FETCH_SESSION_ID_NOT_FOUND"
+    if session.epoch != request.session_epoch:
+        return "INVALID_FETCH_SESSION_EPOCH"
+    other_way = session.by_id != (version >= _BY_ID_SINCE)
+    return "FETCH_SESSION_TOPIC_ID_ERROR" if other_way else ""
+
+
+@dataclass
+class FetchSessions:
+    """Those of one node, the oldest of which goes where there are too many."""
+
+    most: int = 1_000
+    by_id: dict[int, Session] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(7))
+
+    def context(self, request: FetchRequest, version: int) -> "Context":
+        """What a request is about, by its session or without. The epoch moves on here."""
+        if request.session_epoch <= _FULL:
+            self.by_id.pop(request.session_id, None)
+            asked = dict(places(request.topics))
+            if request.session_epoch < _FULL or not self.most:
+                return Context(asked)
+            return Context(asked, self._new(asked, version), is_full=True)
+        session = self.by_id.get(request.session_id)
+        error = _refusal(session, request, version)
+        if error or session is None:
+            return Context(error=error)
+        session.update(request)
+        if not session.partitions:
+            del self.by_id[session.session_id]
+            return Context({})
+        return Context({where: each.asked for where, each in session.partitions.items()}, session)
+
+    def _new(self, asked: dict[Place, FetchPartition], version: int) -> Session:
+        while len(self.by_id) >= self.most:
+            del self.by_id[min(self.by_id)]
+        session = Session(next(self._numbers), version >= _BY_ID_SINCE)
+        session.partitions = {place: Cached(each) for place, each in asked.items()}
+        self.by_id[session.session_id] = session
+        return session
+
+
+@dataclass
+class Context:
+    """What is to be fetched, in order, for which session; or why nothing is."""
+
+    asked: dict[Place, FetchPartition] = field(default_factory=dict)
+    session: Session | None = None
+    is_full: bool = False
+    error: str = ""
+
+    @property
+    def error_code(self) -> int:
+        return error_named(self.error).code if self.error else 0
+
+    @property
+    def session_id(self) -> int:
+        return self.session.session_id if self.session else _NO_SESSION
+
+    def said(self, found: dict[Place, PartitionData]) -> None:
+        if self.session is not None:
+            self.session.said(found, all_of_it=self.is_full)
+
+
+def places(topics: list[FetchTopic]) -> Iterator[tuple[Place, FetchPartition]]:
+    for topic in topics:
+        for each in topic.partitions:
+            yield Place(topic.topic, topic.topic_id, each.partition), each
