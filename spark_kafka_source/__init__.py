@@ -1,12 +1,13 @@
 """Reads Apache Kafka in Python, straight into Arrow: from Spark, and by a consumer of its own.
 
-`spark.read.format("pykafka")`, or `KafkaConsumer`.
+`spark.read.format("pykafka")`, or `KafkaConsumer`; and `KafkaAdmin` looks at groups from outside.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spark_kafka_source.admin import KafkaAdmin, Shift
     from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
     from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
@@ -22,11 +23,13 @@ __all__ = [
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerRecords",
+    "KafkaAdmin",
     "KafkaConsumer",
     "KafkaDataSource",
     "LagListener",
     "OffsetAndMetadata",
     "Secret",
+    "Shift",
     "Token",
     "TokenProvider",
     "TopicPartition",
@@ -38,11 +41,13 @@ _HOMES = {
     "ConsumerRebalanceListener": "consumer.subscription",
     "ConsumerRecord": "consumer.consumer_records",
     "ConsumerRecords": "consumer.consumer_records",
+    "KafkaAdmin": "admin",
     "KafkaConsumer": "consumer.kafka_consumer",
     "KafkaDataSource": "spark",
     "LagListener": "spark",
     "OffsetAndMetadata": "groups",
     "Secret": "secret",
+    "Shift": "admin",
     "Token": "net",
     "TokenProvider": "net",
     "TopicPartition": "topic_partition",

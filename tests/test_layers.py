@@ -11,7 +11,7 @@ import spark_kafka_source
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "topic_partition", "settings", "secret"}
-LAYERS = ["protocol", "records", "net", "client", "groups", "consumer"]
+LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "admin"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": {"secret"},
@@ -23,9 +23,11 @@ MAY_IMPORT = BELOW | {
     "net": BASE | {"protocol"},
     "client": BASE | {"protocol", "net"},
     "groups": BASE | {"protocol", "net", "client"},
+    "command_line": BASE.union(LAYERS),
+    "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
-    "__init__": {"spark", "consumer", "groups", "net", "secret", "topic_partition"},
+    "__init__": {"spark", "admin", "consumer", "groups", "net", "secret", "topic_partition"},
 }
 """The layers within the package; each may import itself, too."""
 MAY_TOUCH = {
@@ -34,7 +36,7 @@ MAY_TOUCH = {
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
     "numpy": {"records"},
-    "pyarrow": {"records", "consumer", "spark"},
+    "pyarrow": {"records", "consumer", "admin", "spark"},
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},

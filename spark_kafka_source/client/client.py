@@ -3,6 +3,7 @@
 It belongs to one thread at a time. Only `close` may be called from another: it wakes whoever waits.
 """
 
+import contextlib
 import random
 import threading
 import time
@@ -21,6 +22,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     Remedy,
     RemoteError,
+    UnsupportedVersionError,
     error_code,
     error_named,
     lacking,
@@ -39,8 +41,9 @@ R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
 _GROUP_KEY_TYPE = 0
-# FindCoordinator asks for several groups at once from v4 on; one is all that is needed here.
+# FindCoordinator asks for several groups at once from v4 on.
 _FIND_ONE_COORDINATOR = 3
+_WORTH_ONE_REQUEST = 2
 _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
 # Where all known brokers are gone, the bootstrap addresses must have their turn in time (KIP-899).
 _MOST_KNOWN_TRIED = 3
@@ -314,6 +317,21 @@ class KafkaClient:
         if group_id not in self._coordinators:
             self._coordinators[group_id] = self._find_coordinator(group_id, deadline)
         return self._coordinators[group_id]
+
+    def learn_coordinators(self, group_ids: Iterable[str], deadline: Deadline) -> None:
+        """Asks for those that are unknown, all at once where brokers can (KIP-699).
+
+        Of one with an error nothing is learnt: `coordinator` raises it.
+        """
+        unknown = [each for each in group_ids if each not in self._coordinators]
+        if len(unknown) < _WORTH_ONE_REQUEST:
+            return
+        request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=unknown)
+        with contextlib.suppress(UnsupportedVersionError):
+            for found in self.send_to_any(request, deadline).coordinators:
+                if found.key in unknown and not found.error_code:
+                    address = Address(found.host, found.port)
+                    self._coordinators[found.key] = Broker(found.node_id, address)
 
     def _find_coordinator(self, group_id: str, deadline: Deadline) -> Broker:
         request = FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)

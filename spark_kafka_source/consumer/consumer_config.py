@@ -134,5 +134,5 @@ def _text(option: str, value: object) -> str:
         return ",".join(_text(option, each) for each in value)
     if isinstance(value, str | int | float | PurePath):
         return str(value)
-    found = f"found a {type(value).__name__}"
+    found = f"found a value of type {type(value).__name__}"
     raise ConfigurationError(option, found, "Give a text, a number, a truth value or a list")

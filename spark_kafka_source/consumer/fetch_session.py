@@ -78,7 +78,9 @@ class FetchSession:
             self.begin_anew(known_to_broker=error != _SESSION_NOT_FOUND)
             raise BrokerError(error, "Fetch")
         found = dict(self._partitions(answer))
-        if self._epoch == _FULL and found.keys() != self._known.keys():
+        # Over a quota a broker only says for how long to keep still, and keeps no session then.
+        is_throttled = answer.throttle_time_ms > 0 and not answer.responses
+        if self._epoch == _FULL and not is_throttled and found.keys() != self._known.keys():
             missing = next(iter(self._known.keys() - found.keys()))
             self.begin_anew()
             raise ProtocolError(f"Fetch of {missing}: the answer leaves it out")

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 _LOOK_MS = 5_000
 
 
-class ConsumerRebalanceListener(Protocol):
+class ConsumerRebalanceListener:
     """Told, within `poll`, `unsubscribe` and `close`, which partitions come and go.
 
     It may use the consumer: commit or store offsets of what is revoked, seek in what is assigned.
@@ -84,7 +84,8 @@ class Subscription:
 
     def member(self) -> Member | None:
         """Who this consumer is in its group; None while it is in no generation of it."""
-        return self._membership.member if self._membership is not None else None
+        membership = self._membership  # Commits ask from their own thread.
+        return None if membership is None else membership.member
 
     @property
     def waited_for(self) -> list[Any]:

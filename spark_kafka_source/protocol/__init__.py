@@ -2,7 +2,8 @@
 
 `messages` declares what is said, `codec` turns it into bytes and back, `exchange` is the
 conversation of one connection. Names that two messages give to different structs stay in their
-modules under `messages`: `EpochEndOffset`, `LeaderIdAndEpoch`, `NodeEndpoint`.
+modules under `messages`: `DescribedGroup`, `EpochEndOffset`, `LeaderIdAndEpoch`, `NodeEndpoint`,
+and those within ConsumerGroupDescribe.
 """
 
 from spark_kafka_source.protocol.codec import (
@@ -63,6 +64,10 @@ from spark_kafka_source.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from spark_kafka_source.protocol.messages.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerProtocolAssignment,
@@ -81,6 +86,23 @@ from spark_kafka_source.protocol.messages.fetch import (
     PartitionData,
     ReplicaState,
     SnapshotId,
+)
+from spark_kafka_source.protocol.messages.group_admin import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
 )
 from spark_kafka_source.protocol.messages.groups import (
     Coordinator,
@@ -177,6 +199,8 @@ __all__ = [
     "ApiVersionsResponse",
     "Assignment",
     "BatchIndexAndErrorMessage",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatResponse",
     "ConsumerProtocolAssignment",
@@ -194,7 +218,10 @@ __all__ = [
     "CreatePartitionsTopicResult",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "DeletableGroupResult",
     "DeletableTopicResult",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
     "DeleteRecordsPartition",
     "DeleteRecordsPartitionResult",
     "DeleteRecordsRequest",
@@ -204,6 +231,9 @@ __all__ = [
     "DeleteTopicState",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribedGroupMember",
     "Exchange",
     "FetchPartition",
     "FetchRequest",
@@ -224,12 +254,15 @@ __all__ = [
     "JoinGroupResponseMember",
     "LeaveGroupRequest",
     "LeaveGroupResponse",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
     "ListOffsetsPartition",
     "ListOffsetsPartitionResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
     "ListOffsetsTopic",
     "ListOffsetsTopicResponse",
+    "ListedGroup",
     "MemberIdentity",
     "MemberResponse",
     "Message",
@@ -245,6 +278,12 @@ __all__ = [
     "OffsetCommitResponse",
     "OffsetCommitResponsePartition",
     "OffsetCommitResponseTopic",
+    "OffsetDeleteRequest",
+    "OffsetDeleteRequestPartition",
+    "OffsetDeleteRequestTopic",
+    "OffsetDeleteResponse",
+    "OffsetDeleteResponsePartition",
+    "OffsetDeleteResponseTopic",
     "OffsetFetchRequest",
     "OffsetFetchRequestGroup",
     "OffsetFetchRequestTopic",

@@ -3,15 +3,18 @@
     python -m tests.benchmarks.clients [--codecs none,lz4] [--rows N] [--runs N]
 
 Prints nanoseconds a record, in one process, of one partition: of confluent-kafka, which hands out a
-message each of whose five fields is then asked for, and of ours, as a Spark task reads, without and
-with the extra `fast`. In brackets how many times as fast ours is: median (least-most) of the turns.
+message each of whose five fields is then asked for; of our `KafkaConsumer`, whose polls are made
+tables of the same five columns; and of ours as a Spark task reads. Ours without and with the extra
+`fast`, in brackets how many times as fast: median (least-most) of the turns.
 """
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.spark.executor import plan_tasks, read_ranges
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.options import parse_options
@@ -22,8 +25,10 @@ from tests.benchmarks.scan import Case, filled
 from tests.benchmarks.session import broker
 from tests.benchmarks.sources import use_extra
 
-HEAD = ("codec", "confluent-kafka ns", "plain ns", "fast ns")
-THEIRS, PLAIN, FAST = "confluent-kafka", "plain", "fast"
+THEIRS, POLLED, POLLED_FAST = "confluent-kafka", "KafkaConsumer", "KafkaConsumer, `fast`"
+READ, READ_FAST = "a Spark task", "a Spark task, `fast`"
+HEAD = ("codec", *(f"{way} ns" for way in (THEIRS, POLLED, POLLED_FAST, READ, READ_FAST)))
+COLUMNS = ("partition", "offset", "timestamp", "key", "value")
 _AT_A_TIME = 10_000
 _PATIENCE_SECONDS = 30
 
@@ -42,9 +47,11 @@ def measure(kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
     """Seconds of each way's runs."""
     with filled(kafka, case) as topic:
         ways: dict[str, Callable[[], None]] = {
-            THEIRS: lambda: _consume(kafka.bootstrap_servers, topic, case.rows),
-            PLAIN: lambda: _read(kafka.bootstrap_servers, topic, case.rows, fast=False),
-            FAST: lambda: _read(kafka.bootstrap_servers, topic, case.rows, fast=True),
+            THEIRS: partial(_consume, kafka.bootstrap_servers, topic, case.rows),
+            POLLED: partial(_poll, kafka.bootstrap_servers, topic, case.rows, fast=False),
+            POLLED_FAST: partial(_poll, kafka.bootstrap_servers, topic, case.rows, fast=True),
+            READ: partial(_read, kafka.bootstrap_servers, topic, case.rows, fast=False),
+            READ_FAST: partial(_read, kafka.bootstrap_servers, topic, case.rows, fast=True),
         }
         return interleaved(ways, runs)
 
@@ -52,7 +59,10 @@ def measure(kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
 def cells(case: Case, seconds: Seconds) -> list[str]:
     """One row of the table, under `HEAD`."""
     each = {name: took / case.rows * 1e9 for name, took in medians(seconds).items()}
-    ours = [f"{each[name]:.0f} ({Ratio.of(seconds, THEIRS, name)})" for name in (PLAIN, FAST)]
+    ours = [
+        f"{each[name]:.0f} ({Ratio.of(seconds, THEIRS, name)})"
+        for name in (POLLED, POLLED_FAST, READ, READ_FAST)
+    ]
     return [case.codec, f"{each[THEIRS]:.0f}", *ours]
 
 
@@ -80,12 +90,24 @@ def _consume(servers: str, topic: str, rows: int) -> None:
     consumer.close()
 
 
+def _poll(servers: str, topic: str, rows: int, *, fast: bool) -> None:
+    use_extra(fast)
+    with KafkaConsumer(
+        bootstrap_servers=servers, auto_offset_reset="earliest", columns=COLUMNS
+    ) as consumer:
+        consumer.assign([Where(topic, 0)])
+        left = rows
+        while left:
+            table = consumer.poll(timeout_ms=_PATIENCE_SECONDS * 1000).to_arrow()
+            assert table.num_rows, f"{left} records are missing"
+            left -= table.num_rows
+
+
 def _read(servers: str, topic: str, rows: int, *, fast: bool) -> None:
     use_extra(fast)
     where = Where(topic, 0)
-    columns = "partition,offset,timestamp,timestampType,key,value"
     options = parse_options(
-        {"kafka.bootstrap.servers": servers, "subscribe": topic, "columns": columns}
+        {"kafka.bootstrap.servers": servers, "subscribe": topic, "columns": ",".join(COLUMNS)}
     )
     (task,) = plan_tasks({where: 0}, LogEnds({where: rows}), options)
     read = sum(batch.num_rows for batch in read_ranges(task, options))  # type: ignore[arg-type]  # one of ours

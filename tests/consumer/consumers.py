@@ -1,5 +1,6 @@
 """Consumers of an in-memory broker, and what they hand out."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -59,6 +60,14 @@ def poll_until(
     while not done():
         assert not deadline.expired, "it was to be done by now"
         hear(consumer.poll(timeout_ms=50))
+
+
+def eventually(done: Callable[[], bool]) -> None:
+    """Waits, some of the time, for what another thread does."""
+    deadline = Deadline.after_ms(PATIENCE_MS)
+    while not done():
+        assert not deadline.expired, "it was to be done by now"
+        time.sleep(0.002)
 
 
 def places(records: ConsumerRecords) -> list[tuple[TopicPartition, int]]:

@@ -7,15 +7,20 @@ from typing import Any
 
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
+    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    ListGroupsRequest,
     ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     Request,
@@ -29,6 +34,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.sessions import FetchSessions
 
+# Of an API that is newer.
+_NONE = Versions.parse("none")
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),
     ListOffsetsRequest: Versions(0, 4),
@@ -41,6 +48,11 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     SyncGroupRequest: Versions(0, 2),
     HeartbeatRequest: Versions(0, 2),
     LeaveGroupRequest: Versions(0, 2),
+    ListGroupsRequest: Versions(0, 2),
+    DescribeGroupsRequest: Versions(0, 2),
+    DeleteGroupsRequest: Versions(0, 1),
+    OffsetDeleteRequest: _NONE,
+    ConsumerGroupDescribeRequest: _NONE,
     ApiVersionsRequest: Versions(0, 2),
     SaslHandshakeRequest: Versions(0, 1),
     SaslAuthenticateRequest: Versions(0, 0),

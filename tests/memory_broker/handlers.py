@@ -1,5 +1,6 @@
 """One small handler per API: a request in, a broker's answer out."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -34,6 +35,8 @@ from spark_kafka_source.protocol import (
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -52,6 +55,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
 from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
 from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
+from tests.memory_broker.group_admin import GROUP_ADMIN_HANDLERS
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.sessions import Context, FetchSessions, Place
 
@@ -73,7 +77,7 @@ def api_versions(
         api_keys=[
             ApiVersion(key, spoken.lowest, spoken.highest)
             for key, spoken in cluster.versions.items()
-            if not error_code or key == ApiVersionsRequest.KEY
+            if spoken and (not error_code or key == ApiVersionsRequest.KEY)
         ],
     )
 
@@ -113,10 +117,12 @@ def _describe(cluster: MemoryCluster, name: str) -> MetadataResponseTopic:
             leader_id=log.leader_id if log.leader_id in cluster.ports else -1,
             leader_epoch=log.leader_epoch,
             replica_nodes=[log.leader_id],
+            isr_nodes=[log.leader_id] if log.leader_id in cluster.ports else [],
         )
         for index, log in enumerate(topic.logs)
     ]
-    return MetadataResponseTopic(0, name, topic.topic_id, partitions=partitions)
+    is_internal = name == "__consumer_offsets"
+    return MetadataResponseTopic(0, name, topic.topic_id, is_internal, partitions)
 
 
 def _refusal(
@@ -340,18 +346,19 @@ def offset_fetch(
     if refusal := _wrong_coordinator(cluster, node_id, request.group_id):
         return OffsetFetchResponse(error_code=refusal)
     committed = cluster.committed.get(request.group_id, {})
+    asked = _asked(committed, request.topics)
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
-                topic.name,
+                topic,
                 [
                     OffsetFetchResponsePartition(
-                        partition, committed.get(TopicPartition(topic.name, partition), -1)
+                        partition, committed.get(TopicPartition(topic, partition), -1)
                     )
-                    for partition in topic.partition_indexes
+                    for partition in partitions
                 ],
             )
-            for topic in request.topics or ()
+            for topic, partitions in asked.items()
         ]
     )
 
@@ -366,17 +373,30 @@ def _committed_of_group(
         asked.group_id,
         [
             OffsetFetchResponseTopics(
-                topic.name,
+                topic,
                 partitions=[
                     OffsetFetchResponsePartitions(
-                        each, committed.get(TopicPartition(topic.name, each), -1)
+                        each, committed.get(TopicPartition(topic, each), -1)
                     )
-                    for each in topic.partition_indexes
+                    for each in partitions
                 ],
             )
-            for topic in asked.topics or ()
+            for topic, partitions in _asked(committed, asked.topics).items()
         ],
     )
+
+
+def _asked(
+    committed: Iterable[TopicPartition],
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
+) -> dict[str, list[int]]:
+    """Partitions by topic; null topics are all that have something committed."""
+    if topics is not None:
+        return {topic.name: topic.partition_indexes for topic in topics}
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(committed):
+        found.setdefault(topic, []).append(partition)
+    return found
 
 
 def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
@@ -387,6 +407,7 @@ def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> i
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
+    **GROUP_ADMIN_HANDLERS,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,

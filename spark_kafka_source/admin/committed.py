@@ -1,0 +1,94 @@
+"""All that groups have committed: OffsetFetch without topics, of several at once (KIP-709)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from spark_kafka_source.admin.coordinators import Told, ask_coordinators
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.errors import BrokerError, UnsupportedVersionError
+from spark_kafka_source.groups import OffsetAndMetadata
+from spark_kafka_source.protocol import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+Committed = dict[TopicPartition, OffsetAndMetadata]
+"""What one group has committed."""
+
+# Topics go by name up to v9, by id from v10 on.
+_BY_NAME = 9
+_ONE_GROUP = 7
+_WHAT = "OffsetFetch"
+
+
+@dataclass
+class _Partition:
+    """What is said of one, in either form of the answer."""
+
+    topic: str
+    said: OffsetFetchResponsePartition | OffsetFetchResponsePartitions
+
+
+def all_committed(
+    client: KafkaClient, group_ids: Iterable[str]
+) -> dict[str, Committed | BrokerError]:
+    """What each group has committed, or why that is not told; of one not there it is nothing."""
+    group_ids = list(dict.fromkeys(group_ids))
+    try:
+        return ask_coordinators(
+            client, _WHAT, group_ids, _request, _of_several, max_version=_BY_NAME
+        )
+    except UnsupportedVersionError:
+        found: dict[str, Committed | BrokerError] = {}
+        for each in group_ids:
+            found |= ask_coordinators(
+                client,
+                _WHAT,
+                [each],
+                lambda mine: OffsetFetchRequest(group_id=mine[0], topics=None),
+                partial(_of_one, each),
+                max_version=_ONE_GROUP,
+            )
+        return found
+
+
+def _request(group_ids: list[str]) -> OffsetFetchRequest:
+    return OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(each, topics=None) for each in group_ids]
+    )
+
+
+def _of_several(answer: OffsetFetchResponse, _: Broker) -> Iterator[tuple[Told, Committed]]:
+    for group in answer.groups:
+        parts = [
+            _Partition(topic.name, each) for topic in group.topics for each in topic.partitions
+        ]
+        yield _told(group.group_id, group.error_code, parts)
+
+
+def _of_one(
+    group_id: str, answer: OffsetFetchResponse, _: Broker
+) -> Iterator[tuple[Told, Committed]]:
+    parts = [_Partition(topic.name, each) for topic in answer.topics for each in topic.partitions]
+    yield _told(group_id, answer.error_code, parts)
+
+
+def _told(group_id: str, code: int, parts: list[_Partition]) -> tuple[Told, Committed]:
+    failed = [each for each in parts if each.said.error_code]
+    detail = None
+    if failed and not code:
+        code = failed[0].said.error_code
+        detail = f"at {TopicPartition(failed[0].topic, failed[0].said.partition_index)}"
+    committed = {
+        TopicPartition(topic, said.partition_index): OffsetAndMetadata(
+            said.committed_offset, said.committed_leader_epoch, said.metadata or ""
+        )
+        for topic, said in ((each.topic, each.said) for each in parts)
+        if said.committed_offset >= 0
+    }
+    return Told(group_id, code, detail), committed

@@ -1,0 +1,48 @@
+"""What a group may be that is in the way of what is asked of it."""
+
+from collections.abc import Sequence
+
+from spark_kafka_source.errors import BrokerError, RemoteError
+
+_MOST_SHOWN = 3
+
+
+class GroupNotFoundError(RemoteError):
+    """There is no such group: it never was, or expired, or was deleted."""
+
+    def __init__(self, group_id: str, detail: str | None = None) -> None:
+        super().__init__(group_id, detail)
+        self.group_id, self.detail = group_id, detail
+
+    def __str__(self) -> str:
+        text = f"There is no group {self.group_id!r}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+
+class GroupNotEmptyError(RemoteError):
+    """The group has members, who would not hear of what is asked, or whom it would throw out.
+
+    `members` are as they are shown: client id and host.
+    """
+
+    def __init__(self, group_id: str, what: str, state: str, members: Sequence[str] = ()) -> None:
+        super().__init__(group_id, what, state, tuple(members))
+        self.group_id, self.what, self.state, self.members = group_id, what, state, tuple(members)
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.members[:_MOST_SHOWN])
+        more = len(self.members) - _MOST_SHOWN
+        who = f" ({shown}{f' and {more} more' if more > 0 else ''})" if shown else ""
+        return (
+            f"Group {self.group_id!r} is {self.state or 'active'}: {self.what} only while it has "
+            f"no members; stop its consumers first{who}"
+        )
+
+
+def typed(error: BrokerError, group_id: str, what: str) -> BrokerError | RemoteError:
+    """The error of a group as one of the above, where it is one."""
+    if error.error.name == "GROUP_ID_NOT_FOUND":
+        return GroupNotFoundError(group_id, error.detail)
+    if error.error.name in ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID"):
+        return GroupNotEmptyError(group_id, what, "")
+    return error

@@ -1,0 +1,152 @@
+"""How far groups are behind the ends of the partitions that they read."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TypeVar
+
+import pyarrow as pa
+
+from spark_kafka_source.admin.committed import Committed, all_committed
+from spark_kafka_source.admin.errors import typed
+from spark_kafka_source.admin.group_descriptions import (
+    GroupDescription,
+    MemberDescription,
+    describe_groups,
+)
+from spark_kafka_source.admin.topics import LogRange, log_ranges
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """Where one group is in one partition; None is what is not known, or not there.
+
+    `committed_offset` is that of the next record to read, `log_end_offset` the high watermark.
+    `lag` is the one less the other, below 0 where the log is shorter than what was committed.
+    `error` is Kafka's name for why the log's offsets are not known.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    committed_offset: int | None
+    log_start_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+    leader_epoch: int | None
+    metadata: str | None
+    member_id: str | None
+    group_instance_id: str | None
+    client_id: str | None
+    host: str | None
+    error: str | None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Topic and partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+_ARROW_TYPES = {
+    "partition": pa.int32(),
+    "committed_offset": pa.int64(),
+    "log_start_offset": pa.int64(),
+    "log_end_offset": pa.int64(),
+    "lag": pa.int64(),
+    "leader_epoch": pa.int32(),
+}
+_SCHEMA = pa.schema(
+    [(each.name, _ARROW_TYPES.get(each.name, pa.string())) for each in fields(PartitionLag)]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """A row for each partition that a group has committed or a member reads, in order."""
+
+    rows: tuple[PartitionLag, ...]
+
+    def __iter__(self) -> Iterator[PartitionLag]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def total(self) -> int:
+        """The lag of all partitions whose lag is known."""
+        return sum(each.lag for each in self.rows if each.lag is not None)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table, with the fields of `PartitionLag` as columns."""
+        return pa.Table.from_pylist([asdict(each) for each in self.rows], schema=_SCHEMA)
+
+
+def group_lag(client: KafkaClient, group_ids: Iterable[str], *, must_exist: bool) -> GroupLag:
+    """The lag of each group; one that is gone by now raises, or where it need not is left out.
+
+    Raises `GroupNotFoundError`, `BrokerError`.
+    """
+    return lag_of(client, _known(describe_groups(client, group_ids), must_exist))
+
+
+def lag_of(client: KafkaClient, groups: Iterable[GroupDescription]) -> GroupLag:
+    """The lag of groups that are described already."""
+    groups = list(groups)
+    committed = _known(all_committed(client, [each.group_id for each in groups]), must_exist=True)
+    owners = {each.group_id: _owners(each) for each in groups}
+    offsets = dict(zip(owners, committed, strict=True))
+    ranges = log_ranges(
+        client,
+        [each for group in owners for each in (*owners[group], *offsets[group])],
+    )
+    return GroupLag(
+        tuple(
+            _row(group, where, offsets[group], owners[group], ranges[where])
+            for group in sorted(owners)
+            for where in sorted({*owners[group], *offsets[group]})
+        )
+    )
+
+
+def _known(found: Mapping[str, T | KafkaError], must_exist: bool) -> list[T]:
+    known = []
+    for group_id, each in found.items():
+        if not isinstance(each, KafkaError):
+            known.append(each)
+        elif must_exist:
+            raise typed(each, group_id, "read") if isinstance(each, BrokerError) else each
+    return known
+
+
+def _owners(group: GroupDescription) -> dict[TopicPartition, MemberDescription]:
+    return {where: member for member in group.members for where in member.assignment}
+
+
+def _row(
+    group_id: str,
+    where: TopicPartition,
+    offsets: Committed,
+    owners: Mapping[TopicPartition, MemberDescription],
+    reach: LogRange,
+) -> PartitionLag:
+    at, owner = offsets.get(where), owners.get(where)
+    return PartitionLag(
+        group_id,
+        *where,
+        at.offset if at else None,
+        reach.start,
+        reach.end,
+        reach.end - at.offset if at and reach.end is not None else None,
+        at.leader_epoch if at and at.leader_epoch >= 0 else None,
+        at.metadata if at else None,
+        owner.member_id if owner else None,
+        owner.group_instance_id if owner else None,
+        owner.client_id if owner else None,
+        owner.host if owner else None,
+        reach.error,
+    )

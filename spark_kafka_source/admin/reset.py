@@ -1,0 +1,162 @@
+"""Moves what a group has committed, as `kafka-consumer-groups --reset-offsets` does."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from spark_kafka_source.admin.committed import Committed, all_committed
+from spark_kafka_source.admin.errors import GroupNotEmptyError, GroupNotFoundError, typed
+from spark_kafka_source.admin.group_descriptions import described, list_groups
+from spark_kafka_source.admin.targets import Shift, Target, timestamp_of
+from spark_kafka_source.admin.topics import LogRange, log_ranges, partitions_named
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import NO_OFFSET, list_offsets
+from spark_kafka_source.errors import BrokerError, LocalError, error_named
+from spark_kafka_source.groups import commit_offsets
+from spark_kafka_source.topic_partition import TopicPartition
+
+_WHAT = "its offsets can be reset"
+_EMPTY = "Empty"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """One partition: what was committed (None: nothing), and what is, or would be.
+
+    `note` says where that is not what was asked for, since the log does not reach so far.
+    """
+
+    topic: str
+    partition: int
+    old_offset: int | None
+    new_offset: int
+    note: str | None = None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Topic and partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetResets:
+    """What became of a reset: a row for each partition. After a dry run nothing is `executed`.
+
+    `is_new` where the group was not there: a mistyped name, or one that is to begin somewhere.
+    """
+
+    group_id: str
+    executed: bool
+    is_new: bool
+    rows: tuple[OffsetReset, ...]
+
+    def __iter__(self) -> Iterator[OffsetReset]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def reset_offsets(
+    client: KafkaClient,
+    group_id: str,
+    to: Target,
+    topics: Iterable[str | TopicPartition] | None,
+    *,
+    dry_run: bool,
+) -> OffsetResets:
+    """See `KafkaAdmin.reset_offsets`."""
+    timestamp = timestamp_of(to)
+    is_new = _check_inactive(client, group_id)
+    committed = all_committed(client, [group_id])[group_id]
+    if isinstance(committed, BrokerError):
+        raise typed(committed, group_id, _WHAT)
+    partitions = _partitions(client, to, topics, committed)
+    wanted = _wanted(client, to, timestamp, partitions, committed)
+    ranges = log_ranges(client, partitions)
+    rows = tuple(
+        _row(where, committed, wanted.get(where), ranges[where]) for where in sorted(partitions)
+    )
+    if rows and not dry_run:
+        _commit(client, group_id, {each.topic_partition: each.new_offset for each in rows})
+    return OffsetResets(group_id, bool(rows) and not dry_run, is_new, rows)
+
+
+def _check_inactive(client: KafkaClient, group_id: str) -> bool:
+    """Whether the group is new. Raises `GroupNotEmptyError` where it has members."""
+    try:
+        group = described(client, group_id)
+    except GroupNotFoundError:
+        _check_no_other_type(client, group_id)
+        return True
+    if group.members or group.state != _EMPTY:
+        members = [str(each) for each in group.members]
+        raise GroupNotEmptyError(group_id, _WHAT, group.state, members)
+    return False
+
+
+def _check_no_other_type(client: KafkaClient, group_id: str) -> None:
+    """A share or streams group is not described as these are, and has offsets of another kind."""
+    for each in list_groups(client):
+        if each.group_id == group_id and not each.has_offsets:
+            raise LocalError(f"Group {group_id!r} is a {each.type} group; {_WHAT} by Kafka's tools")
+
+
+def _partitions(
+    client: KafkaClient,
+    to: Target,
+    topics: Iterable[str | TopicPartition] | None,
+    committed: Committed,
+) -> list[TopicPartition]:
+    if isinstance(to, Mapping):
+        if topics is not None:
+            raise LocalError("Give offsets by partition, or topics, but not both")
+        return partitions_named(client, [TopicPartition(*each) for each in to])
+    return partitions_named(client, list(committed) if topics is None else topics)
+
+
+def _wanted(
+    client: KafkaClient,
+    to: Target,
+    timestamp: int | None,
+    partitions: list[TopicPartition],
+    committed: Committed,
+) -> dict[TopicPartition, int]:
+    """What is asked for, whether or not the log has it; a partition without shall be at its end."""
+    if timestamp is not None:
+        found = list_offsets(client, dict.fromkeys(partitions, timestamp))
+        return {where: at.offset for where, at in found.items() if at.offset != NO_OFFSET}
+    if isinstance(to, Mapping):
+        return {TopicPartition(*where): offset for where, offset in to.items()}
+    if isinstance(to, int):
+        return dict.fromkeys(partitions, to)
+    if isinstance(to, Shift):
+        return {where: _shifted(where, to, committed) for where in partitions}
+    return {where: committed[where].offset for where in partitions if where in committed}
+
+
+def _shifted(where: TopicPartition, shift: Shift, committed: Committed) -> int:
+    if where not in committed:
+        raise LocalError(f"{where}: the group has committed no offset there to shift")
+    return committed[where].offset + shift.by
+
+
+def _row(
+    where: TopicPartition, committed: Committed, wanted: int | None, reach: LogRange
+) -> OffsetReset:
+    if reach.start is None or reach.end is None:
+        raise BrokerError(error_named(reach.error or "LEADER_NOT_AVAILABLE"), f"Offsets of {where}")
+    old = committed[where].offset if where in committed else None
+    if wanted is None:
+        return OffsetReset(*where, old, reach.end, "there is no such offset: the end of the log")
+    if wanted > reach.end:
+        return OffsetReset(*where, old, reach.end, f"{wanted} is after the end of the log")
+    if wanted < reach.start:
+        return OffsetReset(*where, old, reach.start, f"{wanted} is before the start of the log")
+    return OffsetReset(*where, old, wanted)
+
+
+def _commit(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    try:
+        commit_offsets(client, group_id, offsets)
+    except BrokerError as error:  # Somebody has joined meanwhile.
+        raise typed(error, group_id, _WHAT) from error

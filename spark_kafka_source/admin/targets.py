@@ -1,0 +1,66 @@
+"""Where offsets are reset to, as Kafka's tool has it: an end, a time, so many on or back, a number.
+
+https://kafka.apache.org/documentation/#basic_ops_consumer_group
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+from spark_kafka_source.consumer import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from spark_kafka_source.consumer.offset_reset import parse_reset
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import shown
+from spark_kafka_source.topic_partition import TopicPartition
+
+Named = Literal["earliest", "latest", "current"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """So many offsets on from the committed one, or with less than 0 back."""
+
+    by: int
+
+
+Target = Named | str | datetime | timedelta | Shift | int | Mapping[TopicPartition, int]
+"""Where to: `earliest`, `latest`, or `current` (what is committed, else the end); the first record
+at or after a time, or a span ago, also as ISO 8601 text, in UTC unless it says else; a `Shift`; an
+offset for all partitions; or one for each."""
+
+_EXPECTED = (
+    "Give 'earliest', 'latest', 'current', a time such as '2026-05-04T13:00:00', a span such as "
+    "'PT1H30M', an offset, or offsets by partition"
+)
+
+
+def timestamp_of(to: Target) -> int | None:
+    """What to ask ListOffsets for: ms since the epoch, or its number for an end; else None.
+
+    Raises `ConfigurationError` for a text that is none of the above.
+    """
+    if isinstance(to, str):
+        return _timestamp_of_text(to.strip())
+    if isinstance(to, timedelta):
+        return max(0, int((time.time() - to.total_seconds()) * 1000))
+    return milliseconds(to) if isinstance(to, datetime) else None
+
+
+def milliseconds(moment: datetime) -> int:
+    """Milliseconds since the epoch; in UTC unless it says else."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0, (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
+
+
+def _timestamp_of_text(text: str) -> int | None:
+    if text.lower() in get_args(Named):
+        named = {"earliest": EARLIEST_TIMESTAMP, "latest": LATEST_TIMESTAMP}
+        return named.get(text.lower())
+    try:
+        if text[:1] in ("P", "p"):
+            return parse_reset(f"by_duration:{text}").timestamp_now()
+        return milliseconds(datetime.fromisoformat(text))
+    except (ConfigurationError, ValueError, OverflowError):
+        raise ConfigurationError("to", f"found {shown(text)}", _EXPECTED) from None

@@ -1,0 +1,1 @@
+"""The command line: arguments, commands, and how they show what they find."""

@@ -1,0 +1,137 @@
+"""What can be said on the command line."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+PROGRAM = "spark-kafka-source"
+
+_FORMATS = ("text", "json", "hex")
+_FROM = (
+    "'earliest', 'latest', '-N' for the last N offsets of each partition, a time (ISO 8601, UTC "
+    "unless it says else, or ms since 1970), or a span ago ('PT1H')"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Abbreviations are refused: an option to come would change what they mean."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments as options; ends the process, with 0 after `--help`, 2 where they are wrong."""
+    parser = _Parser(
+        prog=PROGRAM, description="Looks at a Kafka cluster's groups, topics and records."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_groups(commands.add_parser("groups", help="list, describe, reset, delete groups"))
+    _add_topics(commands)
+    _add_tail(commands)
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        _refuse(parser, unknown)
+    return parsed
+
+
+def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
+    """Names options alone: what stands beside one may be a password."""
+    names = [each.partition("=")[0] for each in unknown if each.startswith("-")]
+    parser.error(f"unknown: {', '.join(names)}" if names else "too many arguments")
+
+
+def _add_groups(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    listing = _command(actions, "list", "groups", "list_groups", "all groups, type and state")
+    listing.add_argument("--state", action="append", default=[], help="only such, as 'Stable'")
+    listing.add_argument("--type", action="append", default=[], help="only such, as 'consumer'")
+    describe = _command(actions, "describe", "groups", "describe", "state, members, lag")
+    describe.add_argument("groups", metavar="GROUP", nargs="+")
+    lag = _command(actions, "lag", "groups", "lag", "the lag of each partition")
+    lag.add_argument("groups", metavar="GROUP", nargs="*", help="all groups, if none is named")
+    delete = _command(actions, "delete", "groups", "delete", "delete groups without members")
+    delete.add_argument("groups", metavar="GROUP", nargs="+")
+    delete.add_argument(
+        "--topic", action="append", metavar="T[:0,1]", help="only what they have committed there"
+    )
+    _add_reset(actions)
+
+
+def _add_reset(actions: Any) -> None:
+    about = "commit other offsets to a group without members; without --execute only show them"
+    reset = _command(actions, "reset", "groups", "reset", about)
+    reset.add_argument("group", metavar="GROUP")
+    target = reset.add_mutually_exclusive_group(required=True)
+    for name in ("earliest", "latest", "current"):
+        target.add_argument(f"--to-{name}", dest="to", action="store_const", const=name)
+    target.add_argument("--to-datetime", dest="to", metavar="TIME", help="ISO 8601, else UTC")
+    target.add_argument("--by-duration", dest="to", metavar="SPAN", help="so long ago, as 'PT1H'")
+    target.add_argument("--to-offset", type=int, metavar="N", help="bounded to what the log has")
+    target.add_argument("--shift-by", type=int, metavar="N", help="on, or with -N back")
+    reset.add_argument(
+        "--topic",
+        action="append",
+        metavar="T[:0,1]",
+        help="a topic, or partitions of it; without, all that the group has committed",
+    )
+    reset.add_argument("--execute", action="store_true", help="do it")
+
+
+def _add_topics(commands: Any) -> None:
+    topics = _command(commands, "topics", "topics", "topics", "topics and their partitions")
+    topics.add_argument("names", metavar="NAME", nargs="*", help="only these, each partition")
+    topics.add_argument("--partitions", action="store_true", help="each partition of all topics")
+
+
+def _add_tail(commands: Any) -> None:
+    about = "the newest records of a topic, or all from somewhere on"
+    tail = _command(commands, "tail", "tail", "tail", about)
+    tail.add_argument("topic", metavar="TOPIC")
+    begin = tail.add_mutually_exclusive_group()
+    begin.add_argument("--from", dest="begin", metavar="WHERE", help=_FROM)
+    begin.add_argument(
+        "--group",
+        metavar="GROUP",
+        help="from where this group has committed; it is neither joined nor changed",
+    )
+    tail.add_argument(
+        "-n",
+        dest="count",
+        type=_positive,
+        metavar="COUNT",
+        help="so many: the newest ones (10 unless given), or the first ones of --from or --group",
+    )
+    tail.add_argument(
+        "--partition", type=int, action="append", metavar="N", help="only this one; may be repeated"
+    )
+    tail.add_argument("-f", "--follow", action="store_true", help="wait for more, until Ctrl-C")
+    tail.add_argument("--key", choices=_FORMATS, default="text", help="how keys are shown")
+    tail.add_argument("--value", choices=_FORMATS, default="text", help="how values are shown")
+
+
+def _positive(text: str) -> int:
+    if not re.fullmatch(r"0*[1-9]\d{0,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError("a whole number from 1 on is needed")
+    return int(text)
+
+
+def _command(actions: Any, name: str, module: str, function: str, about: str) -> Any:
+    parser = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+    parser.set_defaults(module=module, function=function)
+    parser.add_argument(
+        "-b", "--bootstrap-servers", "--bootstrap-server", metavar="HOST:PORT,...", help="brokers"
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a configuration of Kafka's consumer, by Kafka's name; passwords better in a file",
+    )
+    parser.add_argument(
+        "--config-file", metavar="FILE", help="a client.properties, as Kafka's own tools take it"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    return parser

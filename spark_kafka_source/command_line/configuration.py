@@ -1,0 +1,107 @@
+"""The configuration that the command line and a `client.properties` give, under Kafka's names."""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
+from spark_kafka_source.command_line.output import printable
+from spark_kafka_source.consumer.consumer_config import KNOWN
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import Secret
+
+_PREFIX = "kafka."
+# What is unknown among these must not be passed over: a connection would be less safe than meant.
+_SECURITY = ("security.", "ssl.", "sasl.")
+# Whoever looks from outside joins no group.
+_GROUP = frozenset({"group.id", "group.instance.id"})
+_KNOWN = frozenset(each.lower() for each in KNOWN)
+_SERVERS = "bootstrap.servers"
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+# A name up to the first separator that is not escaped, which is '=', ':' or white space.
+_PROPERTY = re.compile(r"((?:\\.|[^\\=:\s])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTALL)
+
+
+def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Arguments for a `KafkaConsumer` or `KafkaAdmin`; every value a `Secret`.
+
+    What is on the command line goes before what is in the file. Raises `ConfigurationError`.
+    """
+    found: dict[str, Any] = {}
+    if arguments.config_file is not None:
+        found |= _of_file(arguments.config_file)
+    for each in arguments.config:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
+        name = name.strip().replace("_", ".").lower()
+        if "." not in name:
+            raise ConfigurationError("--config", f"{name!r} is none", "Give Kafka's names")
+        found[name] = Secret(value)
+    if arguments.bootstrap_servers is not None:
+        found[_SERVERS] = arguments.bootstrap_servers
+    return {name: value for name, value in found.items() if name not in _GROUP}
+
+
+def _of_file(path: str) -> dict[str, object]:
+    try:
+        # As Java reads it.
+        text = Path(path).read_text("latin-1")
+    except OSError as error:
+        failure = f"cannot read {path!r}: {error.strerror}"
+        raise ConfigurationError("--config-file", failure, "Give a file of 'name=value'") from None
+    found: dict[str, object] = {}
+    without_effect = []
+    for name, value in properties(text):
+        if _has_effect(name):
+            found[name] = Secret(value)
+        else:
+            without_effect.append(name)
+    if without_effect:
+        names = printable(", ".join(without_effect))
+        sys.stderr.write(f"Without effect here, of {path}: {names}\n")
+    return found
+
+
+def _has_effect(name: str) -> bool:
+    option = _PREFIX + name.lower()
+    is_security = name.startswith(_SECURITY) and option not in SECURITY_WITHOUT_EFFECT
+    return option in _KNOWN or is_security
+
+
+def properties(text: str) -> Iterator[tuple[str, str]]:
+    """Names and values of a file of `java.util.Properties`, in order."""
+    for line in _logical_lines(text):
+        match = _PROPERTY.fullmatch(line)
+        if match is not None:
+            yield _unescaped(match[1]), _unescaped(match[2])
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments; one that ends in an odd number of backslashes goes on in the next."""
+    line = ""
+    for natural in re.split(r"\r\n|\r|\n", text):
+        part = natural.lstrip(" \t\f")
+        if not line and (not part or part[0] in "#!"):
+            continue
+        line += part
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            line = line[:-1]
+            continue
+        yield line
+        line = ""
+    if line:
+        yield line
+
+
+def _unescaped(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2])
+
+    return _ESCAPE.sub(character, text)

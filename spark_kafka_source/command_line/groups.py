@@ -1,0 +1,253 @@
+"""`groups list`, `describe`, `lag`, `reset` and `delete`."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from spark_kafka_source.admin import (
+    GroupDescription,
+    GroupLag,
+    KafkaAdmin,
+    MemberDescription,
+    OffsetReset,
+    OffsetResets,
+    Shift,
+)
+from spark_kafka_source.admin.targets import Target
+from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.output import Output, printable
+from spark_kafka_source.errors import ConfigurationError, KafkaError
+from spark_kafka_source.topic_partition import TopicPartition
+
+_LAG = ("topic", "partition", "committed", "end", "lag", "client", "host", "note")
+_MEMBERS = ("client", "host", "instance", "epoch", "partitions", "member")
+_DELETED_GROUPS = ("group", "deleted", "error")
+_DELETED = ("group", "topic", "partition", "deleted", "error")
+_RESET = ("topic", "partition", "old", "new", "change", "note")
+
+
+def list_groups(arguments: argparse.Namespace, output: Output) -> int:
+    """All groups."""
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.list_groups(states=arguments.state, types=arguments.type)
+    rows = [
+        {
+            "group": each.group_id,
+            "type": each.type,
+            "state": each.state,
+            "protocol": each.protocol_type,
+        }
+        for each in found
+    ]
+    output.rows(rows, ("group", "type", "state", "protocol"))
+    return 0
+
+
+def describe(arguments: argparse.Namespace, output: Output) -> int:
+    """Each group by itself, so that one that is not there does not hide the others."""
+    failures = 0
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        for place, group_id in enumerate(arguments.groups):
+            try:
+                group = admin.describe_group(group_id)
+                lag = admin.group_lag(group)
+            except KafkaError as error:
+                output.note(str(error))
+                failures += 1
+                continue
+            if output.as_json:
+                output.document(_description(group, lag))
+            else:
+                _show(output, group, lag, is_first=not place)
+    return min(failures, 1)
+
+
+def _show(output: Output, group: GroupDescription, lag: GroupLag, *, is_first: bool) -> None:
+    if not is_first:
+        output.line("")
+    at = group.coordinator
+    facts = {
+        "group": group.group_id,
+        "type": group.type,
+        "state": group.state,
+        "assignor": group.assignor,
+        "coordinator": f"{at.node_id} ({at.address})",
+        "members": str(len(group.members)),
+        "lag": str(lag.total),
+    }
+    for name, value in facts.items():
+        output.line(f"{name + ':':13}{printable(value) or '-'}")
+    for rows, columns in (
+        ([_member(each) for each in group.members], _MEMBERS),
+        (_lag_rows(lag), _LAG),
+    ):
+        if rows:
+            output.line("")
+            output.rows(rows, columns)
+
+
+def _member(member: MemberDescription) -> dict[str, object]:
+    return {
+        "client": member.client_id,
+        "host": member.host,
+        "instance": member.group_instance_id,
+        "epoch": member.epoch,
+        "partitions": _shown_partitions(member.assignment),
+        "member": member.member_id,
+    }
+
+
+def _shown_partitions(partitions: Sequence[TopicPartition]) -> str:
+    """As `--topic` takes them: `events:0,1 clicks:3`."""
+    by_topic: dict[str, list[str]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(str(partition))
+    return " ".join(f"{topic}:{','.join(numbers)}" for topic, numbers in by_topic.items())
+
+
+def _description(group: GroupDescription, lag: GroupLag) -> dict[str, object]:
+    at = group.coordinator
+    return {
+        "group": group.group_id,
+        "type": group.type,
+        "state": group.state,
+        "protocol": group.protocol_type,
+        "assignor": group.assignor,
+        "coordinator": {"id": at.node_id, "host": at.address.host, "port": at.address.port},
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": [
+            _member(each)
+            | {
+                "partitions": _partitions(each.assignment),
+                "target": _partitions(each.target_assignment),
+            }
+            for each in group.members
+        ],
+        "lag": lag.total,
+        "partitions": _lag_rows(lag),
+    }
+
+
+def _partitions(partitions: Iterable[TopicPartition] | None) -> list[dict[str, object]] | None:
+    return None if partitions is None else [each._asdict() for each in partitions]
+
+
+def lag(arguments: argparse.Namespace, output: Output) -> int:
+    """A row for each partition of these groups, or of all."""
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.group_lag(*arguments.groups)
+    several = len({each.group_id for each in found}) > 1
+    output.rows(_lag_rows(found), ("group", *_LAG) if several else _LAG)
+    return 0
+
+
+def _lag_rows(lag: GroupLag) -> list[dict[str, object]]:
+    return [
+        {
+            "group": each.group_id,
+            "topic": each.topic,
+            "partition": each.partition,
+            "committed": each.committed_offset,
+            "start": each.log_start_offset,
+            "end": each.log_end_offset,
+            "lag": each.lag,
+            "leader_epoch": each.leader_epoch,
+            "metadata": each.metadata,
+            "member": each.member_id,
+            "instance": each.group_instance_id,
+            "client": each.client_id,
+            "host": each.host,
+            "note": each.error,
+        }
+        for each in lag
+    ]
+
+
+def reset(arguments: argparse.Namespace, output: Output) -> int:
+    """Shows old and new offsets, and commits the new ones only with `--execute`."""
+    topics = _topics(arguments.topic)
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.reset_offsets(
+            arguments.group, _target(arguments), topics, dry_run=not arguments.execute
+        )
+    output.rows([_reset_row(found, each) for each in found], _RESET)
+    if not found:
+        output.note("Nothing to reset: the group has committed nothing; name topics by --topic")
+        return 1
+    if found.is_new:
+        output.note(f"There was no group {found.group_id!r}")
+    if not found.executed:
+        output.note("Nothing was committed: this was a dry run; add --execute")
+    return 0
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    if arguments.to_offset is not None:
+        offset: int = arguments.to_offset
+        return offset
+    if arguments.shift_by is not None:
+        return Shift(arguments.shift_by)
+    named: str = arguments.to
+    return named
+
+
+def _reset_row(found: OffsetResets, row: OffsetReset) -> dict[str, object]:
+    return {
+        "group": found.group_id,
+        "topic": row.topic,
+        "partition": row.partition,
+        "old": row.old_offset,
+        "new": row.new_offset,
+        "change": None if row.old_offset is None else row.new_offset - row.old_offset,
+        "note": row.note,
+        "executed": found.executed,
+    }
+
+
+def delete(arguments: argparse.Namespace, output: Output) -> int:
+    """Deletes groups, or with `--topic` only what they have committed there."""
+    topics = _topics(arguments.topic)
+    rows: list[dict[str, object]] = []
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        if topics is None:
+            for group_id, error in admin.delete_groups(arguments.groups).items():
+                rows.append({"group": group_id, **_outcome(error)})
+        else:
+            for group_id in arguments.groups:
+                rows += _deleted_offsets(admin, group_id, topics)
+    output.rows(rows, _DELETED if topics else _DELETED_GROUPS)
+    return int(not all(row["deleted"] for row in rows))
+
+
+def _deleted_offsets(
+    admin: KafkaAdmin, group_id: str, topics: Sequence[str | TopicPartition]
+) -> list[dict[str, object]]:
+    try:
+        found = admin.delete_offsets(group_id, topics)
+    except KafkaError as error:
+        return [{"group": group_id, "topic": None, "partition": None, **_outcome(error)}]
+    return [
+        {"group": group_id, **where._asdict(), **_outcome(error)} for where, error in found.items()
+    ]
+
+
+def _outcome(error: KafkaError | None) -> dict[str, object]:
+    return {"deleted": error is None, "error": None if error is None else str(error)}
+
+
+def _topics(given: Sequence[str] | None) -> list[str | TopicPartition] | None:
+    """Topics, `events`, or partitions of one, `events:0,1`; a topic's name has no colon."""
+    if given is None:
+        return None
+    found: list[str | TopicPartition] = []
+    for each in given:
+        topic, colon, numbers = each.partition(":")
+        if not colon:
+            found.append(topic)
+            continue
+        try:
+            found += [TopicPartition(topic, int(number)) for number in numbers.split(",")]
+        except ValueError:
+            expected = "Give a topic, or partitions as 'events:0,1'"
+            raise ConfigurationError("--topic", f"found {each!r}", expected) from None
+    return found

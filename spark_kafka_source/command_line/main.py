@@ -1,0 +1,40 @@
+"""Runs one command; whatever goes wrong is one line on standard error, and an exit code.
+
+0: done. 1: not, or not all. 2: it was not said right. 130: ended by Ctrl-C.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from spark_kafka_source.command_line.arguments import PROGRAM, parse
+from spark_kafka_source.command_line.output import Output, printable
+from spark_kafka_source.errors import ConfigurationError, KafkaError
+
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that these arguments, or those of the process, say."""
+    parsed = parse(arguments)
+    try:
+        # Only now, so that `--help` does not wait for Arrow.
+        command = import_module(f"spark_kafka_source.command_line.{parsed.module}")
+        status: int = getattr(command, parsed.function)(parsed, Output(as_json=parsed.json))
+        sys.stdout.flush()
+    except BrokenPipeError:  # As of `| head`: what is left has nobody to read it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except ConfigurationError as error:
+        return _failed(error, MISUSED)
+    except KafkaError as error:
+        return _failed(error, FAILED)
+    return status
+
+
+def _failed(error: Exception, status: int) -> int:
+    sys.stderr.write(f"{PROGRAM}: {printable(str(error))}\n")
+    return status

@@ -1,0 +1,93 @@
+"""What a command shows: tables for people, one JSON object a line for programs."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+_GAP = "  "
+_NOTHING = "-"
+# What is no text, or would turn it around: a record must not move the reader's cursor.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Output:
+    """Standard output, in either form, and notes on standard error."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        # A terminal without UTF-8 gets escapes in place of an error.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text file
+
+    def document(self, fields: Mapping[str, object]) -> None:
+        """One JSON object, on a line of its own."""
+        self.line(json.dumps(fields))
+
+    def line(self, text: str) -> None:
+        """One line, as it is."""
+        sys.stdout.write(f"{text}\n")
+
+    def note(self, text: str) -> None:
+        """A remark on what is shown, in neither form part of it."""
+        sys.stderr.write(f"{printable(text)}\n")
+
+    def flush(self) -> None:
+        """Shows all that was written."""
+        sys.stdout.flush()
+
+    def rows(self, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+        """Rows, whole as JSON, or these columns of them as a table: those that anything is in."""
+        rows = list(rows)
+        if self.as_json:
+            for row in rows:
+                self.document(row)
+        else:
+            for line in table(rows, columns):
+                self.line(line)
+
+
+def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[str]:
+    """Aligned lines under a header; numbers to the right. Nothing, of no rows."""
+    shown = [each for each in columns if any(row[each] not in (None, "") for row in rows)]
+    cells = [[each.replace("_", "-").upper() for each in shown]]
+    cells += [[_cell(row[each]) for each in shown] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    to_the_right = [all(_is_number(row[each]) for row in rows) for each in shown]
+    return [
+        _GAP.join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, to_the_right, strict=True)
+        ).rstrip()
+        for line in cells
+        if shown
+    ]
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(map(_cell, value)) or _NOTHING
+    return _NOTHING if value in (None, "") else printable(str(value))
+
+
+def printable(text: str) -> str:
+    """The text on one line, with escapes for what could do more than be read."""
+    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def iso_time(timestamp_ms: int) -> str:
+    """A time in UTC, with milliseconds; beyond the year 9999 the number itself."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return str(timestamp_ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"

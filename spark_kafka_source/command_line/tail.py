@@ -1,0 +1,214 @@
+"""`tail`: the newest records of a topic, or all from somewhere on; no group is joined."""
+
+import argparse
+import heapq
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from spark_kafka_source.admin import KafkaAdmin
+from spark_kafka_source.admin.targets import timestamp_of
+from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.output import Output, iso_time, printable
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.topic_partition import TopicPartition
+
+_DEFAULT_COUNT = 10
+_POLL_MS = 500
+# A partition whose leader does not come back must not hold the others' end up for ever.
+_PATIENCE_SECONDS = 60
+
+Offsets = Mapping[TopicPartition, int]
+
+
+def tail(arguments: argparse.Namespace, output: Output) -> int:
+    """Shows records until the ends that the partitions have now, or as they come."""
+    # Nothing is committed: no group is known.
+    settings = {"auto.offset.reset": "earliest", **configuration(arguments)}
+    with KafkaConsumer(**settings) as consumer:
+        partitions = _partitions(consumer, arguments)
+        ends = consumer.end_offsets(partitions)
+        begin = _begin(consumer, arguments, ends)
+        shown = _Shown(output, arguments)
+        if arguments.begin is None and arguments.group is None:
+            count = arguments.count or _DEFAULT_COUNT
+            newest = heapq.nlargest(count, _until(consumer, begin, ends), key=_age)
+            shown.all(reversed(newest))
+            begin, left = ends, None
+        else:
+            left = arguments.count
+        if arguments.follow:
+            records = _for_ever(consumer, begin)
+        elif begin is not ends:
+            records = _until(consumer, begin, ends)
+        else:
+            return 0
+        shown.all(records, left)
+    return 0
+
+
+def _age(record: ConsumerRecord) -> tuple[int, int]:
+    return (record.timestamp_ms or 0, record.offset)
+
+
+def _partitions(
+    consumer: KafkaConsumer, arguments: argparse.Namespace
+) -> Collection[TopicPartition]:
+    found = consumer.partitions_for(arguments.topic)
+    numbers = arguments.partition
+    if numbers is None:
+        return found
+    wanted = {TopicPartition(arguments.topic, each) for each in numbers}
+    if not wanted <= set(found):
+        unknown = min(wanted - set(found)).partition
+        there = f"There are 0 to {len(found) - 1}"
+        raise ConfigurationError("--partition", f"found {unknown}", there)
+    return sorted(wanted)
+
+
+def _begin(
+    consumer: KafkaConsumer, arguments: argparse.Namespace, ends: Offsets
+) -> dict[TopicPartition, int]:
+    starts = consumer.beginning_offsets(ends)
+    if arguments.group is not None:
+        with KafkaAdmin(**configuration(arguments)) as admin:
+            committed = admin.list_group_offsets(arguments.group)
+        wanted = {each: at.offset for each, at in committed.items() if each in ends}
+    else:
+        last = arguments.count or _DEFAULT_COUNT
+        wanted = _wanted(consumer, arguments.begin or f"-{last}", ends)
+    return {each: min(max(wanted.get(each, 0), starts[each]), ends[each]) for each in ends}
+
+
+def _wanted(consumer: KafkaConsumer, begin: str, ends: Offsets) -> dict[TopicPartition, int]:
+    if begin == "earliest":
+        return {}
+    if begin == "latest":
+        return dict(ends)
+    if re.fullmatch(r"-\d{1,18}", begin):
+        return {each: end + int(begin) for each, end in ends.items()}
+    found = consumer.offsets_for_times(dict.fromkeys(ends, _milliseconds(begin)))
+    return {each: ends[each] if at is None else at.offset for each, at in found.items()}
+
+
+def _milliseconds(text: str) -> int:
+    if re.fullmatch(r"\d{5,18}", text):
+        return int(text)
+    try:
+        timestamp = timestamp_of(text)
+    except ConfigurationError:
+        timestamp = None
+    if timestamp is None or timestamp < 0:
+        expected = "Give 'earliest', 'latest', '-N', a time as '2026-05-04T13:00:00' or 'PT1H'"
+        raise ConfigurationError("--from", f"found {text!r}", expected)
+    return timestamp
+
+
+def _assign(consumer: KafkaConsumer, begin: Offsets) -> None:
+    consumer.assign(begin)
+    consumer.resume(*begin)
+    for each, offset in begin.items():
+        consumer.seek(each, offset)
+
+
+def _for_ever(consumer: KafkaConsumer, begin: Offsets) -> Iterator[ConsumerRecord | None]:
+    """Records as they come; None where those at hand are all shown."""
+    _assign(consumer, begin)
+    while True:
+        yield from consumer.poll(_POLL_MS)
+        yield None
+
+
+def _until(consumer: KafkaConsumer, begin: Offsets, ends: Offsets) -> Iterator[ConsumerRecord]:
+    """Records before these ends. Raises `KafkaTimeoutError` where they do not come."""
+    left = {each for each, offset in begin.items() if offset < ends[each]}
+    _assign(consumer, {each: begin[each] for each in left})
+    moved_seconds = time.monotonic()
+    before: dict[TopicPartition, int] = {}
+    while left:
+        for record in consumer.poll(_POLL_MS):
+            where = TopicPartition(record.topic, record.partition)
+            if record.offset < ends[where]:
+                yield record
+        positions = {each: consumer.position(each) for each in left}
+        done = {each for each, position in positions.items() if position >= ends[each]}
+        consumer.pause(*done)
+        left -= done
+        if positions != before:
+            moved_seconds, before = time.monotonic(), positions
+        elif time.monotonic() - moved_seconds > _PATIENCE_SECONDS:
+            where = min(left)
+            raise KafkaTimeoutError(
+                f"{where}: no record from offset {positions[where]} on within "
+                f"{_PATIENCE_SECONDS} s, though it ends at {ends[where]}"
+            )
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _json(data: bytes) -> Any:
+    """What the JSON means; of what is none, the text."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return _text(data)
+
+
+_READ: dict[str, Callable[[bytes], Any]] = {"text": _text, "json": _json, "hex": bytes.hex}
+
+
+class _Shown:
+    """Shows records, one a line."""
+
+    def __init__(self, output: Output, arguments: argparse.Namespace) -> None:
+        self._output = output
+        self._key, self._value = _READ[arguments.key], _READ[arguments.value]
+
+    def all(self, records: Iterator[ConsumerRecord | None], most: int | None = None) -> None:
+        """Shows them as they come, but no more than that."""
+        shown = 0
+        for record in records:
+            if record is None:
+                self._output.flush()
+                continue
+            self._show(record)
+            shown += 1
+            if shown == most:
+                return
+
+    def _show(self, record: ConsumerRecord) -> None:
+        when = None if record.timestamp_ms is None else iso_time(record.timestamp_ms)
+        key = None if record.key is None else self._key(record.key)
+        value = None if record.value is None else self._value(record.value)
+        headers = [
+            {"key": name, "value": None if data is None else _text(data)}
+            for name, data in record.headers
+        ]
+        if self._output.as_json:
+            self._output.document(
+                {
+                    "topic": record.topic,
+                    "partition": record.partition,
+                    "offset": record.offset,
+                    "timestamp": when,
+                    "key": key,
+                    "value": value,
+                    "headers": headers,
+                }
+            )
+            return
+        cells = [f"{record.partition}:{record.offset}", when or "-", _line(key), _line(value)]
+        cells += [f"{each['key']}={_line(each['value'])}" for each in headers]
+        self._output.line("  ".join(map(printable, cells)))
+
+
+def _line(value: Any) -> str:
+    if value is None:
+        return "null"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,162 @@
+"""Groups from outside: ListGroups (KIP-518, KIP-848), DescribeGroups, DeleteGroups, OffsetDelete.
+
+DescribeGroups is for groups of the classic protocol; for others see `consumer_group_describe`.
+"""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT16, INT32, STRING
+
+# The authorized operations of one who did not ask for them.
+_NOT_ASKED_FOR = -0x80000000
+
+
+@dataclass(slots=True)
+class ListedGroup:
+    """One group; its state from v4 on, its type from v5 on."""
+
+    group_id: str = wire(STRING, "0+")
+    protocol_type: str = wire(STRING, "0+")
+    group_state: str = wire(STRING, "4+", ignorable=True)
+    group_type: str = wire(STRING, "5+", ignorable=True)
+
+
+@dataclass(slots=True)
+class ListGroupsResponse(Response):
+    """The groups that this broker coordinates."""
+
+    KEY, VERSIONS, FLEXIBLE = 16, "0-5", "3+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    error_code: int = wire(INT16, "0+")
+    groups: list[ListedGroup] = wire(array(ListedGroup), "0+")
+
+
+@dataclass(slots=True)
+class ListGroupsRequest(Request[ListGroupsResponse]):
+    """Which groups do you coordinate? Empty filters let all through."""
+
+    KEY, VERSIONS, FLEXIBLE = 16, "0-5", "3+"
+    states_filter: list[str] = wire(array(STRING), "4+")
+    types_filter: list[str] = wire(array(STRING), "5+")
+
+
+@dataclass(slots=True)
+class DescribedGroupMember:
+    """A member; its metadata and assignment are there only while the group is Stable."""
+
+    member_id: str = wire(STRING, "0+")
+    group_instance_id: str | None = wire(STRING, "4+", nullable="4+", default=None, ignorable=True)
+    client_id: str = wire(STRING, "0+")
+    client_host: str = wire(STRING, "0+")
+    member_metadata: bytes = wire(BYTES, "0+")
+    member_assignment: bytes = wire(BYTES, "0+")
+
+
+@dataclass(slots=True)
+class DescribedGroup:
+    """A group; one that is not there is Dead, or from v6 on an error. `protocol_data`: assignor."""
+
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "6+", nullable="6+", default=None)
+    group_id: str = wire(STRING, "0+")
+    group_state: str = wire(STRING, "0+")
+    protocol_type: str = wire(STRING, "0+")
+    protocol_data: str = wire(STRING, "0+")
+    members: list[DescribedGroupMember] = wire(array(DescribedGroupMember), "0+")
+    authorized_operations: int = wire(INT32, "3+", default=_NOT_ASKED_FOR)
+
+
+@dataclass(slots=True)
+class DescribeGroupsResponse(Response):
+    """Each group."""
+
+    KEY, VERSIONS, FLEXIBLE = 15, "0-6", "5+"
+    throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
+    groups: list[DescribedGroup] = wire(array(DescribedGroup), "0+")
+
+
+@dataclass(slots=True)
+class DescribeGroupsRequest(Request[DescribeGroupsResponse]):
+    """Who is in these classic groups? Their coordinator must be asked."""
+
+    KEY, VERSIONS, FLEXIBLE = 15, "0-6", "5+"
+    groups: list[str] = wire(array(STRING), "0+")
+    include_authorized_operations: bool = wire(BOOLEAN, "3+")
+
+
+@dataclass(slots=True)
+class DeletableGroupResult:
+    """How it went for one group."""
+
+    group_id: str = wire(STRING, "0+")
+    error_code: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class DeleteGroupsResponse(Response):
+    """How it went for each group."""
+
+    KEY, VERSIONS, FLEXIBLE = 42, "0-2", "2+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    results: list[DeletableGroupResult] = wire(array(DeletableGroupResult), "0+")
+
+
+@dataclass(slots=True)
+class DeleteGroupsRequest(Request[DeleteGroupsResponse]):
+    """Delete these groups, which must have no members. Their coordinator must be asked."""
+
+    KEY, VERSIONS, FLEXIBLE = 42, "0-2", "2+"
+    groups_names: list[str] = wire(array(STRING), "0+")
+
+
+@dataclass(slots=True)
+class OffsetDeleteResponsePartition:
+    """How it went for one partition."""
+
+    partition_index: int = wire(INT32, "0+")
+    error_code: int = wire(INT16, "0+")
+
+
+@dataclass(slots=True)
+class OffsetDeleteResponseTopic:
+    """The partitions of one topic."""
+
+    name: str = wire(STRING, "0+")
+    partitions: list[OffsetDeleteResponsePartition] = wire(
+        array(OffsetDeleteResponsePartition), "0+"
+    )
+
+
+@dataclass(slots=True)
+class OffsetDeleteResponse(Response):
+    """How it went, for the group and for each partition."""
+
+    KEY, VERSIONS, FLEXIBLE = 47, "0", "none"
+    error_code: int = wire(INT16, "0+")
+    throttle_time_ms: int = wire(INT32, "0+", ignorable=True)
+    topics: list[OffsetDeleteResponseTopic] = wire(array(OffsetDeleteResponseTopic), "0+")
+
+
+@dataclass(slots=True)
+class OffsetDeleteRequestPartition:
+    """One partition."""
+
+    partition_index: int = wire(INT32, "0+")
+
+
+@dataclass(slots=True)
+class OffsetDeleteRequestTopic:
+    """The partitions of one topic."""
+
+    name: str = wire(STRING, "0+")
+    partitions: list[OffsetDeleteRequestPartition] = wire(array(OffsetDeleteRequestPartition), "0+")
+
+
+@dataclass(slots=True)
+class OffsetDeleteRequest(Request[OffsetDeleteResponse]):
+    """Forget these offsets of the group, of topics that no member subscribes to (KIP-496)."""
+
+    KEY, VERSIONS, FLEXIBLE = 47, "0", "none"
+    group_id: str = wire(STRING, "0+")
+    topics: list[OffsetDeleteRequestTopic] = wire(array(OffsetDeleteRequestTopic), "0+")

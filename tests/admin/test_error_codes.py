@@ -1,0 +1,68 @@
+"""Every error code of Kafka, as an answer about a group: none is silent."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spark_kafka_source import KafkaAdmin
+from spark_kafka_source.admin import GroupNotEmptyError, GroupNotFoundError
+from spark_kafka_source.errors import ERRORS, ErrorCode, KafkaError, error_code
+from spark_kafka_source.protocol import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    Request,
+)
+from tests.admin.conftest import T0
+from tests.memory_broker import MemoryBroker
+
+CODES = [error for error in ERRORS.values() if error.code] + [error_code(999)]
+NOT_FOUND, NOT_EMPTY = "GROUP_ID_NOT_FOUND", {"NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID"}
+
+CALLS: dict[type[Request[Any]], Callable[[KafkaAdmin], object]] = {
+    ListGroupsRequest: lambda admin: admin.list_groups(),
+    DescribeGroupsRequest: lambda admin: admin.describe_group("g"),
+    ConsumerGroupDescribeRequest: lambda admin: admin.describe_group("g"),
+    OffsetFetchRequest: lambda admin: admin.group_lag("g"),
+    DeleteGroupsRequest: lambda admin: admin.delete_group("g"),
+    OffsetDeleteRequest: lambda admin: admin.delete_offsets("g", [T0]),
+}
+
+
+def raised(call: Callable[[KafkaAdmin], object], admin: KafkaAdmin) -> KafkaError | None:
+    try:
+        call(admin)
+    except KafkaError as error:
+        return error
+    return None
+
+
+def is_told(request_type: type[Request[Any]], error: ErrorCode, found: KafkaError | None) -> bool:
+    if error.name == NOT_FOUND and request_type is ConsumerGroupDescribeRequest:
+        return found is None  # It is of the classic protocol, then.
+    if error.retriable:
+        return found is None
+    if request_type is not ListGroupsRequest:
+        if error.name == NOT_FOUND:
+            return isinstance(found, GroupNotFoundError)
+        if error.name in NOT_EMPTY:
+            return isinstance(found, GroupNotEmptyError)
+    return f"{error}" in str(found)
+
+
+@pytest.mark.parametrize("request_type", CALLS, ids=lambda each: each.__name__)
+def test_an_error_is_tried_again_or_raised_by_its_name(
+    broker: MemoryBroker, admin: KafkaAdmin, request_type: type[Request[Any]]
+) -> None:
+    silent = []
+    for error in CODES:
+        broker.cluster.committed["g"] = {T0: 1}
+        broker.control(request_type, error)
+        found = raised(CALLS[request_type], admin)
+        if not is_told(request_type, error, found):
+            silent.append((error.name, found))
+    assert not silent

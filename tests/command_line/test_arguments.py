@@ -1,0 +1,52 @@
+"""What can be said on the command line, and that what cannot is not repeated where it is secret."""
+
+import subprocess
+import sys
+
+import pytest
+
+from spark_kafka_source.command_line.arguments import parse
+
+IMPORTS = """
+import sys
+from spark_kafka_source.command_line import arguments, main
+assert not {"pyarrow", "numpy"} & sys.modules.keys(), "help would wait"
+from spark_kafka_source.command_line import groups, tail, topics
+assert not {"pyspark", "pandas"} & sys.modules.keys(), "every command would wait"
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["groups"],
+        ["groups", "reset", "g"],
+        ["groups", "reset", "g", "--to-latest", "--to-earliest"],
+        ["groups", "reset", "g", "--shift-by", "x"],
+        ["groups", "list", "--confg", "sasl.password=hunter2"],
+        ["groups", "list", "--conf=sasl.password=hunter2"],
+        ["topics", "--config", "a.b=c", "--nonsense=hunter2"],
+        ["tail", "t", "-n", "0"],
+        ["tail", "t", "--from", "latest", "--group", "g"],
+        ["tail", "t", "--value", "avro"],
+    ],
+)
+def test_what_cannot_be_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(words)
+    assert ended.value.code == 2
+    shown = capsys.readouterr().err
+    assert "error:" in shown
+    assert "hunter2" not in shown
+    assert "_positive" not in shown
+
+
+def test_numbers_below_0_are_no_options() -> None:
+    assert parse(["tail", "t", "--from", "-5"]).begin == "-5"
+    assert parse(["groups", "reset", "g", "--shift-by", "-5"]).shift_by == -5
+    assert parse(["groups", "lag", "-b", "a:1"]).bootstrap_servers == "a:1"
+
+
+def test_a_command_imports_no_more_than_it_needs() -> None:
+    subprocess.run([sys.executable, "-c", IMPORTS], check=True, timeout=60)

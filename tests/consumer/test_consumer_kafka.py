@@ -1,0 +1,250 @@
+"""A `KafkaConsumer` of real brokers, beside confluent-kafka's and Kafka's own tools."""
+
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import confluent_kafka as ck
+import pytest
+
+from spark_kafka_source import KafkaConsumer, TopicPartition
+from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.records import Codec, Record
+from spark_kafka_source.testing import LocalKafka, Producer
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_SECONDS = 40
+
+
+@contextmanager
+def consuming(kafka: LocalKafka, *topics: str, **config: Any) -> Iterator[KafkaConsumer]:
+    defaults: dict[str, Any] = {
+        "auto_offset_reset": "earliest",
+        "session_timeout_ms": 6_000,
+        "heartbeat_interval_ms": 300,
+    }
+    with KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, **defaults | config) as consumer:
+        if topics:
+            consumer.subscribe(topics)
+        yield consumer
+
+
+def poll_until(done: Callable[[], bool], *consumers: KafkaConsumer) -> list[Any]:
+    """Polls all in turn; all records of that time: partition, offset, value."""
+    found: list[Any] = []
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while not done():
+        assert time.monotonic() < until_seconds, [each.assignment() for each in consumers]
+        for each in consumers:
+            found += rows(each.poll(timeout_ms=50))
+    return found
+
+
+def read(consumer: KafkaConsumer, count: int) -> list[Any]:
+    found: list[Any] = []
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while len(found) < count:
+        assert time.monotonic() < until_seconds, f"{len(found)} of {count} came"
+        found += rows(consumer.poll(timeout_ms=200))
+    return found
+
+
+def rows(records: Any) -> list[Any]:
+    return [(each.partition, each.offset, each.value) for each in records]
+
+
+def write(kafka: LocalKafka, topic: str, count: int, partitions: int = 1) -> None:
+    """So many records in each partition, in batches of ten with various codecs."""
+    with Producer(kafka.bootstrap_servers) as producer:
+        for partition in range(partitions):
+            for number, codec in zip(range(count // 10), [*Codec] * count, strict=False):
+                values = [f"{number}-{each}".encode() for each in range(10)]
+                producer.send(topic, partition, [Record(value=each) for each in values], codec)
+
+
+def new_group() -> str:
+    return f"g-{uuid.uuid4().hex[:8]}"
+
+
+def shown_offsets(kafka: LocalKafka, *groups: str) -> dict[str, dict[int, int]]:
+    """Committed offsets by group and partition, as kafka-consumer-groups prints them."""
+    named = [argument for group in groups for argument in ("--group", group)]
+    lines = kafka.tool("consumer-groups", "--describe", *named).splitlines()
+    rows = [line.split() for line in lines if line.startswith(groups)]
+    return {
+        group: {int(row[2]): int(row[3]) for row in rows if row[0] == group and row[3] != "-"}
+        for group in groups
+    }
+
+
+def test_the_same_records_positions_and_commits_as_confluent_kafka(
+    kafka: LocalKafka, topic: str
+) -> None:
+    kafka.create_topic(topic, 3)
+    write(kafka, topic, 200, 3)
+    ours, theirs = new_group(), new_group()
+    peer = ck.Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": theirs,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    peer.subscribe([topic])
+    expected = [(m.partition(), m.offset(), m.value()) for m in peer.consume(600, 30)]
+    peer.commit(asynchronous=False)
+    with consuming(kafka, topic, group_id=ours, enable_auto_commit=False) as consumer:
+        assert sorted(read(consumer, 600)) == sorted(expected)
+        for each in peer.position([ck.TopicPartition(topic, p) for p in range(3)]):
+            assert consumer.position(TopicPartition(topic, each.partition)) == each.offset == 200
+        consumer.commit()
+    peer.close()
+    everywhere = dict.fromkeys(range(3), 200)
+    assert shown_offsets(kafka, ours, theirs) == {ours: everywhere, theirs: everywhere}
+    with consuming(kafka, topic, group_id=theirs) as consumer:
+        poll_until(lambda: len(consumer.assignment()) == 3, consumer)
+        assert consumer.position(TopicPartition(topic, 0)) == 200
+
+
+def test_a_session_sends_only_what_changes(
+    kafka: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the broker goes along with it: it finds no fault with any request."""
+    from spark_kafka_source.consumer import fetcher  # noqa: PLC0415
+
+    seen: list[FetchRequest] = []
+
+    def noted(**values: Any) -> FetchRequest:
+        seen.append(FetchRequest(**values))
+        return seen[-1]
+
+    monkeypatch.setattr(fetcher, "FetchRequest", noted)
+    kafka.create_topic(topic, 20)
+    with consuming(kafka, fetch_max_wait_ms=20) as consumer:
+        consumer.assign([TopicPartition(topic, each) for each in range(20)])
+        until_seconds = time.monotonic() + PATIENCE_SECONDS
+        while len(seen) < 10 and time.monotonic() < until_seconds:
+            consumer.poll(timeout_ms=50)
+        write(kafka, topic, 10)
+        read(consumer, 10)
+        for _ in range(5):
+            consumer.poll(timeout_ms=30)
+    sizes = [sum(len(each.partitions) for each in request.topics) for request in seen]
+    assert [request.session_epoch for request in seen[:-1]] == list(range(len(seen) - 1))
+    assert seen[-1].session_epoch == -1, "said goodbye"
+    assert sizes[0] == 20
+    assert sum(sizes[1:]) == 1, "the one partition that had records"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"partition_assignment_strategy": "cooperative-sticky"},
+        {"group_protocol": "consumer"},
+    ],
+    ids=["eager", "cooperative", "kip848"],
+)
+def test_two_members_share_and_take_over(
+    kafka: LocalKafka, topic: str, config: dict[str, Any]
+) -> None:
+    kafka.create_topic(topic, 4)
+    write(kafka, topic, 20, 4)
+    config = {"group_id": new_group(), "auto_commit_interval_ms": 100, **config}
+    with consuming(kafka, topic, **config) as one:
+        found = read(one, 80)
+        with consuming(kafka, topic, **config) as two:
+            found += poll_until(
+                lambda: len(one.assignment()) == len(two.assignment()) == 2, one, two
+            )
+            write(kafka, topic, 10, 4)
+            until_seconds = time.monotonic() + PATIENCE_SECONDS
+            while len(found) < 120 and time.monotonic() < until_seconds:
+                for each in (one, two):
+                    found += rows(each.poll(timeout_ms=50))
+        found += poll_until(lambda: len(one.assignment()) == 4, one)
+        write(kafka, topic, 10, 4)
+        found += read(one, 40)
+    assert sorted((p, o) for p, o, _ in found) == [(p, o) for p in range(4) for o in range(40)]
+    with consuming(kafka, **config) as after:
+        partitions = [TopicPartition(topic, each) for each in range(4)]
+        committed = after.committed(partitions).values()
+        assert [each and each.offset for each in committed] == [40] * 4
+
+
+def test_a_static_member_that_comes_back_keeps_its_partitions(
+    kafka: LocalKafka, topic: str
+) -> None:
+    kafka.create_topic(topic, 2)
+    write(kafka, topic, 10, 2)
+    config = {"group_id": new_group(), "session_timeout_ms": 30_000, "fetch_max_wait_ms": 50}
+    with consuming(kafka, topic, group_instance_id="a", **config) as a:
+        with consuming(kafka, topic, group_instance_id="b", **config) as b:
+            poll_until(lambda: len(a.assignment()) == len(b.assignment()) == 1, a, b)
+            mine, generation = b.assignment(), b.group_metadata()
+        with consuming(kafka, topic, group_instance_id="b", **config) as b:
+            poll_until(lambda: bool(b.assignment()), a, b)
+            again = b.group_metadata()
+            assert b.assignment() == mine
+            assert generation is not None
+            assert again is not None
+            assert again.generation_id == generation.generation_id
+
+
+_MEMBER = """
+import sys
+from spark_kafka_source import KafkaConsumer
+with KafkaConsumer(bootstrap_servers=sys.argv[1], group_id=sys.argv[2],
+                   session_timeout_ms=6000, heartbeat_interval_ms=300) as consumer:
+    consumer.subscribe([sys.argv[3]])
+    while True:
+        consumer.poll(timeout_ms=100)
+        if consumer.assignment():
+            print("in", flush=True)
+"""
+
+
+@pytest.mark.reliability_full
+def test_others_take_over_from_a_member_that_is_killed(kafka: LocalKafka, topic: str) -> None:
+    kafka.create_topic(topic, 2)
+    group = new_group()
+    command = [sys.executable, "-c", _MEMBER, kafka.bootstrap_servers, group, topic]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE) as member,
+        consuming(kafka, topic, group_id=group) as one,
+    ):
+        assert member.stdout is not None
+        assert member.stdout.readline() == b"in\n"
+        poll_until(lambda: len(one.assignment()) == 1, one)
+        member.send_signal(signal.SIGKILL)
+        poll_until(lambda: len(one.assignment()) == 2, one)
+
+
+@pytest.mark.slow
+def test_leaders_that_move_and_a_broker_that_restarts_in_mid_read(
+    kafka3: LocalKafka, topic: str
+) -> None:
+    kafka3.create_topic(topic, 3)
+    found: list[Any] = []
+    with consuming(kafka3, topic, group_id=new_group(), max_poll_records=50) as consumer:
+        write(kafka3, topic, 100, 3)
+        found += read(consumer, 60)
+        kafka3.broker(2).stop()
+        write(kafka3, topic, 50, 3)
+        found += read(consumer, 300)
+        kafka3.start()
+        write(kafka3, topic, 50, 3)
+        found += read(consumer, 600 - len(found))
+        for partition in range(3):
+            mine = [offset for p, offset, _ in found if p == partition]
+            assert mine == sorted(set(mine)), "in order, none twice"
+            where = TopicPartition(topic, partition)
+            assert len(mine) == consumer.end_offsets([where])[where]

@@ -1,0 +1,61 @@
+"""Results and offsets in one transaction, by a process that is killed again and again."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import fill
+from tests.memory_broker import MemoryBroker
+
+PARTITIONS, RECORDS, KILLS = 2, 3_000, 10
+
+
+def begin(servers: str, database: Path, group: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.consumer.exactly_once"]
+    return subprocess.Popen([*command, servers, "t", str(PARTITIONS), str(database), group])
+
+
+def counted(database: Path) -> dict[bytes, int]:
+    with closing(sqlite3.connect(database, timeout=30)) as opened:
+        try:
+            return dict(opened.execute("SELECT * FROM counts"))
+        except sqlite3.OperationalError:  # It was killed before there was a table.
+            return {}
+
+
+@pytest.mark.slow
+def test_each_record_counts_once_whatever_is_killed(tmp_path: Path) -> None:
+    """Now it is assigned its partitions, now it subscribes to them."""
+    database = tmp_path / "counts.db"
+    chance = random.Random(7)
+    with MemoryBroker() as broker:
+        broker.held_step_seconds = 0.01
+        broker.create_topic("t", PARTITIONS)
+        for partition in range(PARTITIONS):
+            fill(broker, TopicPartition("t", partition), RECORDS // PARTITIONS // 10)
+        address = broker.address()
+        servers = f"{address.host}:{address.port}"
+        mid_way = 0
+        for round_number in range(KILLS):
+            before = counted(database)
+            process = begin(servers, database, group="g" * (round_number % 2))
+            while counted(database) == before and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(chance.random() * 0.02)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            mid_way += 0 < sum(counted(database).values()) < RECORDS
+        assert mid_way > 0, "it was to be killed in the midst of it"
+        with begin(servers, database, group="g") as process:
+            assert process.wait(timeout=60) == 0
+    each = RECORDS // PARTITIONS
+    assert counted(database) == {str(n).encode(): PARTITIONS for n in range(each)}

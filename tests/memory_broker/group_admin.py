@@ -1,0 +1,168 @@
+"""What a coordinator tells those outside of its groups, and lets them delete."""
+
+from typing import Any
+
+from spark_kafka_source.protocol import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+    Request,
+)
+from spark_kafka_source.protocol.messages import (
+    consumer_group_describe as consumer_group_messages,
+)
+from spark_kafka_source.protocol.messages.group_admin import DescribedGroup
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.cluster import MemoryCluster
+from tests.memory_broker.coordinator import EMPTY, STABLE, Handler, MemoryGroup, code
+
+CLIENT_ID, HOST = "client", "/127.0.0.1"
+
+_ERROR_FOR_UNKNOWN_SINCE = 6
+
+
+def _refusal(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
+    wrong = cluster.coordinator(group_id) != node_id
+    return cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
+
+
+def _group(cluster: MemoryCluster, group_id: str) -> MemoryGroup | None:
+    """One with members, or with offsets alone."""
+    found: MemoryGroup | None = cluster.groups.get(group_id)
+    return found or (MemoryGroup() if group_id in cluster.committed else None)
+
+
+def list_groups(
+    cluster: MemoryCluster, node_id: int, request: ListGroupsRequest, version: int
+) -> ListGroupsResponse:
+    """v0-5: states from v4 on, types from v5 on; all are classic."""
+    if cluster.refusal:
+        return ListGroupsResponse(error_code=cluster.refusal)
+    groups = []
+    for group_id in sorted({*cluster.groups, *cluster.committed}):
+        group = _group(cluster, group_id)
+        if group is None or cluster.coordinator(group_id) != node_id:
+            continue
+        if group.state in (request.states_filter or [group.state]):
+            protocol_type = "consumer" if group.members else ""
+            groups.append(ListedGroup(group_id, protocol_type, group.state, "classic"))
+    if request.types_filter and "classic" not in request.types_filter:
+        groups = []
+    return ListGroupsResponse(groups=groups)
+
+
+def describe_groups(
+    cluster: MemoryCluster, node_id: int, request: DescribeGroupsRequest, version: int
+) -> DescribeGroupsResponse:
+    """v0-6: one that is not there is Dead, from v6 on an error (KIP-1043)."""
+    return DescribeGroupsResponse(
+        groups=[_describe(cluster, node_id, each, version) for each in request.groups]
+    )
+
+
+def _describe(cluster: MemoryCluster, node_id: int, group_id: str, version: int) -> DescribedGroup:
+    refusal = _refusal(cluster, node_id, group_id)
+    group = _group(cluster, group_id)
+    if refusal or group is None:
+        unknown = code("GROUP_ID_NOT_FOUND") if version >= _ERROR_FOR_UNKNOWN_SINCE else 0
+        return DescribedGroup(refusal or unknown, group_id=group_id, group_state="Dead")
+    stable = group.state == STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        protocol_type="consumer" if group.members else "",
+        protocol_data=group.protocol_name if stable else "",
+        members=[
+            DescribedGroupMember(
+                each.member_id,
+                each.join.group_instance_id,
+                CLIENT_ID,
+                HOST,
+                each.metadata(group.protocol_name) if stable else b"",
+                each.assignment if stable else b"",
+            )
+            for each in group.members.values()
+        ],
+    )
+
+
+def consumer_group_describe(
+    cluster: MemoryCluster, node_id: int, request: ConsumerGroupDescribeRequest, version: int
+) -> ConsumerGroupDescribeResponse:
+    """v0-1. There are none but classic groups here, so that none is found."""
+    unknown = code("GROUP_ID_NOT_FOUND")
+    return ConsumerGroupDescribeResponse(
+        groups=[
+            consumer_group_messages.DescribedGroup(
+                _refusal(cluster, node_id, each) or unknown, group_id=each
+            )
+            for each in request.group_ids
+        ]
+    )
+
+
+def delete_groups(
+    cluster: MemoryCluster, node_id: int, request: DeleteGroupsRequest, version: int
+) -> DeleteGroupsResponse:
+    """v0-2."""
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(each, _delete(cluster, node_id, each))
+            for each in request.groups_names
+        ]
+    )
+
+
+def _delete(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
+    group = _group(cluster, group_id)
+    if refusal := _refusal(cluster, node_id, group_id):
+        return refusal
+    if group is None:
+        return code("GROUP_ID_NOT_FOUND")
+    if group.state != EMPTY:
+        return code("NON_EMPTY_GROUP")
+    cluster.groups.pop(group_id, None)
+    cluster.committed.pop(group_id, None)
+    return 0
+
+
+def offset_delete(
+    cluster: MemoryCluster, node_id: int, request: OffsetDeleteRequest, version: int
+) -> OffsetDeleteResponse:
+    """v0. A topic counts as subscribed to as soon as the group has any member."""
+    group = _group(cluster, request.group_id)
+    unknown = code("GROUP_ID_NOT_FOUND") if group is None else 0
+    if error := _refusal(cluster, node_id, request.group_id) or unknown:
+        return OffsetDeleteResponse(error)
+    subscribed = code("GROUP_SUBSCRIBED_TO_TOPIC") if group and group.members else 0
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for each in topic.partitions:
+            where = TopicPartition(topic.name, each.partition_index)
+            if not subscribed:
+                cluster.committed.get(request.group_id, {}).pop(where, None)
+            partitions.append(OffsetDeleteResponsePartition(each.partition_index, subscribed))
+        topics.append(OffsetDeleteResponseTopic(topic.name, partitions))
+    return OffsetDeleteResponse(topics=topics)
+
+
+GROUP_ADMIN_HANDLERS: dict[type[Request[Any]], Handler] = {
+    ListGroupsRequest: list_groups,
+    DescribeGroupsRequest: describe_groups,
+    ConsumerGroupDescribeRequest: consumer_group_describe,
+    DeleteGroupsRequest: delete_groups,
+    OffsetDeleteRequest: offset_delete,
+}
