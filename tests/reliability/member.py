@@ -19,7 +19,7 @@ import confluent_kafka
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source import KafkaConsumer
+from spark_kafka_source import ConsumerRebalanceListener, KafkaConsumer
 from spark_kafka_source.consumer.kafka_consumer import WakeupError
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.groups import OffsetAndMetadata
@@ -166,8 +166,22 @@ class Member(ABC):
     def close(self) -> None: ...
 
 
+class _Listener(ConsumerRebalanceListener):
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._member.moved("revoked", partitions)
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self._member.moved("assigned", partitions)
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._member.moved("lost", partitions)
+
+
 class Ours(Member):
-    """A `KafkaConsumer`, and its listener."""
+    """A `KafkaConsumer`."""
 
     def __init__(self, orders: Orders) -> None:
         super().__init__(orders)
@@ -177,16 +191,7 @@ class Ours(Member):
         self._consumer = KafkaConsumer(
             columns=["offset", "value"], max_poll_records=_MOST_RECORDS, **configuration
         )
-        self._consumer.subscribe(orders.topics, listener=self)
-
-    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        self.moved("revoked", partitions)
-
-    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        self.moved("assigned", partitions)
-
-    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        self.moved("lost", partitions)
+        self._consumer.subscribe(orders.topics, listener=_Listener(self))
 
     def wake(self) -> None:
         self._consumer.wakeup()
