@@ -181,7 +181,7 @@ def told(trial: Trial, protocol: str, crowd: Crowd, found: Judgement, more: str 
         "changed hands",
         str(found),
     )
-    print(*found.wrong, sep="\n")
+    print(*found.wrong, *found.theirs, sep="\n")
 
 
 def test_members_come_and_go_for_a_moment(

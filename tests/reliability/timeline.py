@@ -143,6 +143,8 @@ class Judgement:
     """What came of it all; `wrong` tells of each fault."""
 
     wrong: list[str] = field(default_factory=list)
+    theirs: list[str] = field(default_factory=list)
+    "Faults of confluent-kafka's members, which are shown, and not ours to mend."
     records: int = 0
     read: int = 0
     lost: int = 0
@@ -154,12 +156,16 @@ class Judgement:
     rebalances: int = 0
     lost_stints: int = 0
 
+    def of(self, life: Life) -> list[str]:
+        """Where to write down what a member did wrong."""
+        return self.wrong if life.is_ours else self.theirs
+
     def __str__(self) -> str:
         return (
             f"{self.records} records, {self.read} reads, lost: {self.lost}, doubled: "
             f"{self.doubled} ({self.zombies} of them by members that did not know yet), doubled "
             f"although committed: {self.doubled_although_committed}, other faults: "
-            f"{len(self.wrong)}"
+            f"{len(self.wrong)}, of confluent-kafka's: {len(self.theirs)}"
         )
 
 
@@ -171,8 +177,9 @@ def judge(
     found = Judgement()
     stints: dict[Where, list[Stint]] = {where: [] for where in ends}
     for life in by_name.values():
-        found.wrong += life.wrong
-        found.wrong += [f"{life.name}: {failure}" for failure in life.failures]
+        faults = found.of(life)
+        faults += life.wrong
+        faults += [f"{life.name}: {failure}" for failure in life.failures]
         found.rebalances += life.rebalances
         for stint in life.stints:
             stints[stint.where].append(stint)
@@ -203,8 +210,8 @@ def _judge_partition(
     for before, after in pairwise(stints):
         _judge_handover(found, lives[before.member], before, after)
     for stint in stints:
-        _judge_beginning(found, stint, commits)
-    _judge_commits(found, stints, commits)
+        _judge_beginning(found, lives[stint.member], stint, commits)
+    _judge_commits(found, lives, stints, commits)
 
 
 def _judge_handover(found: Judgement, life: Life, before: Stint, after: Stint) -> None:
@@ -214,13 +221,13 @@ def _judge_handover(found: Judgement, life: Life, before: Stint, after: Stint) -
         return
     ended = before.ended_ms is not None and before.ended_ms <= after.began_ms
     if not ended and not life.is_excused(before, after.began_ms):
-        found.wrong.append(
+        found.of(life).append(
             f"{before.where}: {after.member}'s from {after.began_ms} on, {before.member}'s until "
             f"{before.ended_ms} {before.end}"
         )
 
 
-def _judge_beginning(found: Judgement, stint: Stint, commits: Sequence[Commit]) -> None:
+def _judge_beginning(found: Judgement, life: Life, stint: Stint, commits: Sequence[Commit]) -> None:
     if not stint.reads:
         return
     first = stint.reads[0]
@@ -228,19 +235,26 @@ def _judge_beginning(found: Judgement, stint: Stint, commits: Sequence[Commit]) 
     during = [each.offset for each in commits if stint.began_ms <= each.at_ms <= first.at_ms]
     least = before[-1] if before else 0
     possible = {least, *during}
-    if first.first < least:
+    if first.first < least and life.is_ours:
         found.doubled_although_committed += least - first.first
     if first.first not in possible:
-        found.wrong.append(
+        found.of(life).append(
             f"{stint.where}: {stint.member} begins at {first.first} though {sorted(possible)} "
             f"were committed, at {stint.began_ms} to {first.at_ms}"
         )
 
 
-def _judge_commits(found: Judgement, stints: Sequence[Stint], commits: Sequence[Commit]) -> None:
+def _judge_commits(
+    found: Judgement,
+    lives: Mapping[str, Life],
+    stints: Sequence[Stint],
+    commits: Sequence[Commit],
+) -> None:
     for before, after in pairwise(commits):
         if after.offset < before.offset:
-            found.wrong.append(f"{stints[0].where}: {before} is taken back by {after}")
+            by_whom = lives.get(after.member)
+            faults = found.wrong if by_whom is None else found.of(by_whom)
+            faults.append(f"{stints[0].where}: {before} is taken back by {after}")
     reads = sorted((read.at_ms, read.end) for stint in stints for read in stint.reads)
     read_up_to, place = 0, 0
     for commit in commits:
