@@ -40,6 +40,17 @@ class SparkChild:
             raise AssertionError(f"not ended within {timeout_seconds} s: {shown}") from error
         return self._process.returncode
 
+    def begin(self, orders: str) -> None:
+        """Has it begin; one that goes on until its standard input ends does so until `end`."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(orders.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def end(self, timeout_seconds: float = TIMEOUT_SECONDS) -> int:
+        """Ends its standard input; its exit status, or minus the signal that ended it."""
+        self._process.communicate(timeout=timeout_seconds)
+        return self._process.returncode
+
     def there(self) -> list[psutil.Process]:
         """Those of its processes that still run: Python workers are in its session, too."""
         return [each for each in psutil.process_iter() if self._has(each)]

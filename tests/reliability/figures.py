@@ -20,6 +20,9 @@ PROMISES = {
     "17": "a reader over its quota keeps to it, and is the slower for it, not the worse",
     "24": "a set-up that cannot work is refused by cause and option, and never let in",
     "members": "a partition is one member's of its group at a time, whoever comes and goes",
+    "chaos": "members that die, freeze and go lose nothing, and double only what is not committed",
+    "managed group": "queries that share a group lose nothing, and double one micro-batch at most",
+    "exactly once": "results and offsets in one transaction of a database count each record once",
     "coordinator": "a coordinator that is killed and comes back costs members no rebalance",
     "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
 }

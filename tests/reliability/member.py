@@ -1,0 +1,319 @@
+"""One member of a group, to be run in a process of its own, which tells all it does in a file.
+
+The file has a line of JSON for each thing done, written at once: what a member that is killed was
+handed out, and has committed, is there. Moments are milliseconds since 1970, as brokers have them.
+"""
+
+import json
+import os
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+import confluent_kafka
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source import ConsumerRebalanceListener, KafkaConsumer
+from spark_kafka_source.consumer.kafka_consumer import WakeupError
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.groups import OffsetAndMetadata
+from spark_kafka_source.topic_partition import TopicPartition
+
+SESSION_MS = 4_000
+_HEARTBEAT_MS = 500
+_MOST_RECORDS = 200
+_AUTO_COMMIT_MS = 500
+_METADATA_MS = 2_000
+_CLOSE_MS = 20_000
+_POLL_MS = 300
+
+Where = tuple[str, int]
+Handed = Mapping[Where, tuple[int, int]]
+"""The first offset and the one after the last of each partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """`commits` is sync, async, auto, or mixed, which is one of the first two each time.
+
+    `protocol` is the assignor of the classic protocol, or `consumer` for that of KIP-848.
+    `leaves_early`: it closes as soon as a rebalance gave or took it something.
+    """
+
+    servers: str
+    group_id: str
+    topics: tuple[str, ...]
+    protocol: str
+    name: str
+    path: str
+    seed: int
+    commits: str
+    is_ours: bool = True
+    leaves_early: bool = False
+
+    @property
+    def group(self) -> dict[str, object]:
+        """What both kinds of members are told, by Kafka's names."""
+        found: dict[str, object] = {
+            "bootstrap.servers": self.servers,
+            "group.id": self.group_id,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": self.commits == "auto",
+            "auto.commit.interval.ms": _AUTO_COMMIT_MS,
+            "metadata.max.age.ms": _METADATA_MS,
+        }
+        if self.protocol == "consumer":
+            return found | {"group.protocol": "consumer"}
+        return found | {
+            "partition.assignment.strategy": self.protocol,
+            "session.timeout.ms": SESSION_MS,
+            "heartbeat.interval.ms": _HEARTBEAT_MS,
+        }
+
+
+class Diary:
+    """What a member did, a line each."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+
+    def note(self, what: str, **more: Any) -> None:
+        line = {"at_ms": time.time_ns() // 1_000_000, "what": what} | more
+        os.write(self._file, json.dumps(line).encode() + b"\n")
+
+    def moved(self, what: str, partitions: Iterable[Where]) -> None:
+        self.note(what, where=[list(each) for each in partitions])
+
+
+class Member(ABC):
+    """What both kinds have in common."""
+
+    def __init__(self, orders: Orders) -> None:
+        self.orders = orders
+        self.diary = Diary(orders.path)
+        self.chance = Random(orders.seed)
+        self.has_rebalanced = False
+        self.read: dict[Where, int] = {}
+        self._commits = 0
+
+    def run(self) -> None:
+        """Until SIGTERM, or a rebalance if it is to leave early; then it closes."""
+        leaving: list[int] = []
+
+        def leave(signum: int, _: object) -> None:
+            leaving.append(signum)
+            self.wake()
+
+        signal.signal(signal.SIGTERM, leave)
+        self.diary.note("begins", ours=self.orders.is_ours, commits=self.orders.commits)
+        while not leaving and not (self.orders.leaves_early and self.has_rebalanced):
+            handed = self.poll()
+            if handed:
+                self._handed_out(handed)
+        self.diary.note("closing")
+        self.close()
+        self.diary.note("closed")
+
+    def _handed_out(self, handed: Handed) -> None:
+        self.diary.note("read", ranges=[[*where, *offsets] for where, offsets in handed.items()])
+        self.read |= {where: end for where, (_, end) in handed.items()}
+        self.processed()
+        time.sleep(self.chance.uniform(0, 0.05))
+        how = self.orders.commits
+        if how == "mixed":
+            how = self.chance.choice(["sync", "async"])
+        if how != "auto" and self.chance.random() < 0.5:
+            self._commits += 1
+            number = self._commits
+            done = partial(self._committed, number)
+            self.diary.note("commits", number=number, how=how)
+            (self.commit_sync if how == "sync" else self.commit_async)(done)
+
+    def _committed(self, number: int, error: object = None) -> None:
+        self.diary.note("committed", number=number, error=None if error is None else str(error))
+
+    def moved(self, what: str, partitions: Iterable[Where]) -> None:
+        """Something was assigned, revoked or lost."""
+        partitions = list(partitions)
+        for each in partitions:
+            self.read.pop(each, None)
+        self.has_rebalanced = self.has_rebalanced or bool(partitions)
+        self.diary.moved(what, partitions)
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Ends a poll early; called in a signal handler."""
+
+    @abstractmethod
+    def poll(self) -> Handed: ...
+
+    def processed(self) -> None:  # noqa: B027 - one kind has nothing to do here
+        """What was handed out may be committed automatically now."""
+
+    @abstractmethod
+    def commit_sync(self, done: Callable[[object], None]) -> None: ...
+
+    @abstractmethod
+    def commit_async(self, done: Callable[[object], None]) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class _Listener(ConsumerRebalanceListener):
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._member.moved("revoked", partitions)
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self._member.moved("assigned", partitions)
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._member.moved("lost", partitions)
+
+
+class Ours(Member):
+    """A `KafkaConsumer`."""
+
+    def __init__(self, orders: Orders) -> None:
+        super().__init__(orders)
+        configuration: dict[str, Any] = {
+            name.replace(".", "_"): value for name, value in orders.group.items()
+        }
+        self._consumer = KafkaConsumer(
+            columns=["offset", "value"], max_poll_records=_MOST_RECORDS, **configuration
+        )
+        self._consumer.subscribe(orders.topics, listener=_Listener(self))
+
+    def wake(self) -> None:
+        self._consumer.wakeup()
+
+    def poll(self) -> Handed:
+        try:
+            records = self._consumer.poll(_POLL_MS)
+        except WakeupError:
+            return {}
+        return {
+            (each.topic, each.partition): _range(records.of(each).to_arrow())
+            for each in records.partitions
+        }
+
+    def commit_sync(self, done: Callable[[object], None]) -> None:
+        try:
+            self._consumer.commit(self._offsets())
+        except KafkaError as error:
+            done(error)
+        else:
+            done(None)
+
+    def commit_async(self, done: Callable[[object], None]) -> None:
+        self._consumer.commit_async(self._offsets(), lambda _, error: done(error))
+
+    def _offsets(self) -> dict[TopicPartition, OffsetAndMetadata | int] | None:
+        """All positions, or those of what was read, with metadata that says who committed."""
+        if self.chance.random() < 0.5:
+            return None
+        name = self.orders.name
+        return {
+            TopicPartition(*where): OffsetAndMetadata(end, metadata=name)
+            for where, end in self.read.items()
+        }
+
+    def close(self) -> None:
+        self._consumer.close(_CLOSE_MS)
+
+
+def _range(table: pa.Table) -> tuple[int, int]:
+    """The values are the offsets: all is there, and in order."""
+    offsets, found = table["offset"], table["value"].cast(pa.string()).cast(pa.int64())
+    first, end = offsets[0].as_py(), offsets[-1].as_py() + 1
+    assert end - first == len(table), (first, end, len(table))
+    assert pc.all(pc.equal(offsets, found)).as_py(), (first, end)
+    return first, end
+
+
+class Theirs(Member):
+    """A consumer of confluent-kafka's."""
+
+    def __init__(self, orders: Orders) -> None:
+        super().__init__(orders)
+        settings = {"enable.auto.offset.store": False, "log_level": 0} | orders.group
+        # What is committed automatically is what was noted to be read.
+        self._consumer = confluent_kafka.Consumer(settings)
+        self._consumer.subscribe(
+            list(orders.topics),
+            on_assign=self._told("assigned"),
+            on_revoke=self._told("revoked"),
+            on_lost=self._told("lost"),
+        )
+
+    def _told(self, what: str) -> Callable[[object, list[Any]], None]:
+        def told(_: object, partitions: list[Any]) -> None:
+            self.moved(what, [(each.topic, each.partition) for each in partitions])
+
+        return told
+
+    def wake(self) -> None:
+        """Its polls are short."""
+
+    def poll(self) -> Handed:
+        handed: dict[Where, tuple[int, int]] = {}
+        for message in self._consumer.consume(_MOST_RECORDS, _POLL_MS / 1000):
+            if message.error():
+                self.diary.note("error", text=str(message.error()))
+                continue
+            where = str(message.topic()), int(message.partition() or 0)
+            offset = int(message.offset() or 0)
+            first, end = handed.get(where, (offset, offset))
+            assert end == offset == int(message.value() or b"-1"), (where, end, offset)
+            handed[where] = first, offset + 1
+        return handed
+
+    def processed(self) -> None:
+        if self.orders.commits == "auto":
+            try:
+                self._consumer.store_offsets(offsets=self._offsets())
+            except confluent_kafka.KafkaException as error:
+                self.diary.note("error", text=str(error))
+
+    def _offsets(self) -> list[Any]:
+        name = self.orders.name
+        return [
+            confluent_kafka.TopicPartition(*where, offset, name)
+            for where, offset in self.read.items()
+        ]
+
+    def commit_sync(self, done: Callable[[object], None]) -> None:
+        try:
+            if self.read:
+                self._consumer.commit(offsets=self._offsets(), asynchronous=False)
+        except confluent_kafka.KafkaException as error:
+            done(error)
+        else:
+            done(None)
+
+    def commit_async(self, done: Callable[[object], None]) -> None:
+        if self.read:
+            self._consumer.commit(offsets=self._offsets(), asynchronous=True)
+        done(None)  # It does not say.
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def live(orders: Orders) -> None:
+    """The life of a member; an error that ends it is the last line of its diary."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        (Ours if orders.is_ours else Theirs)(orders).run()
+    except BaseException as error:
+        Diary(orders.path).note("failed", error=repr(error))
+        raise

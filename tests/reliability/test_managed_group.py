@@ -1,0 +1,205 @@
+"""Queries that share a group (`managedGroup`), in drivers that are killed and come back.
+
+At least once, and what is read twice is bounded: who takes a partition over begins where the group
+has committed, and a query commits a micro-batch when it plans the next. So of a partition that
+changes hands, at most the rows of one micro-batch are read again, the last of who had it: be it in
+flight, which its checkpoint has run to its end once the driver is back, or finished and not yet
+committed. Where the commit itself fails (no coordinator for five seconds), one more.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from itertools import permutations, product
+from pathlib import Path
+
+import pytest
+
+from spark_kafka_source.testing import LocalKafka
+from tests.reliability.child import SparkChild
+from tests.reliability.conftest import Trial
+from tests.reliability.group_driver import GroupOrders, Range, ranges_of
+from tests.spark.traffic import Events, wait_until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+
+MODULE = "tests.reliability.group_driver"
+PARTITIONS = 4
+ROWS_A_BATCH = 40
+PATIENCE_SECONDS = 180
+QUICK = {
+    "managedGroup": "true",
+    "kafka.session.timeout.ms": "6000",
+    "kafka.heartbeat.interval.ms": "500",
+    "kafka.metadata.max.age.ms": "2000",
+}
+PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
+
+
+class Drivers:
+    """Drivers by name, each with a directory of its own that outlives it."""
+
+    def __init__(self, options: dict[str, str], directory: Path, stack: ExitStack) -> None:
+        self._options, self._directory, self._stack = options, directory, stack
+        self._running: dict[str, SparkChild] = {}
+        self.names: list[str] = []
+
+    def start(self, name: str) -> None:
+        """On the checkpoint that it left, if it was there before."""
+        directory = self._directory / name
+        directory.mkdir(exist_ok=True)
+        child = self._stack.enter_context(closing(SparkChild(MODULE)))
+        child.begin(GroupOrders(self._options, str(directory)).to_json())
+        self._running[name] = child
+        if name not in self.names:
+            self.names.append(name)
+
+    def kill(self, name: str) -> None:
+        self._running.pop(name).close()
+
+    def stop(self) -> list[int]:
+        """Their exit statuses."""
+        return [self._running[name].end() for name in list(self._running)]
+
+    def ranges(self, name: str) -> dict[int, list[Range]]:
+        return ranges_of(self._directory / name)
+
+    def rows(self, name: str) -> int:
+        return sum(each.end - each.first for run in self.ranges(name).values() for each in run)
+
+    def moved_on(self, name: str, before: dict[int, list[Range]]) -> bool:
+        """Whether it has read more of all partitions."""
+        now = self.ranges(name)
+        return all(
+            end_of(now.get(each, [])) > end_of(before.get(each, [])) for each in range(PARTITIONS)
+        )
+
+    def read(self) -> dict[int, dict[str, list[Range]]]:
+        """By partition and query."""
+        found: dict[int, dict[str, list[Range]]] = {each: {} for each in range(PARTITIONS)}
+        for name in self.names:
+            for partition, ranges in self.ranges(name).items():
+                found[partition][name] = ranges
+        return found
+
+
+Run = list[Range]
+"""Ranges that go on one from another."""
+
+
+def runs_of(ranges: list[Range]) -> list[Run]:
+    runs: list[Run] = []
+    for each in ranges:
+        if runs and runs[-1][-1].end == each.first:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
+def doubled_at_once(had: Run, took: Run) -> int:
+    """How many micro-batches of who had a partition were read again by who took it over."""
+    first, end = took[0].first, min(had[-1].end, took[-1].end)
+    if first < had[0].first:
+        return 0  # It is the other way round.
+    return len({each.batch_id for each in had if each.first < end and each.end > first})
+
+
+class Judged:
+    """Of all queries: what is lost, what is doubled, and of how many micro-batches at once."""
+
+    def __init__(self, read: dict[int, dict[str, list[Range]]], ends: dict[int, int]) -> None:
+        self.rows = sum(ends.values())
+        self.lost = self.doubled = self.most_batches = self.twice_by_one = 0
+        for partition, end in ends.items():
+            counts = [0] * end
+            for ranges in read[partition].values():
+                own = {offset for each in ranges for offset in range(each.first, each.end)}
+                self.twice_by_one += sum(each.end - each.first for each in ranges) - len(own)
+                for offset in own:
+                    counts[offset] += offset < end
+            self.lost += counts.count(0)
+            self.doubled += sum(count - 1 for count in counts if count)
+            for (had, has), (took, takes) in permutations(read[partition].items(), 2):
+                pairs = product(runs_of(has), runs_of(takes)) if had != took else ()
+                found = [doubled_at_once(*pair) for pair in pairs]
+                self.most_batches = max(self.most_batches, *found, 0)
+
+
+class Traffic:
+    """Writes to all partitions for as long as something is waited for."""
+
+    def __init__(self, events: Events, chance: random.Random) -> None:
+        self._events, self._chance = events, chance
+        events.create(PARTITIONS)
+        self.ends = dict.fromkeys(range(PARTITIONS), 0)
+
+    def until(self, what: str, done: Callable[[], bool]) -> None:
+        """Writes until it is so."""
+        gives_up = time.monotonic() + PATIENCE_SECONDS
+        while not done():
+            assert time.monotonic() < gives_up, f"not within {PATIENCE_SECONDS} s: {what}"
+            for partition in self.ends:
+                rows = self._chance.randint(1, 20)
+                self._events.write(range(rows), partition)
+                self.ends[partition] += rows
+            time.sleep(0.2)
+
+    def during(self, seconds: float) -> None:
+        """Writes for so long."""
+        until = time.monotonic() + seconds
+        self.until("time", lambda: time.monotonic() > until)
+
+
+def end_of(ranges: list[Range]) -> int:
+    return ranges[-1].end if ranges else 0
+
+
+@pytest.mark.reliability_full
+@PROTOCOLS
+def test_drivers_that_share_a_group_are_killed(
+    kafka: LocalKafka, topic: str, tmp_path: Path, trial: Trial, protocol: str
+) -> None:
+    events = Events(kafka, topic)
+    traffic = Traffic(events, trial.chance)
+    options = events.options(maxOffsetsPerTrigger=ROWS_A_BATCH) | QUICK
+    options |= {"kafka.group.id": topic, "kafka.group.protocol": protocol}
+    kills = max(1, trial.rounds // 10)
+    with ExitStack() as stack:
+        drivers = Drivers({name: str(each) for name, each in options.items()}, tmp_path, stack)
+
+        drivers.start("a")
+        drivers.start("b")
+        traffic.until("both read", lambda: drivers.rows("a") > 0 and drivers.rows("b") > 0)
+        for turn in range(kills):
+            killed, other = ("a", "b") if turn % 2 == 0 else ("b", "a")
+            traffic.during(trial.chance.uniform(0, 3))
+            drivers.kill(killed)
+            before = drivers.ranges(other)
+            traffic.until(
+                f"{other} has all",
+                lambda: drivers.moved_on(other, before),  # noqa: B023 - called now
+            )
+            drivers.start(killed)
+            before = drivers.ranges(killed)
+            traffic.until(
+                f"{killed} reads again",
+                lambda: drivers.ranges(killed) != before,  # noqa: B023 - called now
+            )
+        drivers.start("c")
+        traffic.until("the third reads", lambda: drivers.rows("c") > 0)
+        wait_until(
+            lambda: Judged(drivers.read(), traffic.ends).lost == 0, timeout_seconds=PATIENCE_SECONDS
+        )
+        statuses = drivers.stop()
+        judged = Judged(drivers.read(), traffic.ends)
+        trial.report(
+            "managed group",
+            f"{protocol}: {kills} of 3 drivers killed and back, {judged.rows} rows",
+            f"rows lost: {judged.lost}; doubled: {judged.doubled}, at once of at most "
+            f"{judged.most_batches} micro-batches; twice by one query: {judged.twice_by_one}",
+        )
+    assert statuses == [0, 0, 0]
+    assert (judged.lost, judged.twice_by_one) == (0, 0)
+    assert judged.most_batches <= 2
