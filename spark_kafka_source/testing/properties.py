@@ -44,11 +44,6 @@ class Node:
         """Where users of the cluster find this broker, `127.0.0.1:port`."""
         return self.address_of("CLIENT")
 
-    @property
-    def internal_address(self) -> str:
-        """Where the other brokers, Kafka's tools and the topic helpers find it; always plain."""
-        return self.address_of("INTERNAL")
-
     def address_of(self, listener: str) -> str:
         """Where one of its listeners is; raises `ConfigurationError` where it has none so named."""
         ports = {"CLIENT": self.client_port, "INTERNAL": self.internal_port, **self.secured_ports}
