@@ -39,6 +39,7 @@ parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both form
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
+	$(BIN)/python -m pytest -m reliability_full tests/consumer
 	$(BIN)/python -m pytest -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 
 assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups

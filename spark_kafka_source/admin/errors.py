@@ -14,7 +14,7 @@ class GroupNotFoundError(RemoteError):
         super().__init__(group_id, detail)
         self.group_id, self.detail = group_id, detail
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         text = f"There is no group {self.group_id!r}"
         return f"{text}: {self.detail}" if self.detail else text
 
@@ -29,7 +29,7 @@ class GroupNotEmptyError(RemoteError):
         super().__init__(group_id, what, state, tuple(members))
         self.group_id, self.what, self.state, self.members = group_id, what, state, tuple(members)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         shown = ", ".join(self.members[:_MOST_SHOWN])
         more = len(self.members) - _MOST_SHOWN
         who = f" ({shown}{f' and {more} more' if more > 0 else ''})" if shown else ""

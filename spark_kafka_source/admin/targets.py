@@ -12,7 +12,6 @@ from typing import Literal, get_args
 from spark_kafka_source.consumer import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from spark_kafka_source.consumer.offset_reset import parse_reset
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.secret import shown
 from spark_kafka_source.topic_partition import TopicPartition
 
 Named = Literal["earliest", "latest", "current"]
@@ -63,4 +62,4 @@ def _timestamp_of_text(text: str) -> int | None:
             return parse_reset(f"by_duration:{text}").timestamp_now()
         return milliseconds(datetime.fromisoformat(text))
     except (ConfigurationError, ValueError, OverflowError):
-        raise ConfigurationError("to", f"found {shown(text)}", _EXPECTED) from None
+        raise ConfigurationError("to", "found {}", _EXPECTED, text) from None

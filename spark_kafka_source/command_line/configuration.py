@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
-from spark_kafka_source.command_line.output import printable
 from spark_kafka_source.consumer.consumer_config import KNOWN
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.secret import Secret
+from spark_kafka_source.secret import Secret, printable
 
 _PREFIX = "kafka."
 # What is unknown among these must not be passed over: a connection would be less safe than meant.
@@ -41,7 +40,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
         name = name.strip().replace("_", ".").lower()
         if "." not in name:
-            raise ConfigurationError("--config", f"{name!r} is none", "Give Kafka's names")
+            raise ConfigurationError("--config", "{} is none", "Give Kafka's names", name)
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
         found[_SERVERS] = arguments.bootstrap_servers
@@ -53,8 +52,9 @@ def _of_file(path: str) -> dict[str, object]:
         # As Java reads it.
         text = Path(path).read_text("latin-1")
     except OSError as error:
-        failure = f"cannot read {path!r}: {error.strerror}"
-        raise ConfigurationError("--config-file", failure, "Give a file of 'name=value'") from None
+        failure = f"cannot read {{}}: {error.strerror}"
+        expected = "Give a file of 'name=value'"
+        raise ConfigurationError("--config-file", failure, expected, path) from None
     found: dict[str, object] = {}
     without_effect = []
     for name, value in properties(text):

@@ -14,8 +14,9 @@ from spark_kafka_source.admin import (
 )
 from spark_kafka_source.admin.targets import Target
 from spark_kafka_source.command_line.configuration import configuration
-from spark_kafka_source.command_line.output import Output, printable
+from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import ConfigurationError, KafkaError
+from spark_kafka_source.secret import printable
 from spark_kafka_source.topic_partition import TopicPartition
 
 _LAG = ("topic", "partition", "committed", "end", "lag", "client", "host", "note")
@@ -249,5 +250,5 @@ def _topics(given: Sequence[str] | None) -> list[str | TopicPartition] | None:
             found += [TopicPartition(topic, int(number)) for number in numbers.split(",")]
         except ValueError:
             expected = "Give a topic, or partitions as 'events:0,1'"
-            raise ConfigurationError("--topic", f"found {each!r}", expected) from None
+            raise ConfigurationError("--topic", "found {}", expected, each) from None
     return found

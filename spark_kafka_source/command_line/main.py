@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from spark_kafka_source.command_line.arguments import PROGRAM, parse
-from spark_kafka_source.command_line.output import Output, printable
+from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import ConfigurationError, KafkaError
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
@@ -36,5 +36,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception, status: int) -> int:
-    sys.stderr.write(f"{PROGRAM}: {printable(str(error))}\n")
+    sys.stderr.write(f"{PROGRAM}: {error}\n")
     return status

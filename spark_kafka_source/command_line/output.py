@@ -1,17 +1,14 @@
 """What a command shows: tables for people, one JSON object a line for programs."""
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from spark_kafka_source.secret import printable
+
 _GAP = "  "
 _NOTHING = "-"
-# What is no text, or would turn it around: a record must not move the reader's cursor.
-_UNPRINTABLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -77,11 +74,6 @@ def _cell(value: object) -> str:
     if isinstance(value, list):
         return ",".join(map(_cell, value)) or _NOTHING
     return _NOTHING if value in (None, "") else printable(str(value))
-
-
-def printable(text: str) -> str:
-    """The text on one line, with escapes for what could do more than be read."""
-    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def iso_time(timestamp_ms: int) -> str:

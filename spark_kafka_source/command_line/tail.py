@@ -5,19 +5,22 @@ import heapq
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.admin.targets import timestamp_of
 from spark_kafka_source.command_line.configuration import configuration
-from spark_kafka_source.command_line.output import Output, iso_time, printable
+from spark_kafka_source.command_line.output import Output, iso_time
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.secret import printable
 from spark_kafka_source.topic_partition import TopicPartition
 
 _DEFAULT_COUNT = 10
+# Compaction leaves few records, and transactions markers; but nobody waits for a whole log.
+_FURTHEST = 100_000
 _POLL_MS = 500
 # A partition whose leader does not come back must not hold the others' end up for ever.
 _PATIENCE_SECONDS = 60
@@ -32,23 +35,28 @@ def tail(arguments: argparse.Namespace, output: Output) -> int:
     with KafkaConsumer(**settings) as consumer:
         partitions = _partitions(consumer, arguments)
         ends = consumer.end_offsets(partitions)
-        begin = _begin(consumer, arguments, ends)
         shown = _Shown(output, arguments)
         if arguments.begin is None and arguments.group is None:
-            count = arguments.count or _DEFAULT_COUNT
-            newest = heapq.nlargest(count, _until(consumer, begin, ends), key=_age)
-            shown.all(reversed(newest))
-            begin, left = ends, None
-        else:
-            left = arguments.count
-        if arguments.follow:
-            records = _for_ever(consumer, begin)
-        elif begin is not ends:
-            records = _until(consumer, begin, ends)
-        else:
+            shown.all(_newest(consumer, arguments.count or _DEFAULT_COUNT, ends))
+            if arguments.follow:
+                shown.all(_for_ever(consumer, ends))
             return 0
-        shown.all(records, left)
+        begin = _begin(consumer, arguments, ends)
+        records = _for_ever(consumer, begin) if arguments.follow else _until(consumer, begin, ends)
+        shown.all(records, arguments.count)
     return 0
+
+
+def _newest(consumer: KafkaConsumer, count: int, ends: Offsets) -> list[ConsumerRecord]:
+    """The last records of all by their time; looks further back where offsets have no records."""
+    starts = consumer.beginning_offsets(ends)
+    reach = count
+    while True:
+        begin = {each: max(starts[each], ends[each] - reach) for each in ends}
+        found = heapq.nlargest(count, _until(consumer, begin, ends), key=_age)
+        if len(found) == count or begin == starts or reach > _FURTHEST:
+            return found[::-1]
+        reach *= 10
 
 
 def _age(record: ConsumerRecord) -> tuple[int, int]:
@@ -66,7 +74,7 @@ def _partitions(
     if not wanted <= set(found):
         unknown = min(wanted - set(found)).partition
         there = f"There are 0 to {len(found) - 1}"
-        raise ConfigurationError("--partition", f"found {unknown}", there)
+        raise ConfigurationError("--partition", "found {}", there, unknown)
     return sorted(wanted)
 
 
@@ -79,8 +87,7 @@ def _begin(
             committed = admin.list_group_offsets(arguments.group)
         wanted = {each: at.offset for each, at in committed.items() if each in ends}
     else:
-        last = arguments.count or _DEFAULT_COUNT
-        wanted = _wanted(consumer, arguments.begin or f"-{last}", ends)
+        wanted = _wanted(consumer, arguments.begin, ends)
     return {each: min(max(wanted.get(each, 0), starts[each]), ends[each]) for each in ends}
 
 
@@ -104,7 +111,7 @@ def _milliseconds(text: str) -> int:
         timestamp = None
     if timestamp is None or timestamp < 0:
         expected = "Give 'earliest', 'latest', '-N', a time as '2026-05-04T13:00:00' or 'PT1H'"
-        raise ConfigurationError("--from", f"found {text!r}", expected)
+        raise ConfigurationError("--from", "found {}", expected, text)
     return timestamp
 
 
@@ -170,7 +177,7 @@ class _Shown:
         self._output = output
         self._key, self._value = _READ[arguments.key], _READ[arguments.value]
 
-    def all(self, records: Iterator[ConsumerRecord | None], most: int | None = None) -> None:
+    def all(self, records: Iterable[ConsumerRecord | None], most: int | None = None) -> None:
         """Shows them as they come, but no more than that."""
         shown = 0
         for record in records:

@@ -14,7 +14,6 @@ from spark_kafka_source.consumer.offset_reset import ResetPolicy, parse_reset
 from spark_kafka_source.consumer.without_effect import reason_without_effect
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
-from spark_kafka_source.groups.assignors import assignors_named
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings, setting, settings_of
@@ -74,15 +73,12 @@ class ConsumerConfig:
         _check_names(settings)
         poll = settings.read(PollConfig)
         grouped = bool(settings.text("kafka.group.id", ""))
-        group = settings.read(GroupConfig) if grouped else None
-        if group is not None:
-            assignors_named(group.partition_assignment_strategy)
         return cls(
             client=ClientConfig.from_settings(settings, token_provider),
             fetch=settings.read(FetchConfig),
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
-            group=group,
+            group=settings.read(GroupConfig) if grouped else None,
         )
 
 
@@ -146,5 +142,5 @@ def _text(option: str, value: object) -> str:
         return ",".join(_text(option, each) for each in value)
     if isinstance(value, str | int | float | PurePath):
         return str(value)
-    found = f"found a {type(value).__name__}"
+    found = f"found a value of type {type(value).__name__}"
     raise ConfigurationError(option, found, "Give a text, a number, a truth value or a list")

@@ -98,7 +98,8 @@ class Subscription:
 
     def member(self) -> Member | None:
         """Who this consumer is in its group; None while it is in no generation of it."""
-        return self._membership.member if self._membership is not None else None
+        membership = self._membership  # Commits ask from their own thread.
+        return None if membership is None else membership.member
 
     @property
     def waited_for(self) -> list[Any]:
@@ -152,8 +153,8 @@ class Subscription:
             if self._membership is not None:
                 self._membership.close(deadline)
         finally:
-            self._membership = self._listener = self._pattern = self._ends_by = None
-            self._server_pattern = None
+            self._membership = self._listener = self._pattern = None
+            self._server_pattern = self._ends_by = None
             self.topics = frozenset()
             self._positions.keep(())
 

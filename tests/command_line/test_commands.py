@@ -225,6 +225,19 @@ def test_tail_shows_the_newest_in_order_of_time(
     ]
 
 
+def test_tail_looks_further_back_where_offsets_have_no_records(
+    broker: MemoryBroker, run: Run, documents: Documents
+) -> None:
+    (log,) = broker.create_topic("sparse")
+    for base_offset in (0, 7, 500):
+        log.append(b"x", base_offset=base_offset)
+    log.append_marker(producer_id=1, commit=True)
+    assert run("tail", "sparse", "-n", "2", "--json") == 0
+    assert offsets(documents()) == [(0, 7), (0, 500)]
+    assert run("tail", "sparse", "--json") == 0
+    assert offsets(documents()) == [(0, 0), (0, 7), (0, 500)]
+
+
 def test_tail_as_json(run: Run, documents: Documents, timed: MemoryBroker) -> None:
     assert run("tail", "timed", "-n", "3", "--json", "--value", "json", "--key", "hex") == 0
     first, _, last = documents()

@@ -263,7 +263,8 @@ def test_whatever_happens(shared: MemoryBroker, operations: list[str], seed: int
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@pytest.mark.reliability_full
+@settings(max_examples=200)
 @given(operations=st.lists(OPERATIONS, min_size=20, max_size=150), seed=st.integers(0, 2**32))
 def test_whatever_happens_at_length(shared: MemoryBroker, operations: list[str], seed: int) -> None:
     play(shared, operations, seed)

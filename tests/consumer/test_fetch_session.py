@@ -142,3 +142,12 @@ def test_closing_forgets_all() -> None:
     session = open_session(A0)
     request = session.closing()
     assert (request.session_id, request.session_epoch, request.topics) == (7, -1, [])
+
+
+def test_a_broker_that_ends_a_session_of_its_own_accord_is_told_all() -> None:
+    session = open_session(A0, A1)
+    session.request({A0: wanted(A0, 1), A1: wanted(A1)})
+    session.answered(answer(A0, session_id=0))
+    request = session.request({A0: wanted(A0, 1), A1: wanted(A1)})
+    assert (request.session_id, request.session_epoch) == (0, 0)
+    assert [len(topic.partitions) for topic in request.topics] == [2]

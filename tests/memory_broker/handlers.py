@@ -406,8 +406,8 @@ def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> i
 
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
-    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     **GROUP_ADMIN_HANDLERS,
+    ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,

@@ -85,7 +85,10 @@ def read_by_environment(_: SparkSession, topic: Topic, directory: Path) -> list[
     return [value for _, _, value in json.loads(path.read_text())]
 
 
-@pytest.mark.parametrize("read", [read_by_option, read_by_environment])
+@pytest.mark.parametrize(
+    "read",
+    [read_by_option, pytest.param(read_by_environment, marks=pytest.mark.reliability_full)],
+)
 def test_the_replica_in_the_rack_is_read(
     spark: SparkSession,
     in_rack: Topic,

@@ -182,6 +182,7 @@ def test_rows_overtaken_are_passed_over(
     assert (sink.wrong, sink.doubled, missed) == (0, 0, 0)
 
 
+@pytest.mark.reliability_full  # another like it runs every day
 def test_rows_overtaken_end_the_query(
     spark: SparkSession, aging: Events, start: Start, trial: Trial
 ) -> None:

@@ -12,7 +12,14 @@ from tests.spark.test_transactions import Transactions
 from tests.spark.traffic import Events
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.peer,
+    pytest.mark.slow,
+    # tests/parity and tests/spark have transactions for every day.
+    pytest.mark.reliability_full,
+]
 
 ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 PRODUCERS, STEPS = 3, 25

@@ -1,0 +1,151 @@
+"""What a `KafkaConsumer` is told by its arguments, and what it says of those it cannot use."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
+from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST, NONE, parse_reset
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.groups import GroupProtocol
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.secret import Secret
+
+SERVERS = {"bootstrap_servers": "localhost:9092"}
+
+
+def config(**arguments: Any) -> ConsumerConfig:
+    return ConsumerConfig.from_arguments(SERVERS | arguments)
+
+
+def refusal(**arguments: Any) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        config(**arguments)
+    return caught.value
+
+
+def test_defaults_are_kafkas() -> None:
+    found = config()
+    assert found.group is None
+    assert found.reset == LATEST
+    assert found.poll.enable_auto_commit
+    assert found.poll.auto_commit_interval_ms == 5_000
+    assert (found.fetch.fetch_min_bytes, found.fetch.fetch_max_wait_ms) == (1, 500)
+
+
+def test_values_may_be_of_many_types() -> None:
+    found = config(
+        bootstrap_servers=["a:1", "b:2"],
+        group_id="g",
+        group_protocol=GroupProtocol.CONSUMER,
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        enable_auto_commit=False,
+        max_poll_records=7,
+        partition_assignment_strategy=("range", "sticky"),
+    )
+    assert [str(each) for each in found.client.bootstrap_servers] == ["a:1", "b:2"]
+    assert found.group is not None
+    assert found.group.group_protocol is GroupProtocol.CONSUMER
+    assert found.group.partition_assignment_strategy == "range,sticky"
+    assert found.fetch.isolation_level is IsolationLevel.READ_COMMITTED
+    assert not found.poll.enable_auto_commit
+    assert found.poll.max_poll_records == 7
+
+
+def test_dots_do_as_well_and_none_is_nothing() -> None:
+    found = ConsumerConfig.from_arguments({"bootstrap.servers": "a:1", "group_id": None})
+    assert found.group is None
+    assert ConsumerConfig.from_arguments(SERVERS | {"client.id": "me"}).client
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "text"),
+    [
+        ({"bootstrap_servers": None}, "bootstrap_servers", "missing"),
+        ({"bootstrap_servers": "nowhere"}, "bootstrap_servers", "nowhere"),
+        ({"max_poll_records": 0}, "max_poll_records", "found '0'"),
+        ({"max_poll_records": "many"}, "max_poll_records", "found 'many'"),
+        ({"enable_auto_commit": "yes"}, "enable_auto_commit", "'true' or 'false'"),
+        ({"auto_offset_reset": "begin"}, "auto_offset_reset", "'earliest'"),
+        ({"auto_offset_reset": "by_duration:1h"}, "auto_offset_reset", "PT1H30M"),
+        ({"isolation_level": "some"}, "isolation_level", "read_committed"),
+        ({"group_id": "g", "group_protocol": "new"}, "group_protocol", "consumer"),
+        (
+            {"group_id": "g", "partition_assignment_strategy": "fair"},
+            "partition_assignment_strategy",
+            "cooperative-sticky",
+        ),
+        (
+            {"group_id": "g", "session_timeout_ms": 10, "heartbeat_interval_ms": 10},
+            "heartbeat_interval_ms",
+            "'session_timeout_ms'",
+        ),
+        ({"groupid": "g"}, "groupid", "'group_id'"),
+        ({"max_poll_record": 1}, "max_poll_record", "'max_poll_records'"),
+        ({"group_id": "g", "group.id": "h"}, "group_id", "twice"),
+        ({"max_poll_records": object()}, "max_poll_records", "of type object"),
+        ({"security_protocol": "PLAIN"}, "security_protocol", "sasl_ssl"),
+        ({"ssl_truststore_location": Path("/none")}, "ssl_truststore_location", ""),
+    ],
+)
+def test_what_cannot_be_used_is_named_as_it_was_given(
+    arguments: dict[str, Any], option: str, text: str
+) -> None:
+    found = refusal(**arguments)
+    assert found.option == option
+    assert text in str(found)
+    assert "kafka." not in str(found)
+
+
+@pytest.mark.parametrize("password", ["hidden-text", Secret("hidden-text")])
+def test_secrets_are_never_shown(password: str | Secret) -> None:
+    sasl = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_jaas_config": f"org.apache.kafka.common.security.plain.PlainLoginModule required "
+        f'username="u" password="{"hidden-text"}";',
+    }
+    assert "hidden-text" not in repr(config(**sasl))
+    wrong: list[dict[str, Any]] = [
+        {"ssl_keystore_password": password, "ssl_keystore_location": "/none"},
+        {"security_protocol": "SSL", "ssl_key_password": password, "ssl_keystore_key": "x"},
+        {**sasl, "sasl_jaas_config": "hidden-text"},
+        {"sasl_jaas_confg": password},
+    ]
+    for arguments in wrong:
+        try:
+            assert "hidden-text" not in repr(config(**arguments))
+        except ConfigurationError as error:
+            assert "hidden-text" not in f"{error} {error!r} {error.__cause__!r}"
+
+
+def test_every_configuration_has_a_name_that_python_can_say() -> None:
+    assert all(name.removeprefix("kafka.").replace(".", "_").isidentifier() for name in KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("PT1H", 3_600_000),
+        ("P1D", 86_400_000),
+        ("P2DT3H4M5.5S", 183_845_500),
+        ("pt0.001s", 1),
+        ("PT0S", 0),
+    ],
+)
+def test_durations(text: str, milliseconds: int) -> None:
+    assert parse_reset(f"by_duration:{text}").duration_ms == milliseconds
+
+
+@pytest.mark.parametrize("text", ["P", "PT", "P1DT", "1H", "PT-1H", "P1M", "P1Y", "PT1H ", ""])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="auto_offset_reset"):
+        parse_reset(f"by_duration:{text}x")
+
+
+def test_policies_by_name() -> None:
+    assert parse_reset(" Earliest ") == EARLIEST
+    assert parse_reset("none") == NONE
+    assert NONE.is_none
+    assert not EARLIEST.is_none
