@@ -88,6 +88,12 @@ class ConsumerRecords:
         """Those that have records here."""
         return list(dict.fromkeys(where for where, _ in self._batches))
 
+    def first_offset(self, topic_partition: TopicPartition) -> int:
+        """That of the first record of a partition that has some here."""
+        first = next(batch for where, batch in self._batches if where == topic_partition)
+        offset: int = first.column("offset")[0].as_py()
+        return offset
+
     @property
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Where the consumer goes on after these, to be kept or committed with what came of them.
@@ -95,12 +101,6 @@ class ConsumerRecords:
         It may be further than after the last record: what is not shown takes offsets, too.
         """
         return {each: self._next_offsets[each] for each in self.partitions}
-
-    def first_offset(self, topic_partition: TopicPartition) -> int:
-        """That of the first record of a partition that has some here."""
-        first = next(batch for where, batch in self._batches if where == topic_partition)
-        offset: int = first.column("offset")[0].as_py()
-        return offset
 
     def of(self, where: TopicPartition | str) -> "ConsumerRecords":
         """Only those of one partition, or of one topic."""

@@ -153,8 +153,8 @@ class Subscription:
             if self._membership is not None:
                 self._membership.close(deadline)
         finally:
-            self._membership = self._listener = self._pattern = self._ends_by = None
-            self._server_pattern = None
+            self._membership = self._listener = self._pattern = None
+            self._server_pattern = self._ends_by = None
             self.topics = frozenset()
             self._positions.keep(())
 
