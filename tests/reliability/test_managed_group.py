@@ -11,22 +11,24 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from itertools import permutations, product
+from itertools import count, permutations, product
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.child import SparkChild
 from tests.reliability.conftest import Trial
 from tests.reliability.group_driver import GroupOrders, Range, ranges_of
-from tests.spark.traffic import Events, wait_until
+from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events, stream, wait_until
+from tests.spark_session import Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 
 MODULE = "tests.reliability.group_driver"
 PARTITIONS = 4
-ROWS_A_BATCH = 40
+ROWS_A_BATCH = 400
 PATIENCE_SECONDS = 180
 QUICK = {
     "managedGroup": "true",
@@ -203,3 +205,47 @@ def test_drivers_that_share_a_group_are_killed(
     assert statuses == [0, 0, 0]
     assert (judged.lost, judged.twice_by_one) == (0, 0)
     assert judged.most_batches <= 2
+
+
+@PROTOCOLS
+def test_two_queries_of_one_session_share_a_group(
+    spark: SparkSession, events: Events, start: Start, trial: Trial, protocol: str
+) -> None:
+    """One is stopped, and the other goes on with all; nothing is lost, and nothing doubled here."""
+    events.create(PARTITIONS)
+    written: set[str] = set()
+    sinks = {"a": Batches(), "b": Batches()}
+
+    def write(what: str) -> None:
+        for partition in range(PARTITIONS):
+            rows = [f"{what}:{partition}:{each}" for each in range(10)]
+            events.write(rows, partition)
+            written.update(rows)
+
+    def read() -> set[str]:
+        return {value for sink in sinks.values() for value in sink.values}
+
+    options = events.options() | QUICK
+    options |= {"kafka.group.id": events.name, "kafka.group.protocol": protocol}
+    queries = {
+        name: start(stream(spark, options).writeStream.foreachBatch(sink), name)
+        for name, sink in sinks.items()
+    }
+    write("first")
+    for turn in count():
+        # Until the second has joined, and both have something of what is new.
+        if all(sink.values for sink in sinks.values()) and read() == written:
+            break
+        wait_until(lambda: read() == written, queries["a"])
+        assert turn < TIMEOUT_SECONDS
+        write(f"more {turn}")
+    queries["a"].stop()
+    write("last")
+    wait_until(lambda: read() == written, queries["b"])
+    rows = [value for sink in sinks.values() for value in sink.values]
+    trial.report(
+        "managed group",
+        f"{protocol}: two queries of a session, of which one is stopped, {len(written)} rows",
+        f"rows lost: {len(written - set(rows))}; doubled: {len(rows) - len(set(rows))}",
+    )
+    assert len(rows) - len(written) <= 10 * PARTITIONS  # What was in flight, at most.
