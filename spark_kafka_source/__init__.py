@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spark_kafka_source.admin import KafkaAdmin, Shift
-    from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
-    from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+    from spark_kafka_source.consumer.consumer_records import (
+        ConsumerRecord,
+        ConsumerRecords,
+        RecordDeserializationError,
+    )
+    from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
+    from spark_kafka_source.consumer.losses import RecordsLostError
+    from spark_kafka_source.consumer.offset_reset import NoOffsetError
     from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
-    from spark_kafka_source.groups import OffsetAndMetadata
+    from spark_kafka_source.errors import KafkaError
+    from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
     from spark_kafka_source.net import Token, TokenProvider
     from spark_kafka_source.secret import Secret
     from spark_kafka_source.spark import KafkaDataSource, LagListener, register
@@ -20,24 +27,36 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CommitFailedError",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerRecords",
     "KafkaAdmin",
     "KafkaConsumer",
     "KafkaDataSource",
+    "KafkaError",
     "LagListener",
+    "NoOffsetError",
     "OffsetAndMetadata",
+    "RecordDeserializationError",
+    "RecordsLostError",
     "Secret",
     "Shift",
     "Token",
     "TokenProvider",
     "TopicPartition",
+    "WakeupError",
     "__version__",
     "register",
 ]
 
 _HOMES = {
+    "CommitFailedError": "groups",
+    "KafkaError": "errors",
+    "NoOffsetError": "consumer.offset_reset",
+    "RecordDeserializationError": "consumer.consumer_records",
+    "RecordsLostError": "consumer.losses",
+    "WakeupError": "consumer.kafka_consumer",
     "ConsumerRebalanceListener": "consumer.subscription",
     "ConsumerRecord": "consumer.consumer_records",
     "ConsumerRecords": "consumer.consumer_records",

@@ -27,7 +27,16 @@ MAY_IMPORT = BELOW | {
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
-    "__init__": {"spark", "admin", "consumer", "groups", "net", "secret", "topic_partition"},
+    "__init__": {
+        "spark",
+        "admin",
+        "consumer",
+        "groups",
+        "net",
+        "errors",
+        "secret",
+        "topic_partition",
+    },
 }
 """The layers within the package; each may import itself, too."""
 MAY_TOUCH = {
