@@ -263,8 +263,9 @@ class Participant(ABC):
     def _warn_of_expiry(self) -> None:
         logger.warning(
             "Group %r: the consumer has not polled for 'kafka.max.poll.interval.ms' (%d ms), so it "
-            "leaves and others get its partitions. Raise that interval, or have 'poll' return "
-            "fewer records ('kafka.max.poll.records') so that they take less time",
+            "leaves and others get its partitions. Raise that interval, or have fewer records come "
+            "at once, so that they take less time: of a poll by 'kafka.max.poll.records', of a "
+            "query's micro-batch by 'maxOffsetsPerTrigger'",
             self._group_id,
             self.config.max_poll_interval_ms,
         )

@@ -138,8 +138,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return plan_tasks(starts, ends, self._options)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Commits a finished micro-batch to the group."""
-        self._finished(SourceOffset.from_json(end))
+        """Commits a finished micro-batch to the group.
+
+        A member of the group has done so when it was asked for the next one. By now it may have
+        been given again what it had before, which others have read further: this would undo theirs.
+        """
+        if self._options.managed_group is None:
+            self._finished(SourceOffset.from_json(end))
 
     def stop(self) -> None:
         """Closes the connections."""

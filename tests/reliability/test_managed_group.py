@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from itertools import count, permutations, product
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -232,13 +232,12 @@ def test_two_queries_of_one_session_share_a_group(
         for name, sink in sinks.items()
     }
     write("first")
-    for turn in count():
-        # Until the second has joined, and both have something of what is new.
-        if all(sink.values for sink in sinks.values()) and read() == written:
-            break
+    for turn in range(TIMEOUT_SECONDS):
         wait_until(lambda: read() == written, queries["a"])
-        assert turn < TIMEOUT_SECONDS
-        write(f"more {turn}")
+        if all(sink.values for sink in sinks.values()):
+            break
+        write(f"more {turn}")  # Until the other has joined, and has something of what is new.
+    assert all(sink.values for sink in sinks.values())
     queries["a"].stop()
     write("last")
     wait_until(lambda: read() == written, queries["b"])

@@ -14,7 +14,7 @@ from random import Random
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.commit_log import commits_of
@@ -76,10 +76,24 @@ class Traffic:
                 for where in self.chance.sample(sorted(self.written), 4):
                     for _ in range(self.chance.randint(1, 5)):
                         value = b"%d" % self.written[where]
-                        writer.queue(where[0], value, partition=where[1])
+                        self._queue(writer, where, value)
                         self.written[where] += 1
                 writer.producer.poll(0)
                 self.stop.wait(0.02)
+
+    def _queue(self, writer: Writer, where: Where, value: bytes) -> None:
+        """A broker that has just come back may not have told the producer of new partitions."""
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while True:
+            try:
+                writer.queue(where[0], value, partition=where[1])
+            except KafkaException as error:
+                is_unknown = error.args[0].code() == KafkaError._UNKNOWN_PARTITION
+                if not is_unknown or time.monotonic() > until:
+                    raise
+                writer.producer.list_topics(where[0], TIMEOUT_SECONDS)
+            else:
+                return
 
 
 @dataclass

@@ -39,6 +39,7 @@ class Query:
         servers = {"kafka.bootstrap.servers": str(broker.address())}
         self.reader = KafkaStreamReader(parsed(**servers | QUICK | options))
         self.offset: Json = self.reader.initialOffset() if start is None else start
+        self.finished = False
         self.read: Counter[tuple[TopicPartition, int]] = Counter()
 
     def batch(self, *, finished: bool = True) -> bool:
@@ -46,12 +47,14 @@ class Query:
         end = self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
         if end == self.offset:
             return False
+        if self.finished:
+            self.reader.commit(self.offset)  # Only now, as Spark does.
         for wanted in ranges(self.reader, self.offset, end):
             self.read.update(
                 (wanted.topic_partition, offset) for offset in range(wanted.start, wanted.end)
             )
         if finished:
-            self.offset = end
+            self.offset, self.finished = end, True
         return True
 
     @property
@@ -192,6 +195,30 @@ def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
     once_more = started(stack, broker, start=first.offset)
     settle(once_more)
     assert not once_more.read
+
+
+def test_who_was_away_does_not_take_back_what_others_committed(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    """Its micro-batch takes longer than it may be silent, so others read on meanwhile."""
+    slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "200"}), Query(broker)
+    settle(slow, other)
+    for log in logs:
+        log.append(b"more")
+    slow.batch()
+    settle(other)
+    for log in logs:
+        log.append(b"and more")
+    other.batch()
+    other.batch()
+    before = committed(broker, other)
+    other.stop()
+    for log in logs:
+        log.append(b"still more")
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while not slow.batch() and time.monotonic() < until_seconds:
+        pass
+    assert committed(broker, slow) == before == dict.fromkeys(before, 12)
 
 
 def test_where_the_group_knows_nothing_the_option_says_where_to_begin(
