@@ -1,10 +1,14 @@
 """Queries that share a group: asked as Spark asks them, with a group coordinator in memory."""
 
+import os
 import random
+import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -170,6 +174,26 @@ def test_who_stops_is_followed_at_once_where_it_stopped(
     first.stop()
     settle(second)
     assert first.read + second.read == Counter(everything(logs))
+
+
+def test_who_is_stopped_by_a_signal_leaves_first(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Spark stops the process of a query: by SIGTERM, and once more while it leaves."""
+    before = signal.getsignal(signal.SIGTERM)
+    stack.callback(signal.signal, signal.SIGTERM, before)
+    program = SimpleNamespace(name="pyspark.sql.streaming.python_streaming_source_runner")
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", program)
+    query = started(stack, broker)
+    settle(query)
+    with pytest.raises(SystemExit):
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    query.stop()
+    assert not broker.group("g").members
 
 
 def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
