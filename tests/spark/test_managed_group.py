@@ -218,6 +218,33 @@ def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
     assert not once_more.read
 
 
+def test_a_rebalance_upon_the_other_is_waited_for(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it is assigned it cannot tell the group of, until all have joined once more."""
+    holder = started(stack, broker)
+    settle(holder)
+    for log in logs:
+        log.append(b"more")
+    ahead: Json = {"version": 2, "offsets": {"a": {str(each): 11 for each in range(PARTITIONS)}}}
+    query = started(stack, broker, start=ahead)
+    query.batch()
+    assert query.reader._group is not None and holder.reader._group is not None
+    group = query.reader._group
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while not group._taken and time.monotonic() < until_seconds:
+        holder.reader._group.changed()  # It rebalances, but finishes no micro-batch.
+        group.changed()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(group._membership), "member", None)
+        assert not query.batch()
+    settle(holder, query)
+    assert not {(where, 10) for where in query.assigned} & query.read.keys()
+
+
 def test_where_the_group_knows_nothing_the_option_says_where_to_begin(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
