@@ -6,6 +6,8 @@ the group is.
 """
 
 import logging
+import signal
+import sys
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -29,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 _FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 _LEAVE_MS = 10_000
+_PROCESS_OF_A_QUERY = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
 class ManagedGroup:
@@ -47,9 +50,13 @@ class ManagedGroup:
         self._topics: frozenset[str] = frozenset()
         self._taken: set[TopicPartition] = set()
         self._changed = False
+        if _in_process_of_a_query():
+            signal.signal(signal.SIGTERM, _end_in_order)
 
     def close(self) -> None:
         """Leaves the group: others take over at once."""
+        if _in_process_of_a_query():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._membership.close(Deadline.after_ms(_LEAVE_MS))
 
     def member(self) -> Member | None:
@@ -169,6 +176,18 @@ class ManagedGroup:
         self._changed = True
         names = ", ".join(map(str, sorted(partitions))) or "nothing"
         logger.info("Group %r: %s %s", self._config.group_id, what, names)
+
+
+def _in_process_of_a_query() -> bool:
+    """Spark stops a query by SIGTERM to its process, more than once: it is to leave before."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name == _PROCESS_OF_A_QUERY
+
+
+def _end_in_order(number: int, _: object) -> None:
+    """Has Spark's program stop the reader, and end then."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def _only(mine: Collection[TopicPartition], ends: LogEnds) -> LogEnds:

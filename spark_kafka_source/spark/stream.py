@@ -20,7 +20,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     UnsupportedVersionError,
 )
-from spark_kafka_source.groups import commit_offsets
+from spark_kafka_source.groups import CommitFailedError, commit_offsets
 from spark_kafka_source.spark.admission import (
     HAS_ADMISSION_CONTROL,
     ReadAllAvailable,
@@ -253,6 +253,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._ends = self._look_up_ends(position)
                 self._join_group()
                 return self._next(position, limit)
+            except CommitFailedError:
+                # The group rebalances again: what it has assigned is taken over after that.
+                if position is not None and not self._available_now:
+                    return position
             except BrokerError as error:
                 # It was named a moment ago: they are asked anew what there is.
                 tries += 1

@@ -46,8 +46,16 @@ def seek_to_stored(
         consumer.seek(each, stored.get(each, 0))
 
 
-def store(consumer: KafkaConsumer, database: sqlite3.Connection, records: ConsumerRecords) -> None:
-    """Counts the words and notes where to go on, both or neither."""
+class AnotherHasStoredError(Exception):
+    """Some of these records are in the database already: another had the partition meanwhile."""
+
+
+def store(database: sqlite3.Connection, records: ConsumerRecords) -> None:
+    """Counts the words and notes where to go on, both or neither.
+
+    One that did not poll for so long that others got its partitions does not know it yet, and no
+    broker is asked here: so what is stored must not reach beyond where these records begin.
+    """
     with database:  # One transaction.
         for record in records:
             database.execute(
@@ -55,11 +63,14 @@ def store(consumer: KafkaConsumer, database: sqlite3.Connection, records: Consum
                 "ON CONFLICT (word) DO UPDATE SET number = number + 1",
                 [record.value],
             )
-        for where in records.partitions:
-            database.execute(
-                "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)",
-                [*where, consumer.position(where)],
+        for where, after in records.next_offsets.items():
+            stored = database.execute(
+                "INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, partition) "
+                "DO UPDATE SET next = excluded.next WHERE next <= ?",
+                [*where, after.offset, records.first_offset(where)],
             )
+            if not stored.rowcount:
+                raise AnotherHasStoredError(where)
 
 
 class SeekToStored(ConsumerRebalanceListener):
@@ -79,6 +90,7 @@ def main(servers: str, topic: str, partitions: str, path: str, group: str = "") 
         bootstrap_servers=servers,
         group_id=group,
         enable_auto_commit=False,
+        auto_offset_reset="earliest",  # Where what is stored is no longer in the log.
         max_poll_records=7,
         session_timeout_ms=1_000,
         heartbeat_interval_ms=100,
@@ -94,7 +106,11 @@ def main(servers: str, topic: str, partitions: str, path: str, group: str = "") 
         while idle_polls < _IDLE_POLLS or not consumer.assignment():
             records = consumer.poll(timeout_ms=100)
             idle_polls = 0 if records else idle_polls + 1
-            store(consumer, database, records)
+            try:
+                store(database, records)
+            except AnotherHasStoredError:
+                mine = consumer.assignment().intersection(records.partitions)
+                seek_to_stored(consumer, database, mine)
 
 
 if __name__ == "__main__":

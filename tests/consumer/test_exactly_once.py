@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_kafka_source import KafkaConsumer
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer import exactly_once
 from tests.consumer.consumers import fill
 from tests.memory_broker import MemoryBroker
 
@@ -59,3 +61,25 @@ def test_each_record_counts_once_whatever_is_killed(tmp_path: Path) -> None:
             assert process.wait(timeout=60) == 0
     each = RECORDS // PARTITIONS
     assert counted(database) == {str(n).encode(): PARTITIONS for n in range(each)}
+
+
+def test_who_was_replaced_in_silence_stores_nothing(tmp_path: Path) -> None:
+    """It holds records while its successor reads and stores the same ones."""
+    where = TopicPartition("t", 0)
+    with MemoryBroker() as broker:
+        broker.create_topic("t", 1)[0].append(*[b"word"] * 5)
+        servers = str(broker.address())
+        with (
+            closing(exactly_once.connect(str(tmp_path / "counts.db"))) as database,
+            KafkaConsumer(bootstrap_servers=servers) as late,
+            KafkaConsumer(bootstrap_servers=servers) as successor,
+        ):
+            for consumer in (late, successor):
+                consumer.assign([where])
+                exactly_once.seek_to_stored(consumer, database, [where])
+            held, records = late.poll(10_000), successor.poll(10_000)
+            exactly_once.store(database, records)
+            with pytest.raises(exactly_once.AnotherHasStoredError):
+                exactly_once.store(database, held)
+            assert database.execute("SELECT * FROM counts").fetchall() == [(b"word", 5)]
+            assert database.execute("SELECT next FROM offsets").fetchall() == [(5,)]

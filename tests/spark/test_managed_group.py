@@ -1,10 +1,14 @@
 """Queries that share a group: asked as Spark asks them, with a group coordinator in memory."""
 
+import os
 import random
+import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -175,6 +179,26 @@ def test_who_stops_is_followed_at_once_where_it_stopped(
     assert first.read + second.read == Counter(everything(logs))
 
 
+def test_who_is_stopped_by_a_signal_leaves_first(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Spark stops the process of a query: by SIGTERM, and once more while it leaves."""
+    before = signal.getsignal(signal.SIGTERM)
+    stack.callback(signal.signal, signal.SIGTERM, before)
+    program = SimpleNamespace(name="pyspark.sql.streaming.python_streaming_source_runner")
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", program)
+    query = started(stack, broker)
+    settle(query)
+    with pytest.raises(SystemExit):
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    query.stop()
+    assert not broker.group("g").members
+
+
 def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
@@ -219,6 +243,33 @@ def test_who_was_away_does_not_take_back_what_others_committed(
     while not slow.batch() and time.monotonic() < until_seconds:
         pass
     assert committed(broker, slow) == before == dict.fromkeys(before, 12)
+
+
+def test_a_rebalance_upon_the_other_is_waited_for(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it is assigned it cannot tell the group of, until all have joined once more."""
+    holder = started(stack, broker)
+    settle(holder)
+    for log in logs:
+        log.append(b"more")
+    ahead: Json = {"version": 2, "offsets": {"a": {str(each): 11 for each in range(PARTITIONS)}}}
+    query = started(stack, broker, start=ahead)
+    query.batch()
+    assert query.reader._group is not None and holder.reader._group is not None
+    group = query.reader._group
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while not group._taken and time.monotonic() < until_seconds:
+        holder.reader._group.changed()  # It rebalances, but finishes no micro-batch.
+        group.changed()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(group._membership), "member", None)
+        assert not query.batch()
+    settle(holder, query)
+    assert not {(where, 10) for where in query.assigned} & query.read.keys()
 
 
 def test_where_the_group_knows_nothing_the_option_says_where_to_begin(
