@@ -244,16 +244,18 @@ class KafkaConsumer:
         marks = {each: places[each].back_to(records.first_offset(each)) for each in places}
         for record in records:
             where = TopicPartition(record.topic, record.partition)
-            position = places[where]
-            if self._positions.get(where) is not position or position.paused:
+            position = places.get(where)
+            if position is None:
                 continue
-            if position.next is not marks[where]:
-                continue  # Somebody has moved it meanwhile.
+            is_assigned = self._positions.get(where) is position
+            if not is_assigned or position.paused or position.next is not marks[where]:
+                del places[where]  # The rest is for a later poll, or somebody has moved it.
+                continue
             marks[where] = position.back_to(record.offset + 1)
             yield record
-        for where, end in ends.items():
-            if places[where].next is marks[where]:
-                places[where].next = end
+        for where, position in places.items():
+            if position.next is marks[where]:
+                position.next = ends[where]
 
     def wakeup(self) -> None:
         """Has the `poll` that another thread waits in, or the next one, raise `WakeupError`."""

@@ -262,6 +262,26 @@ def test_positions_move_with_each_record_of_an_iteration(
             assert consumer.position(T0) == expected + 1
 
 
+def test_a_pause_within_an_iteration_loses_nothing(broker: MemoryBroker) -> None:
+    for log in broker.create_topic("paused", 2):
+        log.append(*[b"x"] * 10)
+    here, other = TopicPartition("paused", 0), TopicPartition("paused", 1)
+    seen = []
+    with KafkaConsumer(bootstrap_servers=str(broker.address()), enable_auto_commit=False) as reader:
+        reader.assign([here, other])
+        reader.seek_to_beginning()
+        for record in reader:
+            where = TopicPartition(record.topic, record.partition)
+            seen.append((where, record.offset))
+            if seen[-1] == (here, 3):
+                reader.pause(here)
+            if seen[-1] == (other, 9):
+                reader.resume(here)
+            if len(seen) == 20:
+                break
+    assert sorted(seen) == [(each, offset) for each in (here, other) for offset in range(10)]
+
+
 def test_a_seek_and_a_pause_hold_within_an_iteration(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
