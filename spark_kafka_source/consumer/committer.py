@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError
-from spark_kafka_source.groups import CommitFailedError, MemberOf, OffsetAndMetadata, commit_offsets
+from spark_kafka_source.errors import KafkaTimeoutError, LocalError
+from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, commit_offsets
 from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -22,16 +22,6 @@ CommitCallback = Callable[[Offsets, Exception | None], None]
 _MOST_WAITING = 1_000
 # To have the thread end once nobody waits for what it does.
 _LAST_WORDS_SECONDS = 1.0
-_REBALANCED = (
-    "The group has rebalanced since: poll more often than every 'max_poll_interval_ms', or hand "
-    "out less with 'max_poll_records'"
-)
-_ADVICE: Mapping[str, str] = {
-    "UNKNOWN_MEMBER_ID": _REBALANCED,
-    "ILLEGAL_GENERATION": _REBALANCED,
-    "FENCED_MEMBER_EPOCH": _REBALANCED,
-    "REBALANCE_IN_PROGRESS": "The group is rebalancing: poll, and commit again after that",
-}
 
 
 @dataclass(slots=True)
@@ -163,17 +153,12 @@ class Committer:
 
     def _commit(self, client: KafkaClient, commit: _Commit) -> None:
         timeout_ms = max(1, int(commit.deadline.remaining_seconds() * 1000))
-        try:
-            commit_offsets(
-                client,
-                self._group_id,
-                {where: at.offset for where, at in commit.offsets.items()},
-                leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
-                metadata={where: at.metadata for where, at in commit.offsets.items()},
-                member_of=commit.member_of,
-                timeout_ms=timeout_ms,
-            )
-        except BrokerError as error:
-            if error.error.name in _ADVICE:
-                raise CommitFailedError(f"{error}. {_ADVICE[error.error.name]}") from error
-            raise
+        commit_offsets(
+            client,
+            self._group_id,
+            {where: at.offset for where, at in commit.offsets.items()},
+            leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
+            metadata={where: at.metadata for where, at in commit.offsets.items()},
+            member_of=commit.member_of,
+            timeout_ms=timeout_ms,
+        )

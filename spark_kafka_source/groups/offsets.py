@@ -45,8 +45,21 @@ MemberOf = Callable[[], Member | None]
 """Who commits, asked before each try: its generation may have changed; see `Membership.member`."""
 
 
+_REBALANCED = (
+    "The group has rebalanced since: between two polls there must be less than "
+    "'max.poll.interval.ms', or the partitions go to others"
+)
+_ADVICE: Mapping[str, str] = {
+    "UNKNOWN_MEMBER_ID": _REBALANCED,
+    "ILLEGAL_GENERATION": _REBALANCED,
+    "FENCED_MEMBER_EPOCH": _REBALANCED,
+    "REBALANCE_IN_PROGRESS": "The group is rebalancing: poll, and commit again after that",
+}
+"""What a member can do whose commit came too late, by the name of the error."""
+
+
 class CommitFailedError(LocalError):
-    """Nothing was committed, since the member is in no generation of its group now."""
+    """Nothing was committed: the group rebalances, or has done so since, without this member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,8 @@ def commit_offsets(
     each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
     Coordinator errors are tried again until `timeout_ms` (`default.api.timeout.ms` unless given),
     and so is an epoch that became stale; raises `BrokerError` naming the group and partition,
-    `KafkaTimeoutError`, or `CommitFailedError` where `member_of` gives nobody.
+    `KafkaTimeoutError`, or `CommitFailedError` where `member_of` gives nobody, or one that the
+    group does not take for a member any more.
     """
 
     def attempt(deadline: Deadline) -> None:
@@ -256,4 +270,6 @@ def _check(
     error = BrokerError(found, f"{what} group {group_id!r}", detail)
     if member_of is not None and error.error.name == _STALE:
         error.remedy = Remedy.RETRY  # Its next heartbeat brings the member's new epoch.
+    if member_of is not None and found.name in _ADVICE:
+        raise CommitFailedError(f"{error}. {_ADVICE[found.name]}") from error
     raise error

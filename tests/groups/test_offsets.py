@@ -201,3 +201,15 @@ def test_each_partition_may_have_metadata_of_its_own(
     commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T1: "b"})
     (request,) = broker.requests(OffsetCommitRequest)
     assert [each.committed_metadata for each in request.topics[0].partitions] == ["", "b"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "REBALANCE_IN_PROGRESS"],
+)
+def test_a_member_whose_commit_comes_too_late_is_told_so(
+    broker: MemoryBroker, client: KafkaClient, name: str
+) -> None:
+    broker.control(OffsetCommitRequest, error_named(name))
+    with pytest.raises(CommitFailedError, match=rf"OffsetCommit of t-0 .*{name} .*The group "):
+        commit_offsets(client, "g", {T0: 5}, member_of=lambda: Member("g", "m", 1))
