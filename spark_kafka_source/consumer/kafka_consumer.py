@@ -209,7 +209,8 @@ class KafkaConsumer:
     def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """The next records, up to `max_poll_records`; waits for some, but no longer than that.
 
-        Positions move behind them. Raises `NoOffsetError`, `RecordsLostError` kinds where
+        Where a broker has to be asked that is silent, it may take ten seconds more. Positions
+        move behind the records. Raises `NoOffsetError`, kinds of `RecordsLostError` where
         `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`, `WakeupError`, and
         what the rebalance listener raises. Call it again at least every `max_poll_interval_ms`.
         """
