@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 import pytest
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, RemoteError
-from spark_kafka_source.groups import commit_offsets, committed
+from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
@@ -122,7 +122,7 @@ def test_only_members_commit_and_only_in_their_generation(
     kept = {min(one.owned()): 8}
     commit_offsets(client, group, kept, member_of=lambda: membership.member)
     moved = {min(two.owned()): 9}
-    error: type[RemoteError] = BrokerError
+    error: type[KafkaError] = CommitFailedError
     refused = "ILLEGAL_GENERATION"
     if protocol == "consumer":  # Tried again, since the member could have a new epoch by then.
         error, refused = KafkaTimeoutError, "STALE_MEMBER_EPOCH"
