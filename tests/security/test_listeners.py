@@ -94,7 +94,10 @@ def test_clients_turn_back_from_what_they_must_refuse(
     secured: LocalKafka, listener: str, reason: str
 ) -> None:
     where = secured.bootstrap_servers_of(listener)
-    assert refusal(where, independent(secured, listener)).code() == KafkaError._SSL
+    # librdkafka says now the one, now the other.
+    refused = refusal(where, independent(secured, listener))
+    assert refused.code() in (KafkaError._SSL, KafkaError._TRANSPORT)
+    assert "certificate verify failed" in refused.str()
     # librdkafka does not say why.
     host, port = where.split(":")
     context = ssl.create_default_context(cafile=str(secured.authority.certificate))

@@ -222,7 +222,7 @@ def refusal(frame: Callable[[], DataFrame]) -> str:
         ),
         (
             {"subscribe": None, "assign": '{"$T":[0,1]}'},
-            "Option 'assign': $T-1 does not exist. The topic has partitions 0 to 0",
+            "Option 'assign': '$T-1' does not exist. The topic has partitions 0 to 0",
         ),
         ({"subscribe": "$T-no"}, "Option 'subscribe': topic '$T-no' does not exist"),
         ({"subscribe": "no topic"}, "'no topic'"),
