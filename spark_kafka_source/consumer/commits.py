@@ -103,8 +103,7 @@ class Commits:
         consumed = self._consumed()
         if self._by_itself and self._committer is not None and consumed:
             try:
-                timeout_ms = int(deadline.remaining_seconds() * 1000)
-                self._committer.commit(consumed, self._member_of, timeout_ms)
+                self._committer.commit(consumed, self._member_of, deadline.remaining_ms())
             except Exception as error:  # A rebalance, or an end, is not kept up by it.
                 logger.warning("Offsets were not committed: %s", error)
 

@@ -152,7 +152,7 @@ class Committer:
             return self._waiting.popleft() if self._waiting else None
 
     def _commit(self, client: KafkaClient, commit: _Commit) -> None:
-        timeout_ms = max(1, int(commit.deadline.remaining_seconds() * 1000))
+        timeout_ms = max(1, commit.deadline.remaining_ms())
         commit_offsets(
             client,
             self._group_id,

@@ -234,7 +234,7 @@ class Reading:
     def _seek_to_committed(self, unknown: Collection[Position], deadline: Deadline) -> None:
         uncommitted = [each.topic_partition for each in unknown if each.reset_to is None]
         if uncommitted:
-            committed = self._committed(uncommitted, _left_ms(deadline))
+            committed = self._committed(uncommitted, deadline.remaining_ms())
             for where, (offset, leader_epoch) in committed.items():
                 self.positions[where].seek(offset, leader_epoch)
 
@@ -252,11 +252,11 @@ class Reading:
 
     def _seek_to(self, timestamps: Mapping[TopicPartition, int], deadline: Deadline) -> None:
         level = self._decoding.fetch.isolation_level
-        found = list_offsets(self._client, timestamps, level, timeout_ms=_left_ms(deadline))
+        found = list_offsets(self._client, timestamps, level, timeout_ms=deadline.remaining_ms())
         late = dict.fromkeys(
             (where for where, at in found.items() if at.offset == NO_OFFSET), LATEST_TIMESTAMP
         )
-        found |= list_offsets(self._client, late, level, timeout_ms=_left_ms(deadline))
+        found |= list_offsets(self._client, late, level, timeout_ms=deadline.remaining_ms())
         for where, at in found.items():
             self.positions[where].seek(*at)
             logger.info("%s: begins at offset %d", where, at.offset)
@@ -297,7 +297,7 @@ class Reading:
             else:
                 each.checked_epoch = leader_epoch
         try:
-            ends = epoch_end_offsets(self._client, moved, timeout_ms=_left_ms(deadline))
+            ends = epoch_end_offsets(self._client, moved, timeout_ms=deadline.remaining_ms())
         except KafkaError:
             for where in moved:
                 self._later(self.positions[where])
@@ -347,7 +347,3 @@ class Reading:
 def _may_heal(error: KafkaError) -> bool:
     is_unknown = isinstance(error, BrokerError) and error.error in UNKNOWN_TOPIC
     return error.retriable or is_unknown or isinstance(error, KafkaTimeoutError)
-
-
-def _left_ms(deadline: Deadline) -> int:
-    return int(deadline.remaining_seconds() * 1000)

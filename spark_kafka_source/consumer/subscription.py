@@ -267,5 +267,5 @@ def describe_topics(
 ) -> list[Topic]:
     """The named topics, or all with None, asked for until there is an answer."""
     names = None if names is None else list(names)
-    left_ms = int(deadline.remaining_seconds() * 1000)
-    return client.retrying("Metadata", partial(client.topics, names), timeout_ms=left_ms)
+    attempt = partial(client.topics, names)
+    return client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())

@@ -20,6 +20,10 @@ class Deadline:
         """Seconds left; 0.0 once it is past."""
         return max(0.0, self.at_seconds - time.monotonic())
 
+    def remaining_ms(self) -> int:
+        """Whole milliseconds left; 0 once it is past."""
+        return int(self.remaining_seconds() * 1000)
+
     @property
     def expired(self) -> bool:
         """Whether the point is past."""

@@ -61,6 +61,10 @@ class NamedBound:
     bound: Bound
 
 
+FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
+"""Where a stream begins that is not told to begin elsewhere."""
+
+
 def starting_bound(options: Mapping[str, str]) -> NamedBound | None:
     """`startingTimestamp`, else `startingOffsetsByTimestamp`, else `startingOffsets`, else None.
 

@@ -19,7 +19,7 @@ from spark_kafka_source.groups import (
     membership,
 )
 from spark_kafka_source.net import Deadline, readable
-from spark_kafka_source.spark.bounds import Extreme, NamedBound
+from spark_kafka_source.spark.bounds import FROM_LATEST
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
@@ -29,7 +29,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-_FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 _LEAVE_MS = 10_000
 _PROCESS_OF_A_QUERY = "pyspark.sql.streaming.python_streaming_source_runner"
 
@@ -143,7 +142,7 @@ class ManagedGroup:
     ) -> Offsets:
         added = [each for each in unknown if each.topic in known_topics]
         first = {each: mine.offsets[each] for each in unknown if each.topic not in known_topics}
-        starting = self._options.starting or _FROM_LATEST
+        starting = self._options.starting or FROM_LATEST
         return {
             **self._planner.earliest(added),
             **(self._planner.resolve(starting, first) if first else {}),

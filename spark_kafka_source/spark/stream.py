@@ -30,7 +30,7 @@ from spark_kafka_source.spark.admission import (
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-from spark_kafka_source.spark.bounds import Extreme, NamedBound
+from spark_kafka_source.spark.bounds import FROM_LATEST
 from spark_kafka_source.spark.byte_limit import ByteLimit
 from spark_kafka_source.spark.continuity import (
     Gone,
@@ -55,7 +55,6 @@ _MOST_LOOKS = 3
 _NONE: Offsets = {}
 # Spark waits for the answer before it stops a query.
 _JOIN_MS = 1_000
-_FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -303,7 +302,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
         """Where the partitions begin that do not go on from `position`."""
         if position.initial:
-            return self._planner.resolve(self._options.starting or _FROM_LATEST, ends.offsets)
+            return self._planner.resolve(self._options.starting or FROM_LATEST, ends.offsets)
         starts = new_starts(position, ends, self._planner, self._options.data_loss, self._gone)
         still_gone = {each: of for each, of in self._gone.items() if each not in ends.offsets}
         self._gone = {**still_gone, **gone_from(position, ends)}
@@ -330,14 +329,14 @@ def _refuse_unsupported(options: SourceOptions) -> None:
         raise ConfigurationError(
             options.ending.option, "is given", "A stream has no end: leave it out"
         )
-    limits: dict[str, object] = {
+    new_in_4_2 = {
         "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
         "maxBytesPerTrigger": options.max_bytes_per_trigger,
         "minOffsetsPerTrigger": options.min_offsets_per_trigger,
+        "managedGroup": options.managed_group,
     }
-    limits["managedGroup"] = options.managed_group
-    for name, limit in limits.items():
-        if limit is not None and not HAS_ADMISSION_CONTROL:
+    for name, given in new_in_4_2.items():
+        if given is not None and not HAS_ADMISSION_CONTROL:
             raise UnsupportedVersionError(
                 f"Option '{name}' needs Spark 4.2 or newer, which has admission control for "
                 f"Python data sources; this is Spark {pyspark.__version__}"
