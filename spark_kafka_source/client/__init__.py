@@ -1,6 +1,7 @@
 """A client of one cluster: metadata, leaders, coordinators, and the one loop that tries again."""
 
-from spark_kafka_source.client.client import Asked, KafkaClient
+from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
+from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker, Cluster, Leadership, Topic
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.retry import Retry
@@ -8,6 +9,7 @@ from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
 
 __all__ = [
     "CLIENT_OPTIONS",
+    "LONGEST_SILENCE_MS",
     "SECURITY_WITHOUT_EFFECT",
     "Asked",
     "Broker",
@@ -17,4 +19,5 @@ __all__ = [
     "Leadership",
     "Retry",
     "Topic",
+    "wait_for_any",
 ]

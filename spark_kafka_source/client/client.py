@@ -7,27 +7,26 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
+from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
 from spark_kafka_source.client.cluster import Broker, Cluster, Topic
 from spark_kafka_source.client.config import ClientConfig
+from spark_kafka_source.client.race import Race
 from spark_kafka_source.client.retry import Retry
 from spark_kafka_source.errors import (
-    BootstrapError,
     BrokerError,
-    ClosedError,
     ConnectionFailedError,
     KafkaError,
     KafkaTimeoutError,
     Remedy,
-    RemoteError,
     UnsupportedVersionError,
     error_code,
     error_named,
     lacking,
 )
-from spark_kafka_source.net import Address, Connection, Deadline, refuses_login
+from spark_kafka_source.net import Address, Connection, Contacts, Deadline, Dial
 from spark_kafka_source.protocol import (
     FindCoordinatorRequest,
     MetadataRequest,
@@ -49,38 +48,24 @@ _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
 _MOST_KNOWN_TRIED = 3
 
 
-class Asked(Generic[R]):
-    """A request whose answer is still to come. Until it is taken, nothing else is sent there.
-
-    One that is never taken costs the connection.
-    """
-
-    def __init__(self, client: "KafkaClient", connection: Connection, deadline: Deadline) -> None:
-        self._client = client
-        self._connection = connection
-        self._deadline = deadline
-
-    def answer(self, deadline: Deadline | None = None) -> R:
-        """Waits until the request's own deadline, or another one. Raises as a connection does."""
-        response = cast(R, self._connection.receive(deadline or self._deadline))
-        return self._client.heard(self._connection, response)
-
-    def fileno(self) -> int:
-        """Of the connection that the answer comes on."""
-        return self._connection.fileno()
-
-
 class KafkaClient:
     """Sends requests to brokers by their role, and tries again by the table of errors."""
 
-    def __init__(self, config: ClientConfig) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        cluster: Cluster | None = None,
+        contacts: Contacts | None = None,
+    ) -> None:
+        """`cluster` and `contacts` are what other clients have learnt; see `sibling`."""
         self.config = config
-        self.cluster = Cluster()
+        self.cluster = cluster or Cluster()
+        self.contacts = contacts or Contacts()
         self.requests_sent = 0
-        self._connections: dict[Address, Connection] = {}
-        self._coordinators: dict[str, Broker] = {}
+        # Of several to one address all but one still await an answer.
+        self._connections: dict[Address, list[Connection]] = {}
+        self._dials: dict[Address, Dial] = {}
         self._throttled_until_seconds: dict[Address, float] = {}
-        self._learnt_at_seconds: dict[str, float] = {}
         self._closing = threading.Event()
         # Waiting on it in place of sleeping, so that `close` ends a pause, too.
         self._pause = self._closing.wait
@@ -92,11 +77,21 @@ class KafkaClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def sibling(self) -> "KafkaClient":
+        """Return a client for another thread: its connections are its own, what is learnt is not.
+
+        Metadata, coordinators, and which addresses fail, are known to both.
+        """
+        return KafkaClient(self.config, self.cluster, self.contacts)
+
     def close(self) -> None:
         """Closes all connections; what still waits on one raises. Never raises itself."""
         self._closing.set()
-        for connection in list(self._connections.values()):
-            connection.close()
+        for dial in list(self._dials.values()):
+            dial.close()
+        for connections in list(self._connections.values()):
+            for connection in list(connections):
+                connection.close()
 
     @property
     def closed(self) -> bool:
@@ -115,12 +110,12 @@ class KafkaClient:
         """
         timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
-        if not self.cluster.brokers:
+        if not self.contacts.was_reached:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
                 return self._retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
-                if not self.cluster.brokers:
+                if not self.contacts.was_reached:
                     raise
         return self._retry.run(what, attempt, self.recover, deadline)
 
@@ -129,7 +124,7 @@ class KafkaClient:
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
-            self._coordinators.clear()
+            self.cluster.coordinators.clear()
 
     def pause_seconds(self, tries: int) -> float:
         """How long to wait after so many tries, for who cannot wait in `retrying`."""
@@ -146,7 +141,7 @@ class KafkaClient:
         max_version: int | None = None,
     ) -> R:
         """One request to one broker, once. Raises what the connection raises."""
-        return self._ask(request, broker.address, deadline, max_version).answer()
+        return self.ask(request, broker, deadline, max_version=max_version).answer()
 
     def ask(
         self,
@@ -155,9 +150,67 @@ class KafkaClient:
         deadline: Deadline,
         *,
         max_version: int | None = None,
-    ) -> "Asked[R]":
-        """Sends one request and does not wait for its answer. Raises as `send` does."""
+        is_held: bool = False,
+    ) -> Asked[R]:
+        """Begin to send one request, and do not wait: `Asked.answer` raises what goes wrong.
+
+        An answer that the broker may hold back takes until `deadline`, any other within
+        `request.timeout.ms` too.
+        """
+        if is_held:
+            self._wait_out_throttle(broker.address, deadline)
+            return Asked(self, request, broker.address, deadline, max_version)
         return self._ask(request, broker.address, deadline, max_version)
+
+    def answer_while(self, asked: Asked[R], is_still: Callable[[], bool]) -> R:
+        """Wait for an answer, but not from a broker that has lost its role meanwhile.
+
+        A broker that froze is still connected. So where it is silent for two seconds, and every
+        two seconds from then on, `is_still` says whether the other brokers still take it for the
+        one to ask. Where they do not, raises `RequestTimeoutError`.
+        """
+        return self._next_over([asked], lambda _: is_still()).answer()
+
+    def send_to_coordinator(
+        self,
+        request: Request[R],
+        group_id: str,
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+    ) -> R:
+        """One request to the coordinator of a group; one that froze costs a part of the time.
+
+        Raises as `coordinator`, `send` and `answer_while` do.
+        """
+        coordinator = self.coordinator(group_id, deadline)
+        asked = self.ask(request, coordinator, deadline, max_version=max_version)
+        return self.answer_while(asked, lambda: self.still_coordinates(coordinator, group_id))
+
+    def answers(
+        self,
+        requests: Mapping[Broker, Request[R]],
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+        is_still: Callable[[Broker], bool] = lambda _: True,
+    ) -> Iterator[tuple[Broker, R | KafkaError]]:
+        """Ask all these brokers at once; yield each answer, or why there is none, as it comes.
+
+        `is_still` is asked about brokers that stay silent, see `answer_while`.
+        """
+        brokers = {
+            self.ask(request, broker, deadline, max_version=max_version): broker
+            for broker, request in requests.items()
+        }
+        waiting = list(brokers)
+        while waiting:
+            asked = self._next_over(waiting, lambda each: is_still(brokers[each]))
+            waiting.remove(asked)
+            try:
+                yield brokers[asked], asked.answer()
+            except KafkaError as error:
+                yield brokers[asked], error
 
     def send_to_each(
         self,
@@ -165,64 +218,78 @@ class KafkaClient:
         deadline: Deadline,
         *,
         max_version: int | None = None,
+        is_still: Callable[[Broker], bool] = lambda _: True,
     ) -> dict[Broker, R | KafkaError]:
-        """Each broker's answer to its request, or why there is none. All are asked at once.
+        """Each broker's answer to its request, or why there is none; see `answers`."""
+        found = self.answers(requests, deadline, max_version=max_version, is_still=is_still)
+        by_broker = dict(found)
+        return {broker: by_broker[broker] for broker in requests}
 
-        Once one of them refuses the login, no other is asked to take it.
-        """
-        deadline = self._request_deadline(deadline)
-        answers: dict[Broker, R | KafkaError] = {}
-        asked: dict[Broker, Asked[R]] = {}
-        refusal: KafkaError | None = None
-        for broker, request in requests.items():
-            if refusal:
-                answers[broker] = refusal
+    def _next_over(
+        self, waiting: Sequence[Asked[R]], is_still: Callable[[Asked[R]], bool]
+    ) -> Asked[R]:
+        """Wait for one of them: its answer, an error, or the end of its time."""
+        look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
+        while True:
+            wait_for_any(waiting, look_at)
+            for each in waiting:
+                if each.is_over():
+                    return each
+            if not look_at.expired:
                 continue
-            try:
-                asked[broker] = self.ask(request, broker, deadline, max_version=max_version)
-            except KafkaError as error:
-                answers[broker] = error
-                refusal = error if refuses_login(error) else None
-        for broker, awaited in asked.items():
-            try:
-                answers[broker] = awaited.answer()
-            except KafkaError as error:
-                answers[broker] = error
-        return answers
+            look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
+            for each in waiting:
+                if each.is_silent and not is_still(each):
+                    each.give_up("another broker has its role by now, so it is given up while")
 
     def send_to_any(
-        self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
+        self,
+        request: Request[R],
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+        but: Address | None = None,
     ) -> R:
-        """One request to the first broker that answers: connected, then others, then bootstrap.
+        """One request, that changes nothing, to the first broker that answers.
+
+        Brokers have their turn in quick succession, those that failed last at the end: connected
+        ones, others that are known, the bootstrap addresses in any order (RFC 8305 does so with
+        the addresses of one name). A later one that answers sooner wins. `but` is left out.
 
         Raises `BootstrapError` with what went wrong at each address, or the first error among them
         that has no remedy, such as that of an address where no broker listens but another server.
         A broker that refuses the login is the last: the same password at the others could lock
         the account.
         """
-        failures: list[RemoteError] = []
-        for address in self._candidates():
-            try:
-                return self._ask(request, address, deadline, max_version).answer()
-            except RemoteError as error:
-                if refuses_login(error):
-                    raise
-                failures.append(error)
-        for failure in failures:
-            if not failure.retriable:
-                raise failure
-        raise BootstrapError([str(failure) for failure in failures])
+        candidates = self._candidates(but)
+        race = Race(candidates, lambda each: self._ask(request, each, deadline, max_version))
+        with contextlib.closing(race):
+            return race.winner(deadline)[1]
 
-    def _candidates(self) -> list[Address]:
+    def send_to_one(
+        self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
+    ) -> R:
+        """One request, that may change something, to one broker: the first that says a word."""
+        word = MetadataRequest(topics=[])
+        race = Race(self._candidates(None), lambda each: self._ask(word, each, deadline))
+        with contextlib.closing(race):
+            address, _ = race.winner(deadline)
+        return self._ask(request, address, deadline, max_version).answer()
+
+    def _candidates(self, but: Address | None) -> list[Address]:
         """Some known brokers at random, connected first; then always the bootstrap addresses."""
         known = [broker.address for broker in self.cluster.brokers.values()]
+        bootstrap = list(self.config.bootstrap_servers)
         random.shuffle(known)
+        random.shuffle(bootstrap)
         known.sort(key=lambda address: not self._is_connected(address))
-        return list(dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *self.config.bootstrap_servers]))
+        candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
+        return self.contacts.best_first(each for each in candidates if each != but)
 
     def _is_connected(self, address: Address) -> bool:
-        connection = self._connections.get(address)
-        return connection is not None and connection.usable
+        return any(each.usable for each in self._connections.get(address, ()))
+
+    # -- connections -------------------------------------------------------------------------------
 
     def _ask(
         self,
@@ -231,33 +298,57 @@ class KafkaClient:
         deadline: Deadline,
         max_version: int | None = None,
     ) -> Asked[R]:
-        deadline = self._request_deadline(deadline)
-        connection = self._connection(address, deadline)
-        connection.send(request, deadline, max_version=max_version)
-        self.requests_sent += 1
-        return Asked(self, connection, deadline)
-
-    def _request_deadline(self, deadline: Deadline) -> Deadline:
-        return deadline.within_ms(self.config.connection.request_timeout_ms)
-
-    def _connection(self, address: Address, deadline: Deadline) -> Connection:
+        deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
         self._wait_out_throttle(address, deadline)
-        if self.closed:
-            raise ClosedError("the client is closed")
-        connection = self._connections.get(address)
-        if connection is not None and connection.usable:
-            return connection
-        if connection is not None:
-            connection.close()
-        return Connection.connect(address, self.config.connection, deadline, self._opened)
+        return Asked(self, request, address, deadline, max_version)
 
-    def _opened(self, connection: Connection) -> None:
-        self._connections[connection.address] = connection
-        if self.closed:  # `close` came between, and did not see this one.
+    def connection_to(self, address: Address) -> Connection | None:
+        """The connection that a request can be sent on now, if there is one."""
+        found = None
+        awaiting = []
+        for each in self._connections.pop(address, ()):
+            if each.in_flight and not each.closed:
+                awaiting.append(each)
+            elif found is None and each.usable:
+                found = each
+            else:
+                each.close()
+        self._connections[address] = awaiting if found is None else [*awaiting, found]
+        if self.closed and found is not None:  # `close` came between, and did not see this one.
+            found.close()
+        return found
+
+    def dial(self, address: Address) -> Dial:
+        """A connection on its way, perhaps since an earlier request gave up waiting for it."""
+        dial = self._dials.get(address)
+        if dial is not None and not dial.is_good:
+            dial.close()
+            dial = None
+        if dial is None:
+            settings = self.config.connection
+            dial = Dial.connecting(address, settings, self.contacts)
+            self._dials[address] = dial
+        return dial
+
+    def renewing(self, connection: Connection) -> Dial:
+        """The same connection, once it has authenticated anew (KIP-368)."""
+        return Dial.renewing(connection, self.config.connection.request_timeout_ms)
+
+    def dialed(self, dial: Dial) -> Connection:
+        """The connection that a dial has led to. Raises why there is none."""
+        if self._dials.get(dial.address) is dial:
+            del self._dials[dial.address]
+        connection = dial.connection()
+        connections = self._connections.setdefault(dial.address, [])
+        if connection not in connections:
+            connections.append(connection)
+        if self.closed:
             connection.close()
+        return connection
 
     def heard(self, connection: Connection, response: R) -> R:
         """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
+        self.contacts.answered(connection.address)
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_time_ms > 0:
             until_seconds = time.monotonic() + throttle_time_ms / 1000
@@ -272,23 +363,26 @@ class KafkaClient:
 
     # -- metadata ----------------------------------------------------------------------------------
 
-    def topics(self, names: Iterable[str] | None, deadline: Deadline) -> list[Topic]:
+    def topics(
+        self, names: Iterable[str] | None, deadline: Deadline, *, but: Address | None = None
+    ) -> list[Topic]:
         """Asks for the named topics, or for all with None, once; errors are in each `Topic`."""
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        response = self.send_to_any(request, deadline)
+        response = self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
             self._rebootstrap()
         topics = self.cluster.update(response)
         now_seconds = time.monotonic()
-        self._learnt_at_seconds.update({topic.name: now_seconds for topic in topics})
+        self.cluster.learnt_at_seconds.update({topic.name: now_seconds for topic in topics})
         return topics
 
     def _rebootstrap(self) -> None:
         """Forgets all brokers where one says that it is not of this cluster any more (KIP-1102)."""
-        self.cluster.brokers.clear()
-        for connection in self._connections.values():
-            connection.close()
+        self.cluster.brokers = {}
+        for connections in self._connections.values():
+            for connection in connections:
+                connection.close()
         raise ConnectionFailedError("the broker asks to bootstrap anew (REBOOTSTRAP_REQUIRED)")
 
     def leaders(
@@ -301,6 +395,28 @@ class KafkaClient:
             self.topics(unknown, deadline)
         return {each: self.cluster.leader(each) for each in topic_partitions}
 
+    def still_leads(self, broker: Broker, topic_partitions: Iterable[TopicPartition]) -> bool:
+        """Whether a broker that is silent leads any of these still, as the others see it."""
+        topic_partitions = list(topic_partitions)
+        names = sorted({each.topic for each in topic_partitions})
+        self.contacts.failed(broker.address)
+        try:
+            self.topics(names, Deadline.after_ms(LONGEST_SILENCE_MS), but=broker.address)
+        except KafkaError:
+            return True
+        return any(self.cluster.is_led_by(broker, each) for each in topic_partitions)
+
+    def still_coordinates(self, broker: Broker, group_id: str) -> bool:
+        """Whether a broker that is silent coordinates this group still, as the others see it."""
+        self.contacts.failed(broker.address)
+        deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
+        try:
+            found = self._find_coordinator(group_id, deadline, but=broker.address)
+        except KafkaError:
+            return True
+        self.cluster.coordinators[group_id] = found
+        return found == broker
+
     def unknown_topics(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
         """The topics to ask for, since these partitions' leaders are unknown or too old."""
         topic_partitions = list(topic_partitions)
@@ -309,21 +425,21 @@ class KafkaClient:
         return list(dict.fromkeys(unknown))
 
     def _is_too_old(self, name: str) -> bool:
-        age_seconds = time.monotonic() - self._learnt_at_seconds.get(name, 0.0)
+        age_seconds = time.monotonic() - self.cluster.learnt_at_seconds.get(name, 0.0)
         return age_seconds * 1000 > self.config.metadata_max_age_ms
 
     def coordinator(self, group_id: str, deadline: Deadline) -> Broker:
         """The broker that coordinates a group, or the `BrokerError` that says there is none."""
-        if group_id not in self._coordinators:
-            self._coordinators[group_id] = self._find_coordinator(group_id, deadline)
-        return self._coordinators[group_id]
+        if group_id not in self.cluster.coordinators:
+            self.cluster.coordinators[group_id] = self._find_coordinator(group_id, deadline)
+        return self.cluster.coordinators[group_id]
 
     def learn_coordinators(self, group_ids: Iterable[str], deadline: Deadline) -> None:
         """Asks for those that are unknown, all at once where brokers can (KIP-699).
 
         Of one with an error nothing is learnt: `coordinator` raises it.
         """
-        unknown = [each for each in group_ids if each not in self._coordinators]
+        unknown = [each for each in group_ids if each not in self.cluster.coordinators]
         if len(unknown) < _WORTH_ONE_REQUEST:
             return
         request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=unknown)
@@ -331,11 +447,13 @@ class KafkaClient:
             for found in self.send_to_any(request, deadline).coordinators:
                 if found.key in unknown and not found.error_code:
                     address = Address(found.host, found.port)
-                    self._coordinators[found.key] = Broker(found.node_id, address)
+                    self.cluster.coordinators[found.key] = Broker(found.node_id, address)
 
-    def _find_coordinator(self, group_id: str, deadline: Deadline) -> Broker:
+    def _find_coordinator(
+        self, group_id: str, deadline: Deadline, but: Address | None = None
+    ) -> Broker:
         request = FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)
-        found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR)
+        found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR, but=but)
         if found.error_code:
             error = error_code(found.error_code)
             said = (found.error_message or "").rstrip(".")

@@ -1,5 +1,6 @@
 """What is known of the cluster: its brokers, its topics and who leads each partition."""
 
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
@@ -46,12 +47,20 @@ class Topic:
 
 
 class Cluster:
-    """The newest metadata of each topic that was asked for, and of all brokers."""
+    """The newest metadata of each topic that was asked for, and of all brokers.
+
+    Clients of several threads may share it.
+    """
 
     def __init__(self) -> None:
         self.brokers: dict[int, Broker] = {}
         self.topics: dict[str, Topic] = {}
+        self.learnt_at_seconds: dict[str, float] = {}
+        """When each topic was heard of last, on the monotonic clock."""
+        self.coordinators: dict[str, Broker] = {}
+        """By group."""
         self._stale: set[str] = set()
+        self._lock = threading.Lock()
 
     def update(self, response: MetadataResponse) -> list[Topic]:
         """Learns what a broker said; returns the topics that it spoke of."""
@@ -62,14 +71,28 @@ class Cluster:
             for broker in response.brokers
         }
         topics = [_topic(topic) for topic in response.topics]
-        for topic in topics:
-            self.topics[topic.name] = self._newest(topic)
-            self._stale.discard(topic.name)
+        with self._lock:
+            for topic in topics:
+                self.topics[topic.name] = self._newest(topic)
+                self._stale.discard(topic.name)
         return topics
 
     def forget_leaders(self) -> None:
         """Marks all topics to be asked for again, as after an error that says a leader moved."""
-        self._stale |= self.topics.keys()
+        with self._lock:
+            self._stale |= self.topics.keys()
+
+    def forget_leaders_of(self, names: Iterable[str]) -> None:
+        """Marks these topics to be asked for again."""
+        with self._lock:
+            self._stale.update(names)
+
+    def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
+        """Whether this broker leads a partition, as far as is known."""
+        try:
+            return self.leader(topic_partition)[0] == broker
+        except BrokerError:
+            return False
 
     def missing(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
         """The topics that have to be asked for before all these partitions' leaders are known."""

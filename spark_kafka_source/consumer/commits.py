@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.committer import CommitCallback, Committer
+from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.consumer.subscription import Subscription
@@ -25,26 +25,29 @@ class Commits:
 
     def __init__(
         self,
-        client: KafkaClient,
         config: ConsumerConfig,
         positions: Positions,
         subscription: Subscription,
         committer: Committer | None,
+        wait: Wait,
     ) -> None:
-        self._client = client
+        """`wait` is how the consumer's thread waits for commits."""
         self._config = config
+        self._wait = wait
         self._positions = positions
         self._subscription = subscription
         self._committer = committer
         self._by_itself = committer is not None and config.poll.enable_auto_commit
         self._due_seconds: float | None = None
+        self._automatic: Commit | None = None
+        self._last_failure = ""
 
     def commit(self, offsets: OffsetsToCommit | None, timeout_ms: int) -> None:
         """These, or what was handed out, after all that was asked for before; waits for it."""
         committer = self._group_committer()
         wanted = self._consumed() if offsets is None else _with_metadata(offsets)
         if wanted:
-            committer.commit(wanted, self._member_of, timeout_ms)
+            committer.commit(wanted, self._member_of, timeout_ms, self._wait)
 
     def commit_async(
         self, offsets: OffsetsToCommit | None, callback: CommitCallback | None
@@ -53,16 +56,16 @@ class Commits:
         committer = self._group_committer()
         wanted = self._consumed() if offsets is None else _with_metadata(offsets)
         committer.run_callbacks()
-        committer.commit_async(wanted, self._member_of, callback)
+        committer.begin(wanted, self._member_of, callback=callback)
 
     def committed(
-        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int
+        self, client: KafkaClient, topic_partitions: Iterable[TopicPartition], timeout_ms: int
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What the group has; partitions without are left out, and there are none without group."""
         if self._config.group is None:
             return {}
         return committed(
-            self._client,
+            client,
             self._config.group.group_id,
             topic_partitions,
             timeout_ms=timeout_ms,
@@ -87,25 +90,43 @@ class Commits:
         now_seconds = time.monotonic()
         if self._due_seconds is not None and now_seconds < self._due_seconds:
             return
-        if self._due_seconds is not None:
+        if self._due_seconds is not None and self._is_idle:
             self.commit_consumed_async()
         self._due_seconds = now_seconds + self._config.poll.auto_commit_interval_ms / 1000
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether the last commit of its own is through: a slow coordinator gets no queue."""
+        return self._automatic is None or self._automatic.is_done
+
     def commit_consumed_async(self) -> None:
         """What was handed out, where that is to be done, and can be now."""
-        consumed = self._consumed()
         can_be = not self._subscription.in_group or self._subscription.member() is not None
-        if self._by_itself and self._committer is not None and consumed and can_be:
-            self._committer.commit_async(consumed, self._member_of, _log_failure)
+        if can_be:
+            self.begin_automatic()
 
     def commit_before_giving_up(self, deadline: Deadline) -> None:
         """What was handed out, and waits for it; a failure is only logged."""
+        commit = self.begin_automatic(deadline.remaining_ms())
+        if commit is not None:
+            self._wait(lambda: commit.is_done, deadline)
+
+    def begin_automatic(self, timeout_ms: int | None = None) -> Commit | None:
+        """Begins to commit what was handed out, if that is to be done; a failure is only logged."""
         consumed = self._consumed()
-        if self._by_itself and self._committer is not None and consumed:
-            try:
-                self._committer.commit(consumed, self._member_of, deadline.remaining_ms())
-            except Exception as error:  # A rebalance, or an end, is not kept up by it.
-                logger.warning("Offsets were not committed: %s", error)
+        if not self._by_itself or self._committer is None or not consumed:
+            return None
+        self._automatic = self._committer.begin(
+            consumed, self._member_of, timeout_ms, self._log_failure
+        )
+        return self._automatic
+
+    def _log_failure(self, _: object, error: Exception | None) -> None:
+        """Once for each cause: a topic that is gone would be told of every few seconds."""
+        text = "" if error is None else str(error)
+        if text and text != self._last_failure:
+            logger.warning("Offsets were not committed: %s", text)
+        self._last_failure = text
 
     def close(self, deadline: Deadline) -> None:
         """Waits for the commits that were asked for, and runs their callbacks."""
@@ -159,8 +180,3 @@ def _with_metadata(offsets: OffsetsToCommit) -> dict[TopicPartition, OffsetAndMe
         if at.offset < 0:
             raise LocalError(f"Cannot commit offset {at.offset} of {each}")
     return found
-
-
-def _log_failure(_: object, error: Exception | None) -> None:
-    if error is not None:
-        logger.warning("Offsets were not committed: %s", error)

@@ -7,9 +7,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaTimeoutError, LocalError
 from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, commit_offsets
 from spark_kafka_source.net import Deadline, Wakeup
@@ -19,18 +19,24 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[Offsets, Exception | None], None]
 """Told what was to be committed, and why it was not, or None."""
 
+Wait = Callable[[Callable[[], bool], Deadline], bool]
+"""Waits until something is so, or until the deadline; returns whether it is so."""
+
 _MOST_WAITING = 1_000
+_LAST_TRY_SECONDS = 0.5
 # To have the thread end once nobody waits for what it does.
 _LAST_WORDS_SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class _Commit:
+class Commit:
+    """One commit. Once `is_done`, `error` is why it failed, or None."""
+
     offsets: Offsets
     member_of: MemberOf | None
     callback: CommitCallback | None
     deadline: Deadline
-    done: threading.Event = field(default_factory=threading.Event)
+    is_done: bool = False
     error: Exception | None = None
     took_ms: float = 0.0
 
@@ -40,31 +46,35 @@ class Committer:
 
     def __init__(
         self,
-        config: ClientConfig,
+        client: KafkaClient,
         group_id: str,
         done: Wakeup,
         on_commit: Callable[[float], None] = lambda _: None,
     ) -> None:
         """`done` is woken after each commit, and `on_commit` told how many ms it took."""
-        self._config = config
+        self._client = client.sibling()
         self._group_id = group_id
         self._done = done
         self._on_commit = on_commit
         self._changed = threading.Condition()
-        self._waiting: deque[_Commit] = deque()
-        self._finished: deque[_Commit] = deque()
+        self._waiting: deque[Commit] = deque()
+        self._finished: deque[Commit] = deque()
         self._thread: threading.Thread | None = None
-        self._client: KafkaClient | None = None
         self._is_closing = False
         self._is_telling = False
 
-    def commit(self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int) -> None:
+    def commit(
+        self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int, wait: Wait
+    ) -> None:
         """Commits after all that was asked for before, and waits for it.
 
-        Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`; what callbacks raise, too.
+        Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`; what callbacks raise, too,
+        and what `wait` raises.
         """
-        commit = self._put(offsets, member_of, None, timeout_ms)
-        in_time = commit.done.wait(commit.deadline.remaining_seconds() + 0.5)
+        commit = self.begin(offsets, member_of, timeout_ms)
+        # The last try has its own time to end in.
+        deadline = Deadline(commit.deadline.at_seconds + _LAST_TRY_SECONDS, timeout_ms)
+        in_time = wait(lambda: commit.is_done, deadline)
         self.run_callbacks()
         if not in_time:
             raise KafkaTimeoutError(
@@ -73,11 +83,29 @@ class Committer:
         if commit.error is not None:
             raise commit.error
 
-    def commit_async(
-        self, offsets: Offsets, member_of: MemberOf | None, callback: CommitCallback | None
-    ) -> None:
-        """Commits without waiting for it; the callback is told in `run_callbacks`."""
-        self._put(offsets, member_of, callback, self._config.default_api_timeout_ms)
+    def begin(
+        self,
+        offsets: Offsets,
+        member_of: MemberOf | None,
+        timeout_ms: int | None = None,
+        callback: CommitCallback | None = None,
+    ) -> Commit:
+        """Commits without waiting; the callback is told in `run_callbacks`."""
+        if timeout_ms is None:
+            timeout_ms = self._client.config.default_api_timeout_ms
+        commit = Commit(dict(offsets), member_of, callback, Deadline.after_ms(timeout_ms))
+        with self._changed:
+            if len(self._waiting) >= _MOST_WAITING:
+                raise LocalError(
+                    f"{_MOST_WAITING} commits to group {self._group_id!r} wait already"
+                )
+            self._waiting.append(commit)
+            self._changed.notify_all()
+        if self._thread is None:
+            name = f"commits of group {self._group_id}"
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
+        return commit
 
     def run_callbacks(self) -> None:
         """Tells who asked for a commit what came of it, one after another."""
@@ -101,60 +129,35 @@ class Committer:
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
-        if self._thread is None or self._client is None:
-            return
-        self._thread.join(deadline.remaining_seconds())
+        if self._thread is not None:
+            self._thread.join(deadline.remaining_seconds())
         self._client.close()
-        self._thread.join(_LAST_WORDS_SECONDS)
-
-    def _put(
-        self,
-        offsets: Offsets,
-        member_of: MemberOf | None,
-        callback: CommitCallback | None,
-        timeout_ms: int,
-    ) -> _Commit:
-        commit = _Commit(dict(offsets), member_of, callback, Deadline.after_ms(timeout_ms))
-        with self._changed:
-            if len(self._waiting) >= _MOST_WAITING:
-                raise LocalError(
-                    f"{_MOST_WAITING} commits to group {self._group_id!r} wait already"
-                )
-            self._waiting.append(commit)
-            self._changed.notify_all()
-        if self._thread is None:
-            self._client = KafkaClient(self._config)
-            name = f"commits of group {self._group_id}"
-            self._thread = threading.Thread(
-                target=self._run, args=[self._client], name=name, daemon=True
-            )
-            self._thread.start()
-        return commit
+        if self._thread is not None:
+            self._thread.join(_LAST_WORDS_SECONDS)
 
     # -- the thread --------------------------------------------------------------------------------
 
-    def _run(self, client: KafkaClient) -> None:
-        with client:
-            while (commit := self._next()) is not None:
-                began_seconds = time.monotonic()
-                try:
-                    self._commit(client, commit)
-                except Exception as error:
-                    commit.error = error
-                commit.took_ms = (time.monotonic() - began_seconds) * 1000
-                self._finished.append(commit)
-                commit.done.set()
-                self._done.wake()
+    def _run(self) -> None:
+        while (commit := self._next()) is not None:
+            began_seconds = time.monotonic()
+            try:
+                self._commit(commit)
+            except Exception as error:
+                commit.error = error
+            commit.took_ms = (time.monotonic() - began_seconds) * 1000
+            self._finished.append(commit)
+            commit.is_done = True
+            self._done.wake()
 
-    def _next(self) -> _Commit | None:
+    def _next(self) -> Commit | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._is_closing)
             return self._waiting.popleft() if self._waiting else None
 
-    def _commit(self, client: KafkaClient, commit: _Commit) -> None:
+    def _commit(self, commit: Commit) -> None:
         timeout_ms = max(1, commit.deadline.remaining_ms())
         commit_offsets(
-            client,
+            self._client,
             self._group_id,
             {where: at.offset for where, at in commit.offsets.items()},
             leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},

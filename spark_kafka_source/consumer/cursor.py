@@ -3,12 +3,11 @@
 https://kafka.apache.org/protocol#The_Messages_Fetch, by fetches without a session.
 """
 
-import contextlib
 import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.fetching import fetch_topics, highest_version
 from spark_kafka_source.consumer.log_checks import out_of_range
@@ -124,8 +123,7 @@ class Cursor:
         request = self._request(position, request.topics[0].topic_id, _leader_epoch(request))
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         # What goes wrong here will be found, and healed, when it is the turn of this fetch.
-        with contextlib.suppress(RemoteError):
-            self._ahead = _Ahead(position, broker, self._ask(broker, request, deadline))
+        self._ahead = _Ahead(position, broker, self._ask(broker, request, deadline))
 
     def ask_for(self, batch_bytes: int, position: int) -> None:
         """Makes fetches larger, where one did not bring even one whole batch.
@@ -158,9 +156,10 @@ class Cursor:
         if ahead is None or ahead.position != position:
             return None
         # Its time runs from now on: it may have been here long before somebody wanted it.
-        deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
+        timeout_ms = self._client.config.connection.request_timeout_ms
+        ahead.asked.deadline = Deadline.after_ms(timeout_ms)
         try:
-            fetched = self._partition(ahead.asked.answer(deadline), what)
+            fetched = self._partition(self._answer(ahead.asked, ahead.broker), what)
         except RemoteError:
             self._leave_replica()
             return None
@@ -214,7 +213,8 @@ class Cursor:
     def _fetch_from(
         self, broker: Broker, request: FetchRequest, deadline: Deadline, what: str
     ) -> PartitionData:
-        fetched = self._partition(self._ask(broker, request, deadline).answer(), what)
+        answer = self._answer(self._ask(broker, request, deadline), broker)
+        fetched = self._partition(answer, what)
         self._last_asked = (self._replica or broker, request)
         return fetched
 
@@ -223,6 +223,19 @@ class Cursor:
     ) -> Asked[FetchResponse]:
         version = highest_version([request.topics[0].topic_id])
         return self._client.ask(request, broker, deadline, max_version=version)
+
+    def _answer(self, asked: Asked[FetchResponse], broker: Broker) -> FetchResponse:
+        """Wait for it, unless the broker is silent and does not lead the partition any more."""
+        # It may keep an answer back for so long on purpose.
+        patience = Deadline.after_ms(self._config.fetch_max_wait_ms + LONGEST_SILENCE_MS)
+
+        def is_still() -> bool:
+            if not patience.expired:
+                return True
+            is_leader = broker != self._replica
+            return is_leader and self._client.still_leads(broker, [self._topic_partition])
+
+        return self._client.answer_while(asked, is_still)
 
     def _partition(self, answer: FetchResponse, what: str) -> PartitionData:
         if answer.error_code:

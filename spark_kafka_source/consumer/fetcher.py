@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient
 from spark_kafka_source.consumer.fetch_session import FetchSession, Wanted
 from spark_kafka_source.consumer.fetching import highest_version
 from spark_kafka_source.consumer.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.consumer.positions import Position, Positions
 from spark_kafka_source.consumer.unread import Decoding, Unread
 from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError, error_code
-from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     FetchPartition,
     FetchRequest,
@@ -45,6 +45,7 @@ class _Source:
     asked: Asked[FetchResponse] | None = None
     wanted: Mapping[TopicPartition, Wanted] = field(default_factory=dict)
     asked_at_seconds: float = 0.0
+    overdue_at_seconds: float = 0.0
     tries: int = 0
     not_before_seconds: float = 0.0
 
@@ -78,7 +79,7 @@ class Fetcher:
         on_done: Callable[[FetchDone], None] = lambda _: None,
     ) -> None:
         self._client = client
-        self._fetching = KafkaClient(client.config)
+        self._fetching = client.sibling()
         self._config = decoding.fetch
         self._decoding = decoding
         self._positions = positions
@@ -91,10 +92,13 @@ class Fetcher:
         """Ends the sessions, as far as brokers listen, and closes the connections."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
+            source.asked = None
             if source.session.is_open and source.not_before_seconds < time.monotonic():
                 # Where an answer is still awaited, this ends that connection and takes another.
-                with contextlib.suppress(KafkaError):
-                    self._send(source, {}, deadline, closing=True)
+                self._send(source, {}, deadline, closing=True)
+        for asked in self.in_flight:
+            with contextlib.suppress(KafkaError):
+                asked.answer()
         self._fetching.close()
 
     @property
@@ -108,11 +112,9 @@ class Fetcher:
         What failed is tried again then, what takes too long given up; on the monotonic clock.
         """
         moments = [each.not_before_seconds for each in (*self._sources.values(), *self._positions)]
-        moments += [
-            each.asked_at_seconds + self._timeout_seconds
-            for each in self._sources.values()
-            if each.asked is not None
-        ]
+        for each in self._sources.values():
+            if each.asked is not None:
+                moments += [each.asked.deadline.at_seconds, each.overdue_at_seconds]
         return min((moment for moment in moments if moment > since_seconds), default=None)
 
     def ask(self) -> None:
@@ -128,24 +130,35 @@ class Fetcher:
             if source.broker != broker:  # It is somewhere else now.
                 source = self._sources[broker.node_id] = _Source(broker)
             deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
-            try:
-                self._send(source, wanted, deadline)
-            except RemoteError as error:
-                self._failed(source, error)
+            self._send(source, wanted, deadline)
 
     def take(self) -> None:
         """Takes the answers that are here. Raises what cannot heal, naming the partition."""
-        ready = set(readable(self.in_flight, Deadline.after_ms(0)))
         for source in self._sources.values():
-            if source.asked is None:
-                continue
-            overdue = time.monotonic() - source.asked_at_seconds > self._timeout_seconds
-            if source.asked in ready or overdue:
+            if source.asked is not None and source.asked.is_over():
                 self._take(source, source.asked)
 
-    @property
-    def _timeout_seconds(self) -> float:
-        return self._client.config.connection.request_timeout_ms / 1000
+    def overdue_topics(self) -> set[str]:
+        """Topics of fetches that their brokers should have answered long ago, told once a while.
+
+        Such a broker may have frozen, and another lead its partitions. A replica that is no leader
+        is not waited for any longer.
+        """
+        now_seconds = time.monotonic()
+        found: set[str] = set()
+        for source in self._sources.values():
+            if source.asked is None or now_seconds < source.overdue_at_seconds:
+                continue
+            source.overdue_at_seconds = now_seconds + LONGEST_SILENCE_MS / 1000
+            if not source.asked.is_silent:
+                continue
+            self._client.contacts.failed(source.broker.address)
+            found.update(each.topic for each in source.wanted)
+            for where in source.wanted:
+                position = self._positions.get(where)
+                if position is not None and position.replica_id == source.broker.node_id:
+                    self._leave_replica(position)
+        return found
 
     def _take(self, source: _Source, asked: Asked[FetchResponse]) -> None:
         source.asked = None
@@ -235,6 +248,9 @@ class Fetcher:
         )
         version = highest_version(each.topic_id for each in wanted.values())
         source.asked_at_seconds = time.monotonic()
+        source.overdue_at_seconds = (
+            source.asked_at_seconds + (config.fetch_max_wait_ms + LONGEST_SILENCE_MS) / 1000
+        )
         source.asked = self._fetching.ask(request, source.broker, deadline, max_version=version)
         source.wanted = wanted
 
@@ -334,6 +350,7 @@ def _can_be_fetched(position: Position, now_seconds: float) -> bool:
     return (
         position.next is not None
         and not position.paused
+        and not position.is_held
         and len(position.fetched) < _MOST_FETCHED_AHEAD
         and position.not_before_seconds <= now_seconds
     )

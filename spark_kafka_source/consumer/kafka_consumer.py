@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
-from spark_kafka_source.consumer.committer import CommitCallback, Committer
+from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.consumer_records import (
     ConsumerRecord,
@@ -20,6 +20,7 @@ from spark_kafka_source.consumer.consumer_records import (
 )
 from spark_kafka_source.consumer.fetcher import FetchDone
 from spark_kafka_source.consumer.freed_memory import keep_freed_memory
+from spark_kafka_source.consumer.lookups import Lookups
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.consumer.offsets import (
@@ -28,9 +29,9 @@ from spark_kafka_source.consumer.offsets import (
     NO_OFFSET,
     OffsetAndEpoch,
     OffsetAndTimestamp,
-    list_offsets,
     offsets_for_times,
 )
+from spark_kafka_source.consumer.positions import Position
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.subscription import (
     ConsumerRebalanceListener,
@@ -38,7 +39,13 @@ from spark_kafka_source.consumer.subscription import (
     describe_topics,
 )
 from spark_kafka_source.consumer.unread import Decoding
-from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError, ProtocolError
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaTimeoutError,
+    LocalError,
+    ProtocolError,
+)
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
@@ -47,9 +54,11 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
+_LAST_TRY_MS = 500
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class WakeupError(LocalError):
@@ -102,14 +111,26 @@ class KafkaConsumer:
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
         self._wakeup = Wakeup()
-        self._is_woken = False
+        self._is_woken = self._is_ending = False
+        self._lookups = Lookups(self._client, self._wakeup)
         self._reading = self._new_reading()
         self._positions = self._reading.positions
         self._subscription = Subscription(
-            self._client, self._config, tuple(assignors), self._positions, self._before_revoked
+            self._client,
+            self._config,
+            tuple(assignors),
+            self._positions,
+            lookups=self._lookups,
+            begin_commit=self._begin_commit,
+            wait=self._wait_until,
+            metrics=self._metrics.group,
         )
         self._commits = Commits(
-            self._client, self._config, self._positions, self._subscription, self._new_committer()
+            self._config,
+            self._positions,
+            self._subscription,
+            self._new_committer(),
+            self._wait_until,
         )
         self._user: int | None = None
         self._taking_over = threading.Lock()
@@ -120,23 +141,28 @@ class KafkaConsumer:
         columns = tuple(dict.fromkeys((*self._columns, _OFFSET)))
         decoding = Decoding(columns, self._config.fetch)
         return Reading(
-            self._client, decoding, self._config.reset, self._begin_at, self._count_fetch
+            self._client,
+            decoding,
+            self._config.reset,
+            self._begin_at,
+            lookups=self._lookups,
+            on_fetch=self._count_fetch,
         )
 
     def _new_committer(self) -> Committer | None:
         if self._config.group is None:
             return None
         count = self._metrics.commit_ms.record
-        return Committer(self._config.client, self._config.group.group_id, self._wakeup, count)
+        return Committer(self._client, self._config.group.group_id, self._wakeup, count)
 
     def _begin_at(
-        self, topic_partitions: Collection[TopicPartition], timeout_ms: int
+        self, client: KafkaClient, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndEpoch]:
-        found = self._commits.committed(topic_partitions, timeout_ms)
+        found = self._commits.committed(client, topic_partitions, timeout_ms)
         return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
 
-    def _before_revoked(self, deadline: Deadline) -> None:
-        self._commits.commit_before_giving_up(deadline)
+    def _begin_commit(self, timeout_ms: int | None) -> Commit | None:
+        return self._commits.begin_automatic(timeout_ms)
 
     def __enter__(self) -> "KafkaConsumer":
         return self
@@ -193,7 +219,11 @@ class KafkaConsumer:
         """Reads nothing any more, and leaves the group."""
         if not self._subscription.in_group:
             self._commits.commit_consumed_async()
-        self._subscription.end(self._deadline(None))
+        self._is_ending = True
+        try:
+            self._subscription.end(self._deadline(None))
+        finally:
+            self._is_ending = False
 
     def subscription(self) -> set[str]:
         """The topics subscribed to, or of a pattern those that match it, as far as known here."""
@@ -207,13 +237,16 @@ class KafkaConsumer:
 
     @_by_one_thread
     def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
-        """The next records, up to `max_poll_records`; waits for some, but no longer than that.
+        """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`.
 
-        Where a broker has to be asked that is silent, it may take ten seconds more. Positions
-        move behind the records. Raises `NoOffsetError`, kinds of `RecordsLostError` where
-        `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`, `WakeupError`, and
-        what the rebalance listener raises. Call it again at least every `max_poll_interval_ms`.
+        Brokers that are silent do not prolong it, nor do commits; a rebalance listener does.
+        Positions move behind the records. Raises `LocalError` for a negative time,
+        `NoOffsetError`, kinds of `RecordsLostError` where `auto_offset_reset` is `none`,
+        `CorruptRecordError`, `BrokerError`, `WakeupError`, and what the rebalance listener raises.
+        Call it again at least every `max_poll_interval_ms`.
         """
+        if timeout_ms < 0:
+            raise LocalError(f"timeout_ms is {timeout_ms}: give 0 or more, in milliseconds")
         if not self._subscription.is_active and not self._positions:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
@@ -259,7 +292,11 @@ class KafkaConsumer:
                 position.next = ends[where]
 
     def wakeup(self) -> None:
-        """Has the `poll` that another thread waits in, or the next one, raise `WakeupError`."""
+        """Have the call that another thread waits in, or the next one that waits, end.
+
+        `poll`, `commit`, `committed`, `position` and all others that wait raise `WakeupError`;
+        only `close` and `unsubscribe` go on.
+        """
         self._is_woken = True
         self._wakeup.wake()
 
@@ -268,6 +305,29 @@ class KafkaConsumer:
         if self._is_woken:
             self._is_woken = False
             raise WakeupError("wakeup() was called")
+
+    def _wait_until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
+        """Waits for other threads; returns whether it is so. Raises `WakeupError`."""
+        while not is_so():
+            if self._is_ending:
+                self._wakeup.clear()
+            else:
+                self._raise_if_woken()
+            if is_so():
+                return True
+            if deadline.expired:
+                return False
+            readable([self._wakeup], deadline)
+        return True
+
+    def _ask(self, what: str, question: Callable[[KafkaClient], T], timeout_ms: int) -> T:
+        """Puts a question in another thread, and waits for the answer."""
+        lookup = self._lookups.ask(question)
+        # A question ends by itself in this time: but the last try takes its own to end.
+        deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
+        if not self._wait_until(lambda: lookup.is_done, deadline):
+            raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
+        return lookup.result()
 
     def _wait(self, deadline: Deadline) -> None:
         """Until something comes in, or is to be tried again, or committed, or the time is up."""
@@ -342,8 +402,20 @@ class KafkaConsumer:
         """
         position = self._positions[topic_partition]
         if position.next is None:
-            self._reading.find([position], self._deadline(timeout_ms))
+            self._find(position, self._or_default(timeout_ms))
         return position.next.offset if position.next is not None else NO_OFFSET
+
+    def _find(self, position: Position, timeout_ms: int) -> None:
+        where, wanted = position.topic_partition, {position.topic_partition: position.reset_to}
+        found: dict[TopicPartition, OffsetAndEpoch] = {}
+        starts = self._reading.starts
+        self._ask(
+            f"position of {where}",
+            lambda client: starts.find(client, wanted, found, timeout_ms),
+            timeout_ms,
+        )
+        if where in found:
+            position.seek(*found[where])
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
         """How many offsets are between the position and the end, as last heard of; or None."""
@@ -364,17 +436,24 @@ class KafkaConsumer:
     @_by_one_thread
     def list_topics(self, timeout_ms: int | None = None) -> dict[str, Topic]:
         """All topics that this user may see, and who leads their partitions."""
-        deadline = self._deadline(timeout_ms)
-        return {each.name: each for each in describe_topics(self._client, None, deadline)}
+        return {each.name: each for each in self._describe(None, timeout_ms)}
 
     @_by_one_thread
     def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[TopicPartition]:
         """The partitions of a topic. Raises `BrokerError` where there is none by that name."""
-        for found in describe_topics(self._client, [topic], self._deadline(timeout_ms)):
+        for found in self._describe([topic], timeout_ms):
             if found.error.code:
                 raise BrokerError(found.error, f"Metadata of {topic}")
             return found.topic_partitions
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
+
+    def _describe(self, names: list[str] | None, timeout_ms: int | None) -> list[Topic]:
+        time_ms = self._or_default(timeout_ms)
+        return self._ask(
+            "Metadata",
+            lambda client: describe_topics(client, names, Deadline.after_ms(time_ms)),
+            time_ms,
+        )
 
     @_by_one_thread
     def beginning_offsets(
@@ -398,16 +477,23 @@ class KafkaConsumer:
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
-        level = self._config.fetch.isolation_level
-        found = offsets_for_times(self._client, timestamps_ms, level, timeout_ms=timeout_ms)
+        found = self._list_offsets(timestamps_ms, timeout_ms)
         return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
 
     def _ends(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: int | None
     ) -> dict[TopicPartition, int]:
-        level = self._config.fetch.isolation_level
-        found = list_offsets(self._client, timestamps, level, timeout_ms=timeout_ms)
-        return {each: at.offset for each, at in found.items()}
+        return {each: at.offset for each, at in self._list_offsets(timestamps, timeout_ms).items()}
+
+    def _list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: int | None
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        level, time_ms = self._config.fetch.isolation_level, self._or_default(timeout_ms)
+        return self._ask(
+            "ListOffsets",
+            lambda client: offsets_for_times(client, timestamps, level, timeout_ms=time_ms),
+            time_ms,
+        )
 
     # -- offsets of the group ----------------------------------------------------------------------
 
@@ -443,7 +529,12 @@ class KafkaConsumer:
         """What the group committed last; None where it did not yet."""
         self._commits.require_group()
         topic_partitions = list(topic_partitions)
-        found = self._commits.committed(topic_partitions, self._or_default(timeout_ms))
+        time_ms = self._or_default(timeout_ms)
+        found = self._ask(
+            "OffsetFetch",
+            lambda client: self._commits.committed(client, topic_partitions, time_ms),
+            time_ms,
+        )
         return {each: found.get(each) for each in topic_partitions}
 
     # -- the end -----------------------------------------------------------------------------------
@@ -466,10 +557,12 @@ class KafkaConsumer:
             return
         with self._used_here():
             deadline = Deadline.after_ms(timeout_ms)
+            self._is_ending = True
             try:
                 self._leave_for_good(deadline)
             finally:
                 self._is_closed = True
+                self._lookups.close()
                 self._reading.close()
                 self._client.close()
                 self._wakeup.close()

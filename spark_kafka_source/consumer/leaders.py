@@ -37,6 +37,8 @@ def ask_leaders(
     *,
     max_version: int | None = None,
     timeout_ms: int | None = None,
+    found: dict[TopicPartition, A] | None = None,
+    on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, A]:
     """The answer for each partition, by one request to each leader.
 
@@ -44,9 +46,12 @@ def ask_leaders(
     code, answer. Partitions whose leader has moved are asked for again, alone, until
     `timeout_ms` (`default.api.timeout.ms` unless given); raises `BrokerError` or
     `KafkaTimeoutError` naming the partition, and that a topic is unknown once it has stayed so for
-    some two seconds.
+    some two seconds. A leader that is silent is asked no longer than it leads.
+
+    `found` fills as answers come in, for another thread that need not wait for them all;
+    `on_answer` is called after each.
     """
-    found: dict[TopicPartition, A] = {}
+    found = {} if found is None else found
 
     def attempt(deadline: Deadline) -> dict[TopicPartition, A]:
         missing = {each: question for each, question in questions.items() if each not in found}
@@ -54,12 +59,20 @@ def ask_leaders(
         requests = {
             leader: request(by_topic) for leader, by_topic in by_leader(missing, leaders).items()
         }
+
+        def is_still(leader: Broker) -> bool:
+            asked = [each for each in missing if leaders[each][0] == leader]
+            return client.still_leads(leader, asked)
+
         failures: list[KafkaError] = []
-        for answer in client.send_to_each(requests, deadline, max_version=max_version).values():
+        for _, answer in client.answers(
+            requests, deadline, max_version=max_version, is_still=is_still
+        ):
             if isinstance(answer, KafkaError):
                 failures.append(answer)
             else:
                 failures.extend(_take(what, list(answers(answer)), found, answer))
+                on_answer()
         if failures:
             # What cannot heal comes first: it is not worth waiting for the rest.
             raise min(failures, key=lambda failure: failure.retriable)

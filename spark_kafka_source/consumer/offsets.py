@@ -3,7 +3,7 @@
 https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for leader epochs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -87,10 +87,21 @@ def offsets_for_times(
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     *,
     timeout_ms: int | None = None,
+    found: dict[TopicPartition, OffsetAndTimestamp] | None = None,
+    on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """As `list_offsets`, and the timestamp of each record that was found."""
+    """As `list_offsets`, and the timestamp of each record; `found` and `on_answer` as there."""
     request = partial(_list_offsets_request, isolation_level)
-    return ask_leaders(client, "ListOffsets", timestamps, request, _listed, timeout_ms=timeout_ms)
+    return ask_leaders(
+        client,
+        "ListOffsets",
+        timestamps,
+        request,
+        _listed,
+        timeout_ms=timeout_ms,
+        found=found,
+        on_answer=on_answer,
+    )
 
 
 def epoch_end_offsets(
@@ -98,14 +109,23 @@ def epoch_end_offsets(
     leader_epochs: Mapping[TopicPartition, int],
     *,
     timeout_ms: int | None = None,
+    found: dict[TopicPartition, int] | None = None,
+    on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, int]:
     """Where each partition's log ends for a leader epoch: after it come only later epochs.
 
-    -1 where the leader knows nothing of so early an epoch. Errors: see `ask_leaders`.
+    -1 where the leader knows nothing of so early an epoch. For `found`, `on_answer` and errors see
+    `ask_leaders`.
     """
-    what = "OffsetForLeaderEpoch"
     return ask_leaders(
-        client, what, leader_epochs, _epoch_request, _epoch_ends, timeout_ms=timeout_ms
+        client,
+        "OffsetForLeaderEpoch",
+        leader_epochs,
+        _epoch_request,
+        _epoch_ends,
+        timeout_ms=timeout_ms,
+        found=found,
+        on_answer=on_answer,
     )
 
 

@@ -1,7 +1,7 @@
 """Where a consumer stands in each of its partitions, and what was fetched for it from there on."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -25,6 +25,8 @@ class Position:
     fetch_offset: int = 0
     fetched: deque[Unread] = field(default_factory=deque)
     paused: bool = False
+    is_held: bool = False
+    """Whether it is about to be given up, and hands out nothing until that is decided."""
     reset_to: ResetPolicy | None = None
     checked_epoch: int = -1
     """The leader epoch whose log is known to reach as far as `next`."""
@@ -105,6 +107,11 @@ class Positions:
     def get(self, topic_partition: TopicPartition) -> Position | None:
         """That of a partition, or None where it is not assigned."""
         return self._by_partition.get(topic_partition)
+
+    def hold(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Has these hand out nothing for now, and all others go on."""
+        for each in self:
+            each.is_held = each.topic_partition in topic_partitions
 
     def keep(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """These and no others: who was there before stays as it is, who is new knows nothing."""

@@ -2,25 +2,27 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.fetcher import FetchDone, Fetcher, is_checked
 from spark_kafka_source.consumer.log_checks import out_of_range
-from spark_kafka_source.consumer.losses import UNKNOWN_TOPIC, LogTruncatedError, TopicGoneError
-from spark_kafka_source.consumer.offset_reset import NoOffsetError, ResetPolicy
-from spark_kafka_source.consumer.offsets import (
-    LATEST_TIMESTAMP,
-    NO_OFFSET,
-    OffsetAndEpoch,
-    epoch_end_offsets,
-    list_offsets,
+from spark_kafka_source.consumer.lookups import Lookup, Lookups
+from spark_kafka_source.consumer.losses import (
+    UNKNOWN_TOPIC,
+    LogTruncatedError,
+    RecordsLostError,
+    TopicGoneError,
 )
+from spark_kafka_source.consumer.offset_reset import ResetPolicy
+from spark_kafka_source.consumer.offsets import OffsetAndEpoch, epoch_end_offsets
+from spark_kafka_source.consumer.partition_lookups import PartitionLookups
 from spark_kafka_source.consumer.positions import Position, Positions
+from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
 from spark_kafka_source.consumer.unread import Decoding, Unread
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
@@ -28,16 +30,19 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# What has less time than it takes to connect would never come to anything; and who waits for one
-# broker for longer would keep back what others have sent.
-_STEP_MS = 5_000
+# How long one lookup goes on. What went wrong until then is logged, and it is asked for again.
+_LOOKUP_MS = 10_000
 
-Committed = Callable[[Collection[TopicPartition], int], Mapping[TopicPartition, OffsetAndEpoch]]
-"""What the group committed, asked for so many ms; partitions without an offset are left out."""
+
+class _Log(NamedTuple):
+    """What is to be compared: where the epoch of a position ends, in the log of this leader."""
+
+    reached_epoch: int
+    leader_epoch: int
 
 
 class Reading:
-    """The positions of a consumer, and what comes in from there on."""
+    """The positions of a consumer, and what comes in from there on. Nothing in it waits."""
 
     def __init__(
         self,
@@ -45,19 +50,50 @@ class Reading:
         decoding: Decoding,
         reset: ResetPolicy,
         committed: Committed,
+        *,
+        lookups: Lookups,
         on_fetch: Callable[[FetchDone], None] = lambda _: None,
     ) -> None:
         self.positions = Positions()
         self._client = client
         self._decoding = decoding
         self._reset = reset
-        self._committed = committed
+        self._lookups = lookups
         self._fetcher = Fetcher(client, decoding, self.positions, self._out_of_range, on_fetch)
         self._last: TopicPartition | None = None
+        self._topics: Lookup[list[Topic]] | None = None
         self._ask_topics_at_seconds = 0.0
         self._topic_tries = 0
+        self._told: set[str] = set()
         self._looked_at_seconds = 0.0
         self._error: Exception | None = None
+        woken = lookups.done.wake
+        self.starts = Starts(committed, reset, decoding.fetch.isolation_level, woken)
+        self._start_lookups: PartitionLookups[ResetPolicy | None, OffsetAndEpoch]
+        self._start_lookups = PartitionLookups(
+            lookups,
+            self.positions,
+            self._find_starts,
+            is_current=_is_unknown,
+            on_answer=self._begin,
+            on_none=self._later,
+        )
+        self._log_lookups: PartitionLookups[_Log, int] = PartitionLookups(
+            lookups,
+            self.positions,
+            self._find_ends,
+            is_current=self._is_current,
+            on_answer=self._compare,
+            on_none=self._later,
+        )
+        self._loss_lookups: PartitionLookups[int, RecordsLostError] = PartitionLookups(
+            lookups,
+            self.positions,
+            _find_losses,
+            is_current=_is_there,
+            on_answer=self._lost,
+            on_none=self._later,
+        )
 
     def close(self) -> None:
         """Ends the fetch sessions."""
@@ -66,13 +102,20 @@ class Reading:
     def prepare(self) -> None:
         """Finds leaders and positions as far as they are missing, and asks for records there.
 
-        Raises what cannot heal; what can is tried again by a later call. Takes some seconds where
-        a broker has to be asked that does not answer.
+        Takes what was found since the last call, asks for what is still missing, and waits for
+        nothing. Raises what cannot heal; what can is tried again by a later call.
         """
         self._looked_at_seconds = time.monotonic()
-        for step in (self._find_leaders, self._check_logs, self._find_positions):
+        for step in (
+            self._find_leaders,
+            self._loss_lookups.take,
+            self._log_lookups.take,
+            self._check_logs,
+            self._start_lookups.take,
+            self._find_positions,
+        ):
             try:
-                step(Deadline.after_ms(_STEP_MS))
+                step()
             except KafkaError as error:
                 if not _may_heal(error):
                     raise
@@ -88,7 +131,7 @@ class Reading:
     def next_try_seconds(self) -> float | None:
         """When `prepare` has something to do even if nothing comes in."""
         moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
-        if self._client.unknown_topics(self.positions.partitions):
+        if self._topics is None and self._unknown_topics():
             moments.append(self._ask_topics_at_seconds)
         if self._unchecked():
             moments.append(self._looked_at_seconds)
@@ -139,7 +182,20 @@ class Reading:
         names = [each.topic_partition for each in positions]
         start = names.index(self._last) + 1 if self._last in names else 0
         in_turn = positions[start:] + positions[:start]
-        return [each for each in in_turn if each.fetched and not each.paused]
+        return [each for each in in_turn if each.fetched and self._can_be_handed_out(each)]
+
+    def _can_be_handed_out(self, position: Position) -> bool:
+        """What was fetched ahead may be of a log that was cut: first its new leader is asked."""
+        if position.paused or position.is_held:
+            return False
+        if (
+            position.next is None
+            or position.next.leader_epoch < 0
+            or not self._has_leader(position)
+        ):
+            return True
+        topic_id, leader_epoch = self._log(position)
+        return position.is_elsewhere(topic_id) or leader_epoch <= position.checked_epoch
 
     def _hand_out(self, position: Position, max_records: int) -> Iterator[pa.RecordBatch]:
         while max_records > 0 and position.fetched:
@@ -170,44 +226,58 @@ class Reading:
 
     # -- where to begin ----------------------------------------------------------------------------
 
-    def _find_leaders(self, deadline: Deadline) -> None:
+    def _unknown_topics(self) -> list[str]:
+        """Those whose leaders are unknown, or have had a fetch for too long."""
+        self._client.cluster.forget_leaders_of(self._fetcher.overdue_topics())
+        return self._client.unknown_topics(self.positions.partitions)
+
+    def _find_leaders(self) -> None:
         """Asks for topics whose leaders are unknown, but not again and again."""
-        unknown = self._client.unknown_topics(self.positions.partitions)
+        if self._topics is not None and self._topics.is_done:
+            lookup, self._topics = self._topics, None
+            self._take_topics(lookup.result())
+        unknown = self._unknown_topics()
         if not unknown:
             self._topic_tries = 0
-            return
-        if time.monotonic() < self._ask_topics_at_seconds:
-            return
-        self._topic_tries += 1
-        pause_seconds = self._client.pause_seconds(self._topic_tries)
-        self._ask_topics_at_seconds = time.monotonic() + pause_seconds
-        for topic in self._client.topics(unknown, deadline):
+        elif self._topics is None and time.monotonic() >= self._ask_topics_at_seconds:
+            self._topic_tries += 1
+            pause_seconds = self._client.pause_seconds(self._topic_tries)
+            self._ask_topics_at_seconds = time.monotonic() + pause_seconds
+            self._topics = self._lookups.ask(
+                lambda client: client.topics(unknown, Deadline.after_ms(_LOOKUP_MS))
+            )
+
+    def _take_topics(self, topics: list[Topic]) -> None:
+        for topic in topics:
             error = BrokerError(topic.error, f"Metadata of {topic.name}")
             if topic.error.code and not topic.error.retriable:
                 raise error
-            if topic.error.code:
+            # Once, until it is there: it may be asked for ten times a second.
+            if topic.error.code and topic.name not in self._told:
                 logger.warning("%s; trying again", error)
+            (self._told.add if topic.error.code else self._told.discard)(topic.name)
 
-    def _find_positions(self, deadline: Deadline) -> None:
-        """Those whose leaders are known, or that were committed; the others a while later."""
+    def _find_positions(self) -> None:
+        """Those whose leaders are known; the others a while later."""
         now_seconds = time.monotonic()
-        unknown = [
-            each
-            for each in self.positions
-            if each.next is None and each.not_before_seconds <= now_seconds
-        ]
-        try:
-            self._seek_to_committed(unknown, deadline)
-            left = [each for each in unknown if each.next is None]
-            self._check_policies(left)
-            self._reset_positions([each for each in left if self._has_leader(each)], deadline)
-        except KafkaError as error:
-            if not _may_heal(error):
-                raise
-            logger.warning("%s; trying again", error)
-        for each in unknown:
-            if each.next is None:
-                self._later(each)
+        self._start_lookups.ask(
+            {
+                each.topic_partition: each.reset_to
+                for each in self.positions
+                if each.next is None
+                and each.not_before_seconds <= now_seconds
+                and self._has_leader(each)
+            }
+        )
+
+    def _find_starts(
+        self, client: KafkaClient, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch]
+    ) -> None:
+        self.starts.find(client, wanted, found, _LOOKUP_MS)
+
+    def _begin(self, position: Position, at: OffsetAndEpoch) -> None:
+        position.seek(*at)
+        logger.info("%s: begins at offset %d", position.topic_partition, at.offset)
 
     def _later(self, position: Position) -> None:
         position.tries += 1
@@ -220,46 +290,6 @@ class Reading:
         except BrokerError:
             return False
         return True
-
-    def find(self, unknown: Collection[Position], deadline: Deadline) -> None:
-        """Has these begin where the group committed, or else by the policy.
-
-        Raises `NoOffsetError`, `KafkaTimeoutError`, `BrokerError`.
-        """
-        self._seek_to_committed(unknown, deadline)
-        left = [each for each in unknown if each.next is None]
-        self._check_policies(left)
-        self._reset_positions(left, deadline)
-
-    def _seek_to_committed(self, unknown: Collection[Position], deadline: Deadline) -> None:
-        uncommitted = [each.topic_partition for each in unknown if each.reset_to is None]
-        if uncommitted:
-            committed = self._committed(uncommitted, deadline.remaining_ms())
-            for where, (offset, leader_epoch) in committed.items():
-                self.positions[where].seek(offset, leader_epoch)
-
-    def _policy(self, position: Position) -> ResetPolicy:
-        return position.reset_to or self._reset
-
-    def _check_policies(self, unknown: Collection[Position]) -> None:
-        nowhere = [each.topic_partition for each in unknown if self._policy(each).is_none]
-        if nowhere:
-            raise NoOffsetError(nowhere)
-
-    def _reset_positions(self, unknown: Collection[Position], deadline: Deadline) -> None:
-        timestamps = {each.topic_partition: self._policy(each).timestamp_now() for each in unknown}
-        self._seek_to(timestamps, deadline)
-
-    def _seek_to(self, timestamps: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-        level = self._decoding.fetch.isolation_level
-        found = list_offsets(self._client, timestamps, level, timeout_ms=deadline.remaining_ms())
-        late = dict.fromkeys(
-            (where for where, at in found.items() if at.offset == NO_OFFSET), LATEST_TIMESTAMP
-        )
-        found |= list_offsets(self._client, late, level, timeout_ms=deadline.remaining_ms())
-        for where, at in found.items():
-            self.positions[where].seek(*at)
-            logger.info("%s: begins at offset %d", where, at.offset)
 
     # -- whether the log is still the same ---------------------------------------------------------
 
@@ -281,9 +311,9 @@ class Reading:
         _, leader_epoch = cluster.leader(where)
         return cluster.topics[where.topic].topic_id, leader_epoch
 
-    def _check_logs(self, deadline: Deadline) -> None:
+    def _check_logs(self) -> None:
         """Where the leader is a new one, its log must reach as far as was read (KIP-320)."""
-        moved: dict[TopicPartition, int] = {}
+        moved: dict[TopicPartition, _Log] = {}
         for each in self._unchecked():
             topic_id, leader_epoch = self._log(each)
             if each.is_elsewhere(topic_id):
@@ -293,17 +323,26 @@ class Reading:
                 self._client.cluster.forget_leaders()
                 self._later(each)
             elif each.next is not None and each.next.leader_epoch >= 0:
-                moved[each.topic_partition] = each.next.leader_epoch
+                moved[each.topic_partition] = _Log(each.next.leader_epoch, leader_epoch)
             else:
                 each.checked_epoch = leader_epoch
-        try:
-            ends = epoch_end_offsets(self._client, moved, timeout_ms=deadline.remaining_ms())
-        except KafkaError:
-            for where in moved:
-                self._later(self.positions[where])
-            raise
-        for where, end in ends.items():
-            self._compare(self.positions[where], end)
+        self._log_lookups.ask(moved)
+
+    def _find_ends(
+        self,
+        client: KafkaClient,
+        logs: Mapping[TopicPartition, _Log],
+        found: dict[TopicPartition, int],
+    ) -> None:
+        epochs = {where: log.reached_epoch for where, log in logs.items()}
+        woken = self._lookups.done.wake
+        epoch_end_offsets(client, epochs, timeout_ms=_LOOKUP_MS, found=found, on_answer=woken)
+
+    def _is_current(self, position: Position, log: _Log) -> bool:
+        """Whether neither the position nor the leader has moved on to another epoch since."""
+        if position.next is None or position.next.leader_epoch != log.reached_epoch:
+            return False
+        return self._has_leader(position) and self._log(position)[1] == log.leader_epoch
 
     def _compare(self, position: Position, end: int) -> None:
         """`end` is that of the epoch of the position, in the log that the leader has."""
@@ -334,14 +373,36 @@ class Reading:
         position.seek(error.diverged)
 
     def _out_of_range(self, position: Position) -> None:
-        """By the policy, or raises `OffsetOutOfRangeError`."""
+        """Goes on by the policy; without one, finds out what there is to read instead."""
         if position.fetched:
             return  # What is here comes first, and this will be asked for again.
         where, offset = position.topic_partition, position.fetch_offset
         if self._reset.is_none:
-            raise out_of_range(self._client, where, offset)
+            self._loss_lookups.ask({where: offset})
+            self._later(position)
+            return
         logger.warning("%s: offset %d is not in the log; going on by the policy", where, offset)
         position.reset(self._reset)
+
+    def _lost(self, _: Position, error: RecordsLostError) -> None:
+        raise error
+
+
+def _is_unknown(position: Position, policy: ResetPolicy | None) -> bool:
+    return position.next is None and position.reset_to is policy
+
+
+def _is_there(position: Position, offset: int) -> bool:
+    return position.next is not None and position.next.offset == offset
+
+
+def _find_losses(
+    client: KafkaClient,
+    offsets: Mapping[TopicPartition, int],
+    found: dict[TopicPartition, RecordsLostError],
+) -> None:
+    for where, offset in offsets.items():
+        found[where] = out_of_range(client, where, offset)
 
 
 def _may_heal(error: KafkaError) -> bool:

@@ -8,7 +8,10 @@ from functools import partial
 from typing import Any
 
 from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.consumer.group_metrics import GroupMetrics
+from spark_kafka_source.consumer.lookups import Lookup, Lookups
 from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.errors import (
     BrokerError,
@@ -17,16 +20,15 @@ from spark_kafka_source.errors import (
     LocalError,
     RemoteError,
 )
-from spark_kafka_source.groups import GroupProtocol, Member, Membership, membership
+from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# What has less time than it takes to connect would never come to anything; and who waits for longer
-# would keep back what there is to read.
-_LOOK_MS = 5_000
+# How long one look at the topics goes on; what went wrong until then is logged.
+_LOOK_MS = 10_000
 
 
 class ConsumerRebalanceListener:
@@ -53,8 +55,8 @@ class ConsumerRebalanceListener:
 class Subscription:
     """Keeps a consumer's positions those of the partitions that it is to read.
 
-    Also what a membership tells (`revoked`, `assigned`, `lost`): first `before_revoked` is
-    called, then the user's listener, and only then are the partitions gone.
+    Also what a membership tells (`revoked`, `assigned`, `lost`): before partitions are revoked
+    their offsets are committed; then the user's listener is told, and only then are they gone.
     """
 
     def __init__(
@@ -63,19 +65,36 @@ class Subscription:
         config: ConsumerConfig,
         assignors: Sequence[Assignor],
         positions: Positions,
-        before_revoked: Callable[[Deadline], None],
+        *,
+        lookups: Lookups,
+        begin_commit: Callable[[int | None], Commit | None],
+        wait: Wait,
+        metrics: GroupMetrics,
     ) -> None:
+        """`begin_commit` commits what was handed out, within so many ms; None: nothing is to be.
+
+        `wait` is how the consumer's thread waits for it where it leaves for good.
+        """
         self._client = client
+        self._lookups = lookups
+        self._metrics = metrics
+        self._hooks = Hooks(self._is_ready, metrics.requested)
         self._config = config
         self._assignors = assignors
         self._positions = positions
-        self._before_revoked = before_revoked
+        self._begin_commit = begin_commit
+        self._wait = wait
         self._membership: Membership | None = None
         self._listener: ConsumerRebalanceListener | None = None
         self._pattern: re.Pattern[str] | None = None
         self._server_pattern: str | None = None
         self._look_at_seconds = 0.0
         self._looks_in_vain = 0
+        self._look: Lookup[list[Topic]] | None = None
+        self._look_to_join: Lookup[list[Topic]] | None = None
+        self._has_looked = False
+        self._giving_up: Commit | None = None
+        self._told: set[str] = set()
         self._ends_by: Deadline | None = None
         self.topics: frozenset[str] = frozenset()
 
@@ -109,7 +128,8 @@ class Subscription:
     @property
     def next_look_seconds(self) -> float | None:
         """When, on the monotonic clock, topics are looked for again."""
-        return self._look_at_seconds if self._looks_for_itself else None
+        is_due = self._looks_for_itself and self._look is None
+        return self._look_at_seconds if is_due else None
 
     def begin(
         self,
@@ -128,10 +148,12 @@ class Subscription:
             raise LocalError("Partitions are assigned: unsubscribe() first")
         compiled = _compiled(pattern)
         self._listener, self.topics, self._pattern = listener, wanted, compiled
-        self._look_at_seconds, self._looks_in_vain = 0.0, 0
+        self._look_at_seconds, self._looks_in_vain, self._has_looked = 0.0, 0, False
+        self._look = self._look_to_join = None
+        self._told.clear()
         if self._config.group is not None and self._membership is None:
-            client = KafkaClient(self._config.client)
-            self._membership = membership(client, self._config.group, self, self._assignors)
+            client, group = self._client.sibling(), self._config.group
+            self._membership = membership(client, group, self, self._assignors, self._hooks)
         self._server_pattern = server_pattern or None
         if self._membership is not None and (wanted or server_pattern):
             self._membership.subscribe(wanted, self._server_pattern)
@@ -153,8 +175,8 @@ class Subscription:
             if self._membership is not None:
                 self._membership.close(deadline)
         finally:
-            self._membership = self._listener = self._pattern = None
-            self._server_pattern = self._ends_by = None
+            self._membership = self._listener = self._pattern = self._look = None
+            self._server_pattern = self._ends_by = self._giving_up = None
             self.topics = frozenset()
             self._positions.keep(())
 
@@ -164,25 +186,67 @@ class Subscription:
             self._membership.rejoin(reason)
 
     def follow(self) -> None:
-        """Looks for topics when it is time to, and does what the group demands.
+        """Looks for topics when it is time to, and does what the group demands; waits for nothing.
 
         Raises `BrokerError`, and what the listener raises.
         """
+        self._take_look()
         if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
-            self._look()
+            self._begin_look()
         if self._membership is not None:
+            self._positions.hold(())
             self._membership.poll()
+
+    def _is_ready(self, step: Step) -> bool:
+        """Whether the member may take a step: what must come before it takes several polls.
+
+        Before joining a member looks at the topics again that its pattern may match, so that all
+        members join with the same. Before partitions are given up, their offsets are committed.
+        """
+        if step.joins or step.revokes:
+            self._metrics.rebalance_began()
+        if step.joins and self._pattern is not None:
+            self._look_to_join = self._look_to_join or self._begin_look()
+            if not self._look_to_join.is_done or self._look is not None:
+                return False
+        if step.revokes:
+            self._giving_up = self._giving_up or self._begin_commit(None)
+            if self._giving_up is not None and not self._giving_up.is_done:
+                self._positions.hold(step.revokes)
+                return False
+        if step.joins:
+            self._look_to_join = None
+        return True
 
     @property
     def _looks_for_itself(self) -> bool:
-        """For what matches a pattern; partitions of a group's topics its leader looks for."""
-        return self._pattern is not None or (bool(self.topics) and self._membership is None)
+        """For what matches a pattern; partitions of a group's topics its leader looks for.
 
-    def _look(self) -> None:
-        deadline = Deadline.after_ms(_LOOK_MS)
-        names = None if self._pattern is not None else self.topics
+        A member looks once for the topics that it names, to tell its user of those that are not
+        there.
+        """
+        in_group = self._membership is not None
+        return self._pattern is not None or (
+            bool(self.topics) and not (in_group and self._has_looked)
+        )
+
+    def _begin_look(self) -> Lookup[list[Topic]]:
+        if self._look is None:
+            names = None if self._pattern is not None else self.topics
+            self._look = self._lookups.ask(
+                lambda client: describe_topics(client, names, Deadline.after_ms(_LOOK_MS))
+            )
+        return self._look
+
+    def _take_look(self) -> None:
+        look = self._look
+        if look is None or not look.is_done:
+            return
+        self._look = None
+        if not self._has_looked:  # The first one is also that before the first join.
+            self._look_to_join, self._has_looked = look, True
         try:
-            asked = describe_topics(self._client, names, deadline)
+            asked = look.result()
         except RemoteError as error:
             self._look_again()
             if not error.retriable and not isinstance(error, KafkaTimeoutError):
@@ -190,6 +254,7 @@ class Subscription:
             logger.warning("%s; trying again", error)
             return
         found = [each for each in asked if self._is_wanted(each)]
+        self._warn_of_unknown(found)
         if any(each.error.code for each in found):
             self._look_again()
         else:
@@ -201,6 +266,13 @@ class Subscription:
                 self._membership.subscribe(self.topics)
         if self._membership is None:
             self._positions.keep(each for topic in found for each in self._partitions_of(topic))
+
+    def _warn_of_unknown(self, topics: Iterable[Topic]) -> None:
+        """Once, and again when a topic was there meanwhile."""
+        for topic in topics:
+            if topic.error.code and topic.name not in self._told:
+                logger.warning("Topic %r: %s; looking for it again", topic.name, topic.error)
+            (self._told.add if topic.error.code else self._told.discard)(topic.name)
 
     def _look_again(self) -> None:
         self._looks_in_vain += 1
@@ -227,16 +299,26 @@ class Subscription:
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""
+        is_committed, self._giving_up = self._giving_up is not None, None
         try:
-            timeout_ms = self._config.client.default_api_timeout_ms
-            self._before_revoked(self._ends_by or Deadline.after_ms(timeout_ms))
+            if self._ends_by is not None and not is_committed:
+                self._commit(self._ends_by)
             if self._listener is not None:
                 self._listener.on_partitions_revoked(partitions)
         finally:
             self._drop(partitions)
 
+    def _commit(self, deadline: Deadline) -> None:
+        commit = self._begin_commit(deadline.remaining_ms())
+        if commit is not None:
+            self._wait(lambda: commit.is_done, deadline)
+
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""
+        group = self._config.group
+        if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
+            self._look_at_seconds = 0.0  # What made the group move may be a topic yet unknown here.
+        self._metrics.rebalance_ended()
         if self._membership is not None:
             self._positions.keep(sorted(self._membership.assignment))
         if self._listener is not None:
@@ -244,6 +326,8 @@ class Subscription:
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""
+        self._giving_up = None
+        self._metrics.rebalance_failed()
         try:
             if self._listener is not None:
                 self._listener.on_partitions_lost(partitions)

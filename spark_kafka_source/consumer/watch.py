@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.client import Asked, Broker, KafkaClient, wait_for_any
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.fetching import fetch_topics, highest_version
 from spark_kafka_source.consumer.leaders import ByTopic, by_leader
 from spark_kafka_source.errors import BrokerError, KafkaError, error_code
-from spark_kafka_source.net import Deadline, readable, refuses_login
+from spark_kafka_source.net import Deadline, refuses_login
 from spark_kafka_source.protocol import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -41,7 +41,7 @@ class Watch:
 
     def __init__(self, client: KafkaClient, config: FetchConfig) -> None:
         self._client = client
-        self._waiting = KafkaClient(client.config)
+        self._waiting = client.sibling()
         self._config = config
         self._held_ms = int(client.config.connection.request_timeout_ms * _HELD_PART_OF_TIMEOUT)
         self._held: dict[Broker, _Held] = {}
@@ -84,7 +84,7 @@ class Watch:
         for broker, request in self._requests.items():
             held = self._held.get(broker)
             if held is None or held.request != request:
-                if held and readable([held.asked], Deadline.after_ms(0)):
+                if held and held.asked.is_here():
                     held.asked.answer()  # So that the connection can be used again.
                 version = highest_version(topic.topic_id for topic in request.topics)
                 asked = self._waiting.ask(request, broker, deadline, max_version=version)
@@ -95,7 +95,11 @@ class Watch:
     def _answered(self, deadline: Deadline) -> bool:
         by_asked = {each.asked: broker for broker, each in self._held.items()}
         news = False
-        for asked in readable(by_asked, deadline):
+        here: list[Asked[FetchResponse]] = []
+        while by_asked and not here and not deadline.expired:
+            wait_for_any(list(by_asked), deadline)
+            here = [each for each in by_asked if each.is_over()]
+        for asked in here:
             held = self._held.pop(by_asked[asked])
             if _has_news(asked.answer()):
                 news = True

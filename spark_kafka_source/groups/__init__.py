@@ -8,6 +8,7 @@ from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.membership import (
+    Hooks,
     Membership,
     classic_membership,
     consumer_membership,
@@ -21,16 +22,19 @@ from spark_kafka_source.groups.offsets import (
     committed,
     committed_offsets,
 )
+from spark_kafka_source.groups.participant import Step
 
 __all__ = [
     "CommitFailedError",
     "GroupConfig",
     "GroupProtocol",
+    "Hooks",
     "Member",
     "MemberOf",
     "Membership",
     "OffsetAndMetadata",
     "RebalanceListener",
+    "Step",
     "classic_membership",
     "commit_offsets",
     "committed",

@@ -36,6 +36,7 @@ from spark_kafka_source.groups.participant import (
     UNTIL_WOKEN_SECONDS,
     Outgoing,
     Participant,
+    Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Deadline
@@ -53,6 +54,7 @@ from spark_kafka_source.protocol import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -147,16 +149,21 @@ class ClassicParticipant(Participant):
         with self.changed:
             self._rejoin_reason = reason
 
-    def next_step(self) -> Callable[[], None] | None:
+    def next_step(self) -> Step | None:
         """To give up what must be before joining, or to take over what was assigned."""
         with self.changed:
             if self._state is State.ASSIGNED:
-                return self._take_over
+                return Step(self._take_over, self.assignment - frozenset(self._assigned.partitions))
             if self._state is State.UNJOINED and self._subscription:
-                return self._prepare
+                return Step(self._prepare, joins=True)
             if self._state is State.STABLE and self._wants_to_rejoin():
-                return self._prepare
+                return Step(self._prepare, self._given_up_before_joining(), joins=True)
             return None
+
+    def _given_up_before_joining(self) -> frozenset[TopicPartition]:
+        if not self.is_cooperative:
+            return self.assignment
+        return frozenset(each for each in self.assignment if each.topic not in self._subscription)
 
     def _wants_to_rejoin(self) -> bool:
         if self._subscription != self._joined_with:
@@ -169,14 +176,12 @@ class ClassicParticipant(Participant):
             was_in_generation = self._generation_id != NO_GENERATION
         if not was_in_generation:
             self._lose(first_error)
-        elif self.is_cooperative:
-            dropped = {each for each in self.assignment if each.topic not in self._subscription}
-            if dropped:
+        else:
+            dropped = self._given_up_before_joining()
+            # With eager assignors the listener is told of nothing, too, as in Kafka's client.
+            if dropped or not self.is_cooperative:
                 first_error.tell(self._listener.revoked, dropped)
             self.assignment -= dropped
-        else:
-            first_error.tell(self._listener.revoked, self.assignment)
-            self.assignment = frozenset()
         with self.changed:
             is_in_generation = self._generation_id != NO_GENERATION
             # What is still owned may have been lost meanwhile: then that comes first.

@@ -24,6 +24,7 @@ from spark_kafka_source.groups.participant import (
     UNTIL_WOKEN_SECONDS,
     Outgoing,
     Participant,
+    Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Deadline
@@ -125,14 +126,16 @@ class ConsumerParticipant(Participant):
         """Not in a member's power: the coordinator divides when there is reason to."""
         logger.warning("Group %r: its coordinator decides when to rebalance", self._group_id)
 
-    def next_step(self) -> Callable[[], None] | None:
+    def next_step(self) -> Step | None:
         """To join, to own what it is to own, or to give up what is lost."""
         with self.changed:
             if self._state is ConsumerState.FENCED:
-                return self._give_up
+                return Step(self._give_up)
             if self._state is ConsumerState.UNSUBSCRIBED and self._wanted:
-                return self._join
-            return self._reconcile if self._state is ConsumerState.RECONCILING else None
+                return Step(self._join, joins=True)
+            if self._state is ConsumerState.RECONCILING:
+                return Step(self._reconcile, frozenset(self._named(self._owned - self._target)))
+            return None
 
     def _join(self) -> None:
         with self.changed:

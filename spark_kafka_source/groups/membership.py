@@ -7,12 +7,14 @@ wait for each other, but for a `leave`.
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any
 
-from spark_kafka_source.client import Asked, KafkaClient, Retry
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, Retry
 from spark_kafka_source.errors import ClosedError, KafkaError
 from spark_kafka_source.groups.assignors import Assignor, assignors_named
 from spark_kafka_source.groups.classic import ClassicParticipant
@@ -21,7 +23,7 @@ from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.lookups import partition_racks, topic_names
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.participant import Outgoing, Participant
+from spark_kafka_source.groups.participant import Outgoing, Participant, Step
 from spark_kafka_source.net import Deadline, Wakeup, readable
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.topic_partition import TopicPartition
@@ -30,6 +32,21 @@ logger = logging.getLogger(__name__)
 
 # To have a thread end that was told to, once nobody waits for the coordinator any more.
 _LAST_WORDS_SECONDS = 1.0
+# A coordinator keeps some answers back on purpose: it is looked for less often meanwhile.
+_HELD_LOOK_MS = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a member's user may have a say in, or hear of.
+
+    `is_ready`, in the thread that polls: whether the member may take its next step now. Where it
+    may not, the next `poll` asks again, and no poll waits. `on_request`, in the other thread: how
+    many ms a request to the coordinator took, and the error that it ended with, or None.
+    """
+
+    is_ready: Callable[[Step], bool] = lambda _: True
+    on_request: Callable[[Request[Any], float, Exception | None], None] = lambda *_: None
 
 
 class Membership:
@@ -39,10 +56,13 @@ class Membership:
     the last `poll` it leaves the group, and what the consumer owned is lost.
     """
 
-    def __init__(self, client: KafkaClient, participant: Participant) -> None:
+    def __init__(
+        self, client: KafkaClient, participant: Participant, hooks: Hooks | None = None
+    ) -> None:
         """`client` is its own from now on: nobody else may use it, and `close` closes it."""
         self._client = client
         self._participant = participant
+        self._hooks = hooks or Hooks()
         self._thread: threading.Thread | None = None
         self._is_ending = False
 
@@ -67,7 +87,9 @@ class Membership:
         self._start()
         self._participant.begin_poll()
         while (step := self._participant.next_step()) is not None:
-            step()
+            if not self._hooks.is_ready(step):
+                return
+            step.run()
 
     def fileno(self) -> int:
         """Readable once there is something to `poll` for; to wait for along with records."""
@@ -159,32 +181,53 @@ class Membership:
                 wakeup.clear()
 
     def _ask(self, due: Outgoing) -> None:
-        request, deadline = due.request, due.deadline
-        if not due.is_held:
-            deadline = deadline.within_ms(self._client.config.connection.request_timeout_ms)
+        began_seconds = time.monotonic()
         try:
-            group_id = self._participant.config.group_id
-            coordinator = self._client.coordinator(group_id, deadline)
-            asked = self._client.ask(request, coordinator, deadline)
-            if self._is_answered(asked, request, deadline):
-                self._participant.answered(request, asked.answer(deadline))
+            self._converse_once(due)
+            error = None
         except ClosedError:
             raise
-        except Exception as error:  # What an assignor raises goes the same way.
+        except Exception as found:  # What an assignor raises goes the same way.
+            error = found
+        took_ms = (time.monotonic() - began_seconds) * 1000
+        self._hooks.on_request(due.request, took_ms, error)
+        if error is not None:
             if isinstance(error, KafkaError):
                 self._client.recover(error)
-            self._participant.failed(request, error)
+            self._participant.failed(due.request, error)
 
-    def _is_answered(self, asked: Asked[Any], request: Request[Any], deadline: Deadline) -> bool:
-        """Waits for the answer, unless it is not wanted any more; at the deadline it is late."""
+    def _converse_once(self, due: Outgoing) -> None:
+        coordinator = self._client.coordinator(self._participant.config.group_id, due.deadline)
+        asked = self._client.ask(due.request, coordinator, due.deadline, is_held=due.is_held)
+        if self._is_answered(asked, due, coordinator):
+            self._participant.answered(due.request, asked.answer())
+        else:
+            asked.abandon()
+
+    def _is_answered(self, asked: Asked[Any], due: Outgoing, coordinator: Broker) -> bool:
+        """Wait for the answer, unless it is not wanted any more.
+
+        Where the coordinator is silent and the group has another by now, the request is given up.
+        """
         wakeup = self._participant.to_coordinator
-        while not self._is_ending and self._participant.wanted(request):
-            waited_for: list[Asked[Any] | Wakeup] = [asked, wakeup]
-            ready = readable(waited_for, deadline)
-            if not ready or asked in ready:
+        look_ms = _HELD_LOOK_MS if due.is_held else LONGEST_SILENCE_MS
+        look_at = Deadline.after_ms(look_ms)
+        while not self._is_ending and self._participant.wanted(due.request):
+            if asked.is_over():
                 return True
-            wakeup.clear()
+            waited_for: list[Asked[Any] | Wakeup] = [asked, wakeup]
+            if wakeup in readable(waited_for, min(look_at, asked.deadline, key=_at)):
+                wakeup.clear()
+            if look_at.expired:
+                look_at = Deadline.after_ms(look_ms)
+                group_id = self._participant.config.group_id
+                if asked.is_silent and not self._client.still_coordinates(coordinator, group_id):
+                    asked.give_up("the group has another coordinator by now, so this one is left")
         return False
+
+
+def _at(deadline: Deadline) -> float:
+    return deadline.at_seconds
 
 
 def membership(
@@ -192,15 +235,16 @@ def membership(
     config: GroupConfig,
     listener: RebalanceListener,
     assignors: Sequence[Assignor] = (),
+    hooks: Hooks | None = None,
 ) -> Membership:
-    """A member by the protocol that `config` says; `assignors` in place of those that it names.
+    """Create a member by the protocol in `config`. `assignors` replace the configured ones.
 
     Raises `ConfigurationError` for an assignor that there is not.
     """
     if config.group_protocol is GroupProtocol.CONSUMER:
-        return consumer_membership(client, config, listener)
+        return consumer_membership(client, config, listener, hooks)
     assignors = assignors or assignors_named(config.partition_assignment_strategy)
-    return classic_membership(client, config, assignors, listener)
+    return classic_membership(client, config, assignors, listener, hooks)
 
 
 def classic_membership(
@@ -208,6 +252,7 @@ def classic_membership(
     config: GroupConfig,
     assignors: Sequence[Assignor],
     listener: RebalanceListener,
+    hooks: Hooks | None = None,
 ) -> Membership:
     """A member by the classic protocol (`group.protocol=classic`)."""
     topics_of = partial(partition_racks, client)
@@ -219,15 +264,19 @@ def classic_membership(
         _retry_of(client),
         metadata_max_age_ms=client.config.metadata_max_age_ms,
     )
-    return Membership(client, participant)
+    return Membership(client, participant, hooks)
 
 
 def consumer_membership(
-    client: KafkaClient, config: GroupConfig, listener: RebalanceListener
+    client: KafkaClient,
+    config: GroupConfig,
+    listener: RebalanceListener,
+    hooks: Hooks | None = None,
 ) -> Membership:
     """A member by the protocol of KIP-848 (`group.protocol=consumer`), from Kafka 4.0 on."""
     names_of = partial(topic_names, client)
-    return Membership(client, ConsumerParticipant(config, listener, names_of, _retry_of(client)))
+    participant = ConsumerParticipant(config, listener, names_of, _retry_of(client))
+    return Membership(client, participant, hooks)
 
 
 def _retry_of(client: KafkaClient) -> Retry:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import (
     BrokerError,
     LocalError,
@@ -16,6 +16,7 @@ from spark_kafka_source.errors import (
     Remedy,
     UnsupportedVersionError,
     error_code,
+    error_named,
     lacking,
 )
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
@@ -40,6 +41,9 @@ _COMMIT_BY_NAME = 9
 _FETCH_ONE_GROUP = 7
 _FETCH_BY_NAME = 9
 _STALE = "STALE_MEMBER_EPOCH"
+_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+# A coordinator may hear of a new topic later than others; of one that was deleted it never will.
+_TRIES_OF_UNKNOWN = 3
 
 MemberOf = Callable[[], Member | None]
 """Who commits, asked before each try: its generation may have changed; see `Membership.member`."""
@@ -87,25 +91,49 @@ def commit_offsets(
     (KIP-320); `metadata` is a short text for people, which tools show, the same for all or one for
     each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
     Coordinator errors are tried again until `timeout_ms` (`default.api.timeout.ms` unless given),
-    and so is an epoch that became stale; raises `BrokerError` naming the group and partition,
-    `KafkaTimeoutError`, or `CommitFailedError` where `member_of` gives nobody, or one that the
-    group does not take for a member any more.
+    and so is an epoch that became stale. Offsets that can be committed are, whatever becomes of
+    others: only then raises `BrokerError`, naming the group and the partitions that were refused,
+    such as those of a topic that is deleted. Raises `KafkaTimeoutError`, and `CommitFailedError`
+    where `member_of` gives nobody, or one that the group does not take for a member any more.
     """
 
-    def attempt(deadline: Deadline) -> None:
-        coordinator = client.coordinator(group_id, deadline)
-        member = _who(group_id, member_of)
-        request = _commit_request(member, offsets, leader_epochs, metadata)
-        answer = client.send(request, coordinator, deadline, max_version=_COMMIT_BY_NAME)
-        committed = set()
-        for topic in answer.topics:
-            for partition in topic.partitions:
-                where = TopicPartition(topic.name, partition.partition_index)
-                _check(partition.error_code, "OffsetCommit", group_id, where, member_of)
-                committed.add(where)
-        _check_all_answered("OffsetCommit", offsets, committed)
+    left = dict(offsets)
+    refusals: dict[TopicPartition, BrokerError] = {}
+    tries = 0
 
-    client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
+    def attempt(deadline: Deadline) -> None:
+        nonlocal tries
+        member = _who(group_id, member_of)
+        request = _commit_request(member, left, leader_epochs, metadata)
+        answer = client.send_to_coordinator(
+            request, group_id, deadline, max_version=_COMMIT_BY_NAME
+        )
+        answered = {
+            TopicPartition(topic.name, each.partition_index): each.error_code
+            for topic in answer.topics
+            for each in topic.partitions
+        }
+        _check_all_answered("OffsetCommit", left, answered)
+        errors = {
+            where: _error(code, "OffsetCommit", group_id, where, member_of)
+            for where, code in answered.items()
+            if code and where in left
+        }
+        tries += 1
+        left.clear()
+        for where, error in errors.items():
+            is_gone = error.error == _UNKNOWN_TOPIC and tries >= _TRIES_OF_UNKNOWN
+            if error.retriable and not is_gone:
+                left[where] = offsets[where]
+            else:
+                refusals[where] = error
+        if left:
+            raise errors[min(left)]
+
+    if left:
+        client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
+    if refusals:
+        raise _refused(group_id, refusals, len(offsets))
 
 
 def committed_offsets(
@@ -132,10 +160,8 @@ def committed(
     topic_partitions = list(topic_partitions)
 
     def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
-        coordinator = client.coordinator(group_id, deadline)
-        answer = _fetch(
-            client, _fetch_requests(group_id, member_of, topic_partitions), coordinator, deadline
-        )
+        requests = _fetch_requests(group_id, member_of, topic_partitions)
+        answer = _fetch(client, requests, group_id, deadline)
         found = {}
         error, rows = _answered(answer)
         _check(error, "OffsetFetch", group_id, member_of=member_of)
@@ -191,17 +217,17 @@ def _fetch_requests(
 def _fetch(
     client: KafkaClient,
     requests: Sequence[tuple[OffsetFetchRequest, int]],
-    coordinator: Broker,
+    group_id: str,
     deadline: Deadline,
 ) -> OffsetFetchResponse:
     """The answer to the first of them that the broker's versions can say."""
     *better, (last, last_version) = requests
     for request, max_version in better:
         try:
-            return client.send(request, coordinator, deadline, max_version=max_version)
+            return client.send_to_coordinator(request, group_id, deadline, max_version=max_version)
         except UnsupportedVersionError:
             continue
-    return client.send(last, coordinator, deadline, max_version=last_version)
+    return client.send_to_coordinator(last, group_id, deadline, max_version=last_version)
 
 
 def _answered(
@@ -262,8 +288,18 @@ def _check(
     where: TopicPartition | None = None,
     member_of: MemberOf | None = None,
 ) -> None:
-    if not code:
-        return
+    if code:
+        raise _error(code, api, group_id, where, member_of)
+
+
+def _error(
+    code: int,
+    api: str,
+    group_id: str,
+    where: TopicPartition | None = None,
+    member_of: MemberOf | None = None,
+) -> BrokerError:
+    """Return the error; raises `CommitFailedError` where it says that the commit is too late."""
     found = error_code(code)
     what = f"{api} of {where} for" if where else f"{api} of"
     detail = lacking(found, topic=where.topic if where else "", group_id=group_id)
@@ -272,4 +308,18 @@ def _check(
         error.remedy = Remedy.RETRY  # Its next heartbeat brings the member's new epoch.
     if member_of is not None and found.name in _ADVICE:
         raise CommitFailedError(f"{error}. {_ADVICE[found.name]}") from error
-    raise error
+    return error
+
+
+def _refused(
+    group_id: str, refusals: Mapping[TopicPartition, BrokerError], asked: int
+) -> BrokerError:
+    """Return one error for all partitions whose offsets the coordinator does not take."""
+    first = refusals[min(refusals)]
+    others = asked - len(refusals)
+    if len(refusals) == 1 and not others:
+        return first
+    names = ", ".join(map(str, sorted(refusals)))
+    committed = f"the offsets of the other {others} partitions are committed" if others else None
+    detail = "; ".join(filter(None, (first.detail, committed)))
+    return BrokerError(first.error, f"OffsetCommit of {names} for group {group_id!r}", detail)

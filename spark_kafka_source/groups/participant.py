@@ -46,6 +46,19 @@ class Outgoing:
     is_held: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a member does next in the thread that polls.
+
+    `run` tells the listener, and may raise what the listener raises. `revokes` are the partitions
+    that it is about to give up; `joins` says that the member is about to join its group.
+    """
+
+    run: Callable[[], None]
+    revokes: frozenset[TopicPartition] = frozenset()
+    joins: bool = False
+
+
 class Participant(ABC):
     """A member of a group, as far as it goes without a connection.
 
@@ -94,8 +107,8 @@ class Participant(ABC):
             raise failure
 
     @abstractmethod
-    def next_step(self) -> Callable[[], None] | None:
-        """What is to do now in this thread, if anything."""
+    def next_step(self) -> Step | None:
+        """Return what is to do now in this thread, if anything."""
 
     @property
     @abstractmethod

@@ -2,7 +2,9 @@
 
 from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
+from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.dial import Dial
 from spark_kafka_source.net.readable import readable
 from spark_kafka_source.net.sasl import AuthenticationError, Token, TokenProvider, refuses_login
 from spark_kafka_source.net.security import (
@@ -23,7 +25,9 @@ __all__ = [
     "AuthenticationError",
     "Connection",
     "ConnectionSettings",
+    "Contacts",
     "Deadline",
+    "Dial",
     "RequestTimeoutError",
     "SecurityProtocol",
     "SecuritySettings",

@@ -10,7 +10,9 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar, cast
 
 from spark_kafka_source.errors import (
@@ -22,7 +24,9 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.authentication import Session, authenticate, expects_sasl
+from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
 from spark_kafka_source.net.tls import start_tls
@@ -40,7 +44,10 @@ R = TypeVar("R", bound=Response)
 
 # A frame's memory is taken in steps as its bytes come in, whatever length its first four claim.
 _RECEIVE_STEP_BYTES = 4 * 1024 * 1024
+_PREFIX_BYTES = 4
 _PROBE_TIMEOUT_MS = 2_000
+# How long an address that took the connection may say nothing, where its host has others.
+_LONGEST_SILENCE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +73,29 @@ class RequestTimeoutError(KafkaTimeoutError):
 class Connection:
     """A connected socket whose broker has said which versions it speaks; see `connect`."""
 
-    def __init__(self, address: Address, settings: ConnectionSettings, link: socket.socket) -> None:
+    def __init__(
+        self,
+        address: Address,
+        settings: ConnectionSettings,
+        link: socket.socket,
+        contacts: Contacts,
+        refusals: int,
+    ) -> None:
         self.address = address
+        self._contacts = contacts
+        self._refusals = refusals
         self._settings = settings
         self._socket = link
         self._exchange = Exchange(
             settings.client_id, max_response_bytes=settings.max_response_bytes
         )
+        # The answer that is coming in: first the bytes of its size, then itself.
+        self._frame = bytearray(_PREFIX_BYTES)
+        self._frame_size: int | None = None
+        self._received = 0
         self._last_used_seconds = time.monotonic()
-        self._in_flight = 0
-        self._is_heard = False
+        self.in_flight = 0
+        self.is_heard = False
         self._is_proven = False
         self._is_set_up = False
         self._session = Session()
@@ -88,20 +108,38 @@ class Connection:
         settings: ConnectionSettings,
         deadline: Deadline,
         opened: Callable[["Connection"], None] = lambda _: None,
+        *,
+        contacts: Contacts | None = None,
+        refusals: int | None = None,
     ) -> "Connection":
-        """Connects, agrees on versions and authenticates, as set, within the set-up timeout.
+        """Connect, agree on versions and authenticate, as set, within the set-up timeout.
 
-        Every address that the host's name resolves to is tried in turn. `opened` is called before
-        the first wait for an answer, so that another thread can close the connection by then.
+        All addresses that the host's name resolves to are tried, in quick turns; one that takes
+        the connection and says nothing has two seconds before it is the next one's turn.
+        `contacts` tells which to try last, and learns of them; where it has seen more logins
+        refused than `refusals`, none is tried. `opened` is called before the first wait for an
+        answer, so that another thread can close the connection by then.
         Raises `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each
         address, `TlsError` and `AuthenticationError` where one of the two will not have the other,
         and what `Exchange.api_versions` raises.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
-        connection = cls(address, settings, _open_socket(address, settings, deadline))
-        opened(connection)
-        connection._set_up(deadline)
-        return connection
+        contacts = contacts or Contacts()
+        refusals = contacts.refusals if refusals is None else refusals
+        with closing(Opening(address, _buffer_bytes(settings), contacts, deadline)) as opening:
+            while not deadline.expired:
+                link, target = opening.next()
+                connection = cls(address, settings, link, contacts, refusals)
+                try:
+                    connection._set_up(deadline, opened, is_last=not opening.has_more)
+                except (RequestTimeoutError, ConnectionFailedError):
+                    contacts.failed(target)
+                    if connection.is_heard or not opening.has_more:
+                        raise
+                else:
+                    contacts.answered(target)
+                    return connection
+        raise RequestTimeoutError(f"{address}: timed out connecting")
 
     def request(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
@@ -117,32 +155,87 @@ class Connection:
 
         With nothing in flight it may first authenticate anew, before the session ends.
         """
-        sasl = self._settings.security.sasl
-        if sasl is not None and not self._in_flight and self._session.is_due():
-            self._authenticate(sasl, deadline)
+        if self.needs_login:
+            self.renew(deadline)
         # Encoding first: a request that cannot be said leaves the connection as it was.
         frame = self._exchange.request_bytes(request, max_version=max_version)
-        self._in_flight += 1
+        self.in_flight += 1
         try:
             self._set_timeout(deadline)
             self._socket.sendall(frame)
+            self._last_used_seconds = time.monotonic()
         except OSError as error:
             raise self._failed(error, "sending") from error
 
     def receive(self, deadline: Deadline) -> Response:
-        """The answer to the oldest request still unanswered."""
+        """Wait for the answer to the oldest request still unanswered, and return it."""
+        response = self.receive_by(deadline)
+        if response is None:
+            raise self._failed(TimeoutError(), "waiting for an answer")
+        return response
+
+    def receive_by(self, deadline: Deadline | None) -> Response | None:
+        """Return the same, or None where it is not here whole by then; it can be waited for again.
+
+        Without a deadline do not wait at all.
+        """
         try:
-            size = self._exchange.frame_size(bytes(self._read(4, deadline)))
-            _, response = self._exchange.response(self._read(size, deadline))
+            while not self._is_frame_here():
+                if not self._read_some(deadline):
+                    return None
+            frame, self._frame, self._frame_size = self._frame, bytearray(_PREFIX_BYTES), None
+            self._received = 0
+            _, response = self._exchange.response(memoryview(frame))
         except OSError as error:
             raise self._failed(error, "waiting for an answer") from error
         except ProtocolError as error:
             self.close()
             raise ProtocolError(f"{self.address}: {error}") from error
-        self._in_flight -= 1
-        self._last_used_seconds = time.monotonic()
-        self._is_heard = self._is_proven = True
+        self.in_flight -= 1
+        self.is_heard = self._is_proven = True
         return response
+
+    def _is_frame_here(self) -> bool:
+        """Make room for what is still to come, first for the frame's size, then for the frame."""
+        if self._received < len(self._frame):
+            return False
+        if self._frame_size is None:
+            self._frame_size = self._exchange.frame_size(bytes(self._frame))
+            self._frame, self._received = bytearray(min(self._frame_size, _RECEIVE_STEP_BYTES)), 0
+            return False
+        left = self._frame_size - self._received
+        self._frame.extend(bytes(min(left, len(self._frame))))
+        return left == 0
+
+    def _read_some(self, deadline: Deadline | None) -> bool:
+        """Wait for more of the frame. Without a deadline do not wait; return whether some came."""
+        try:
+            with memoryview(self._frame) as view:
+                self._set_timeout(deadline)
+                count = self._socket.recv_into(view[self._received :])
+        except (TimeoutError, BlockingIOError, InterruptedError, ssl.SSLWantReadError):
+            return False
+        if not count:
+            raise ConnectionResetError("the broker closed the connection")
+        self._received += count
+        self._last_used_seconds = time.monotonic()
+        return True
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long nothing has come in, or the connection was not used."""
+        return time.monotonic() - self._last_used_seconds
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether it is time to authenticate anew, before the next request."""
+        return not self.in_flight and self._session.is_due()
+
+    def renew(self, deadline: Deadline) -> None:
+        """Authenticate anew, on the same connection (KIP-368)."""
+        self._refusals = self._contacts.refusals
+        if self._settings.security.sasl is not None:
+            self._log_in(self._settings.security.sasl, deadline)
 
     def supports(self, request_type: type[Request[R]], version: int) -> bool:
         """Whether the broker speaks `version` of this API."""
@@ -154,11 +247,11 @@ class Connection:
 
         Nor may its session be over: a broker closes the connection at the next request.
         """
-        if self.closed or self._in_flight or self._session.is_over():
+        if self.closed or self.in_flight or self._session.is_over():
             return False
-        idle_ms = (time.monotonic() - self._last_used_seconds) * 1000
         most_ms = self._settings.connections_max_idle_ms
-        return (most_ms < 0 or idle_ms < most_ms) and not self._hung_up()
+        is_idle = 0 <= most_ms <= self.silent_seconds * 1000
+        return not is_idle and not self._hung_up()
 
     def fileno(self) -> int:
         """Of the socket, to wait for several at once; -1 once it is closed."""
@@ -172,13 +265,18 @@ class Connection:
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         self._socket.close()
 
-    def _set_up(self, deadline: Deadline) -> None:
+    def _set_up(
+        self, deadline: Deadline, opened: Callable[["Connection"], None], *, is_last: bool
+    ) -> None:
+        first_by = deadline if is_last else deadline.within_ms(_LONGEST_SILENCE_MS)
         try:
+            opened(self)
             if self._settings.security.tls is not None:
-                self._start_tls(self._settings.security.tls, deadline)
-            self._agree_on_versions(deadline)
+                self._start_tls(self._settings.security.tls, first_by)
+                first_by = deadline
+            self._agree_on_versions(first_by, deadline)
             if self._settings.security.sasl is not None:
-                self._authenticate(self._settings.security.sasl, deadline)
+                self._log_in(self._settings.security.sasl, deadline)
         except BaseException:
             self.close()
             raise
@@ -199,9 +297,12 @@ class Connection:
                 failure = speaks_no_tls(self.address)
             raise failure from error
 
-    def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
-        """Does so, at first or anew (KIP-368)."""
+    def _log_in(self, settings: SaslSettings, deadline: Deadline) -> None:
+        """Authenticate, at first or anew (KIP-368)."""
+        attempt = partial(self._authenticate, settings, deadline)
+        self._contacts.log_in(attempt, deadline, self._refusals)
 
+    def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
         def ask(request: Request[R]) -> R:
             return self.request(request, deadline)
 
@@ -216,31 +317,20 @@ class Connection:
             self.close()
             raise
 
-    def _agree_on_versions(self, deadline: Deadline) -> None:
-        response = self.request(ApiVersionsRequest(), deadline)
+    def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
+        response = self.request(ApiVersionsRequest(), first_by)
         self._exchange.api_versions(response)
         # A broker that does not know our version answers with the ones it does (KIP-511).
         while response.error_code:
             response = self.request(ApiVersionsRequest(), deadline)
             self._exchange.api_versions(response)
 
-    def _read(self, size: int, deadline: Deadline) -> memoryview:
-        buffer = bytearray(min(size, _RECEIVE_STEP_BYTES))
-        received = 0
-        while received < size:
-            if received == len(buffer):
-                buffer.extend(bytes(min(size - received, len(buffer))))
-            with memoryview(buffer) as view:
-                self._set_timeout(deadline)
-                count = self._socket.recv_into(view[received:])
-            if not count:
-                raise ConnectionResetError("the broker closed the connection")
-            received += count
-        return memoryview(buffer)
-
-    def _set_timeout(self, deadline: Deadline) -> None:
+    def _set_timeout(self, deadline: Deadline | None) -> None:
         if self.closed:
             raise ConnectionAbortedError("the connection is closed")
+        if deadline is None:
+            self._socket.settimeout(0)
+            return
         remaining_seconds = deadline.remaining_seconds()
         if remaining_seconds <= 0:
             raise TimeoutError
@@ -265,7 +355,7 @@ class Connection:
 
     def _silence(self) -> str:
         """What may be the matter where the port took the connection, and then said nothing."""
-        if self._is_heard:
+        if self.is_heard:
             return ""
         return (
             " (it took the connection and said nothing: is it a broker's listener, and one for "
@@ -331,47 +421,8 @@ def _answers_without_tls(
     return True
 
 
-def _open_socket(
-    address: Address, settings: ConnectionSettings, deadline: Deadline
-) -> socket.socket:
-    failures = []
-    targets = _resolve(address)
-    for tried, (family, kind, protocol, _, target) in enumerate(targets):
-        link = None
-        try:
-            link = socket.socket(family, kind, protocol)
-            _set_socket_options(link, settings)
-            # A share for each, so that one black hole does not keep the others from being tried.
-            share_seconds = deadline.remaining_seconds() / (len(targets) - tried)
-            link.settimeout(max(share_seconds, 0.001))
-            link.connect(target)
-        except OSError as error:
-            if link is not None:
-                link.close()
-            failures.append(f"{target[0]}: {error.strerror or error}")
-        else:
-            return link
-    raise ConnectionFailedError(f"{address} ({', '.join(failures)})")
-
-
-def _resolve(address: Address) -> list[tuple[int, int, int, str, tuple[str, int]]]:
-    """Everything the host's name stands for now: an address may change between two tries."""
-    if not 0 < address.port < 65536:  # The system would take what is left of it in 16 bits.
-        raise ConnectionFailedError(f"{address} ({address.port} is no number of a port)")
-    try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise ConnectionFailedError(f"{address} (the name cannot be resolved: {error})") from error
-    return cast("list[tuple[int, int, int, str, tuple[str, int]]]", found)
-
-
-def _set_socket_options(link: socket.socket, settings: ConnectionSettings) -> None:
-    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # A half-open connection is noticed even where nothing is in flight.
-    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, size in (
-        (socket.SO_RCVBUF, settings.receive_buffer_bytes),
-        (socket.SO_SNDBUF, settings.send_buffer_bytes),
-    ):
-        if size > 0:
-            link.setsockopt(socket.SOL_SOCKET, option, size)
+def _buffer_bytes(settings: ConnectionSettings) -> dict[int, int]:
+    return {
+        socket.SO_RCVBUF: settings.receive_buffer_bytes,
+        socket.SO_SNDBUF: settings.send_buffer_bytes,
+    }

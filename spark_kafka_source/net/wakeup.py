@@ -27,7 +27,12 @@ class Wakeup:
         """Readable once it is to wake; -1 once it is closed."""
         return self._heard.fileno()
 
+    def __del__(self) -> None:
+        # Another thread may still wait when its user closes all: it is closed with its last user.
+        if hasattr(self, "_said"):
+            self.close()
+
     def close(self) -> None:
-        """Whoever waits is to be woken before."""
+        """Close it. A thread that waits must be woken before."""
         self._said.close()
         self._heard.close()

@@ -74,7 +74,7 @@ class Admin:
         )
 
         def attempt(deadline: Deadline) -> None:
-            result = self._client.send_to_any(request, deadline).topics[0]
+            result = self._client.send_to_one(request, deadline).topics[0]
             _check(result.error_code, f"CreateTopics {name!r}", result.error_message)
 
         self._client.retrying(f"CreateTopics {name!r}", attempt)
@@ -85,7 +85,7 @@ class Admin:
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=_BROKER_TIMEOUT_MS)
 
         def attempt(deadline: Deadline) -> None:
-            answer = self._client.send_to_any(request, deadline, max_version=_DELETE_BY_NAME)
+            answer = self._client.send_to_one(request, deadline, max_version=_DELETE_BY_NAME)
             result = answer.responses[0]
             _check(result.error_code, f"DeleteTopics {name!r}", result.error_message)
 
@@ -100,7 +100,7 @@ class Admin:
         )
 
         def attempt(deadline: Deadline) -> None:
-            result = self._client.send_to_any(request, deadline).results[0]
+            result = self._client.send_to_one(request, deadline).results[0]
             _check(result.error_code, f"CreatePartitions {name!r}", result.error_message)
 
         self._client.retrying(f"CreatePartitions {name!r}", attempt)

@@ -56,7 +56,9 @@ def test_addresses_that_fail_are_passed_over(broker: MemoryBroker, refused: Addr
         config = broker.config(settings=IMPATIENT, bootstrap_servers=servers)
         with KafkaClient(config) as client:
             all_topics(client)
-    assert [seen.node_id for seen in broker.seen] == [1, 2, 2]
+            assert not client.contacts.is_suspect(broker.address(2))
+    # The addresses are tried in any order, so the last may have been the first.
+    assert [seen.node_id for seen in broker.seen][-2:] == [2, 2]
 
 
 def test_where_none_answers_each_address_is_named_with_its_reason(
@@ -66,11 +68,11 @@ def test_where_none_answers_each_address_is_named_with_its_reason(
         config = broker.config(settings=IMPATIENT, bootstrap_servers=(refused, silent), **ONE_TRY)
         with KafkaClient(config) as client, pytest.raises(BootstrapError) as caught:
             all_topics(client)
-    assert caught.value.failures == (
+    assert set(caught.value.failures) == {
         f"{refused} (127.0.0.1: Connection refused)",
         f"{silent}: timed out waiting for an answer (it took the connection and said nothing: is "
         "it a broker's listener, and one for this 'kafka.security.protocol'?)",
-    )
+    }
     assert "kafka.bootstrap.servers" in str(caught.value)
 
 

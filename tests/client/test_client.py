@@ -381,12 +381,12 @@ def test_a_connection_that_opens_while_the_client_closes_does_not_outlive_it(
 ) -> None:
     """Pytest turns a socket that nobody closed into an error."""
     client = KafkaClient(broker.config())
-    opened = client._opened
+    dialed = client.dialed
 
-    def closed_first(connection: Any) -> None:
+    def closed_first(dial: Any) -> Any:
         client.close()
-        opened(connection)
+        return dialed(dial)
 
-    monkeypatch.setattr(client, "_opened", closed_first)
-    with pytest.raises(ClosedError):
+    monkeypatch.setattr(client, "dialed", closed_first)
+    with pytest.raises((ClosedError, ConnectionFailedError)):
         leader(client, T0)

@@ -56,7 +56,7 @@ def test_a_wrong_password_goes_out_once_whatever_the_number_of_servers(
     config = broker.config(settings=security("wrong"), bootstrap_servers=servers)
     with KafkaClient(config) as client, pytest.raises(AuthenticationError):
         all_topics(client)
-    assert logins(broker) == [0]
+    assert len(logins(broker)) == 1
 
 
 def test_a_password_that_is_withdrawn_goes_to_one_leader_only(broker: MemoryBroker) -> None:

@@ -164,7 +164,7 @@ def test_internal_topics_are_not_matched_unless_told(broker: MemoryBroker) -> No
     for hidden, expected in (("true", {"t"}), ("false", {"t", "__consumer_offsets"})):
         with consuming(broker, exclude_internal_topics=hidden) as consumer:
             consumer.subscribe(pattern=re.compile("t|__.*"))
-            consumer.poll(timeout_ms=0)
+            poll_until(consumer, lambda: bool(consumer.subscription()))
             assert consumer.subscription() == expected
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from spark_kafka_source.consumer.metrics import Metrics, Sensor
+from spark_kafka_source.consumer.metrics import Metrics
+from spark_kafka_source.consumer.sensor import Sensor
 from tests.client.clock import Clock
 
 
@@ -30,6 +31,7 @@ def test_a_sensor_forgets_what_is_older_than_its_windows() -> None:
 
 def test_a_snapshot_of_nothing_has_all_names_and_no_surprises() -> None:
     found = Metrics().snapshot()
-    assert found.pop("last-poll-seconds-ago") == -1
+    for name in ("last-poll", "last-heartbeat", "last-rebalance"):
+        assert found.pop(f"{name}-seconds-ago") == -1
     assert set(found.values()) == {0}
     assert {"records-consumed-total", "commit-latency-avg", "fetch-rate"} <= found.keys()

@@ -7,7 +7,7 @@ answer are others.
 import dataclasses
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.client import Asked, ClientConfig, KafkaClient
@@ -149,17 +149,15 @@ def _value(kind: Any, value: Any, source: _Source) -> Any:
     return edited(bytes(value or b""), edits_of(source.bytes(8)))
 
 
-class _Answered:
+class _Answered(Asked[Any]):
     """An answer that is there already."""
 
-    def __init__(self, response: Response) -> None:
-        self._response = response
-
-    def answer(self, _: Deadline | None = None) -> Response:
-        return self._response
-
-    def fileno(self) -> int:
-        return -1
+    def __init__(
+        self, client: KafkaClient, response: Response, address: Address, deadline: Deadline
+    ) -> None:
+        self.address, self.deadline, self._client = address, deadline, client
+        self._dial = self._connection = self._error = None
+        self._answer = response
 
 
 class _Client(KafkaClient):
@@ -176,7 +174,7 @@ class _Client(KafkaClient):
         deadline: Deadline,
         max_version: int | None = None,
     ) -> Asked[Any]:
-        return cast("Asked[Any]", _Answered(self._liar.answer(request, max_version)))
+        return _Answered(self, self._liar.answer(request, max_version), address, deadline)
 
 
 def _range(isolation_level: IsolationLevel) -> Callable[[KafkaClient], None]:

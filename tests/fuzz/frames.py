@@ -84,20 +84,31 @@ def _converse(stream: bytes, settings: ConnectionSettings) -> None:
                 assert str(ADDRESS) in str(error) or "ApiVersions" in str(error)
 
 
+class _Opening:
+    """In place of `Opening`: one connection, that finds the stream and then the end."""
+
+    has_more = False
+
+    def __init__(self, stream: bytes, ends: list[socket.socket]) -> None:
+        self._stream, self._ends = stream, ends
+
+    def next(self) -> tuple[socket.socket, tuple[str, int]]:
+        ours, theirs = socket.socketpair()
+        self._ends.append(theirs)
+        theirs.sendall(self._stream[:_MOST_BYTES])
+        theirs.shutdown(socket.SHUT_WR)
+        return ours, (ADDRESS.host, ADDRESS.port)
+
+    def close(self) -> None:
+        pass
+
+
 @contextmanager
 def _answering(stream: bytes) -> Iterator[None]:
     """Every connection finds `stream` and then the end."""
     ends: list[socket.socket] = []
-
-    def opened(*_: object) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        ends.append(theirs)
-        theirs.sendall(stream[:_MOST_BYTES])
-        theirs.shutdown(socket.SHUT_WR)
-        return ours
-
     try:
-        with replaced(connection, "_open_socket", opened):
+        with replaced(connection, "Opening", lambda *_: _Opening(stream, ends)):
             yield
     finally:
         for end in ends:

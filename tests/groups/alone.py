@@ -58,7 +58,7 @@ class Alone:
     def poll(self) -> None:
         self.participant.begin_poll()
         while (step := self.participant.next_step()) is not None:
-            step()
+            step.run()
 
     def next(self, request_type: type[Q]) -> Q:
         """The next request, after whatever pause; it is to be of this type."""

@@ -45,7 +45,7 @@ class AloneInConsumer:
     def poll(self) -> None:
         self.participant.begin_poll()
         while (step := self.participant.next_step()) is not None:
-            step()
+            step.run()
 
     def next(self) -> ConsumerGroupHeartbeatRequest:
         """The next heartbeat, after whatever pause."""

@@ -163,7 +163,7 @@ def test_close_wakes_a_thread_that_waits_for_an_answer(
     waiting = threading.Thread(target=wait)
     waiting.start()
     broker.wait_for(MetadataRequest)
-    while sys._current_frames()[waiting.ident or 0].f_code.co_name != "_read":
+    while sys._current_frames()[waiting.ident or 0].f_code.co_name != "_read_some":
         pass  # It has sent, and has yet to come to wait.
     connection.close()
     waiting.join(20)

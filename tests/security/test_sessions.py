@@ -1,15 +1,16 @@
 """Sessions that end in the middle of a read (KIP-368); more of it in `tests/reliability`."""
 
-import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from spark_kafka_source.net import Address, ConnectionSettings, Deadline, connection
+from spark_kafka_source.net import Address, connection
 from spark_kafka_source.net.authentication import Ask, Session, authenticate
+from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.sasl import Mechanism
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
@@ -46,16 +47,14 @@ def test_a_read_outlasts_its_sessions(
         return authenticate(ask, mechanism)
 
     opened: Counter[str] = Counter()
-    open_socket = connection._open_socket
 
-    def counted_socket(
-        address: Address, settings: ConnectionSettings, deadline: Deadline
-    ) -> socket.socket:
-        opened[str(address)] += 1
-        return open_socket(address, settings, deadline)
+    class Counted(Opening):
+        def __init__(self, address: Address, *arguments: Any) -> None:
+            opened[str(address)] += 1
+            super().__init__(address, *arguments)
 
     monkeypatch.setattr(connection, "authenticate", counted)
-    monkeypatch.setattr(connection, "_open_socket", counted_socket)
+    monkeypatch.setattr(connection, "Opening", Counted)
     secured.create_topic(topic)
     with Producer(secured.bootstrap_servers) as producer:
         for value in VALUES:  # A fetch brings no less than a batch, so each row is one.

@@ -1,0 +1,178 @@
+"""A request on its way to one broker, from the making of a connection to the answer."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from spark_kafka_source.errors import ClosedError, RemoteError
+from spark_kafka_source.net import (
+    Address,
+    Connection,
+    Deadline,
+    Dial,
+    RequestTimeoutError,
+    readable,
+)
+from spark_kafka_source.protocol import Request, Response
+
+if TYPE_CHECKING:
+    from spark_kafka_source.client.client import KafkaClient
+
+R = TypeVar("R", bound=Response)
+
+LONGEST_SILENCE_MS = 2_000
+"""How long a broker may be silent before others are asked whether it still has its role."""
+
+
+class Asked(Generic[R]):
+    """A request whose answer is still to come. Until it is taken, nothing else is sent there.
+
+    Only `wait` and `answer` wait. What goes wrong, from connecting on, is raised by `answer`. Who
+    drops it before that has its connection closed: the answer would still come there.
+    """
+
+    def __init__(
+        self,
+        client: "KafkaClient",
+        request: Request[R],
+        address: Address,
+        deadline: Deadline,
+        max_version: int | None = None,
+    ) -> None:
+        """Send the request at once where there is a connection, else once there is one."""
+        self.address = address
+        self._client = client
+        self._request = request
+        self.deadline = deadline
+        self._max_version = max_version
+        self._dial: Dial | None = None
+        self._connection: Connection | None = None
+        self._answer: R | None = None
+        self._error: Exception | None = None
+        self._do(self._start)
+
+    def __del__(self) -> None:
+        self.abandon()
+
+    def is_here(self) -> bool:
+        """Take what steps can be taken without waiting; return whether it is over."""
+        self._do(self._advance)
+        return self._is_over
+
+    def is_over(self) -> bool:
+        """Whether `answer` has something to return or to raise, its own deadline included."""
+        return self.is_here() or self.deadline.expired
+
+    def answer(self, deadline: Deadline | None = None) -> R:
+        """Wait until the request's own deadline, or another one, and return the answer.
+
+        Raises what `Connection.connect`, `Connection.send` and `Connection.receive` raise.
+        """
+        deadline = deadline or self.deadline
+        while not self.is_here():
+            if deadline.expired:
+                self.give_up("timed out")
+                break
+            self.wait(deadline)
+        if self._error is not None:
+            raise self._error
+        return cast(R, self._answer)
+
+    def wait(self, deadline: Deadline) -> None:
+        """Wait until there is something to do, or all is here, or the deadline."""
+        if self._connection is None:
+            readable([self], deadline)
+        else:  # A blocking read costs less than waiting for each part of a large answer.
+            self._do(partial(self._receive, self._connection, deadline))
+
+    def give_up(self, reason: str) -> None:
+        """Have `answer` raise that it came to nothing, unless it is here already."""
+        if self._is_over:
+            return
+        doing = "connecting" if self._connection is None else "waiting for an answer"
+        self._error = RequestTimeoutError(f"{self.address}: {reason} {doing}")
+        self._client.contacts.failed(self.address)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close the connection that an answer is still awaited on; it is out of step."""
+        if self._connection is not None and not self._is_over:
+            self._connection.close()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the broker has said anything yet, on the connection or while it was made."""
+        if self._connection is not None:
+            return self._connection.is_heard
+        return self._dial is not None and self._dial.is_heard
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the broker has not sent a byte for two seconds."""
+        if self._connection is None:
+            return True
+        return self._connection.silent_seconds * 1000 >= LONGEST_SILENCE_MS
+
+    def fileno(self) -> int:
+        """Readable once `is_here` has something to do; -1 where the connection is closed."""
+        if self._connection is not None:
+            return self._connection.fileno()
+        return self._dial.fileno() if self._dial is not None else -1
+
+    @property
+    def _is_over(self) -> bool:
+        return self._answer is not None or self._error is not None
+
+    def _do(self, step: Callable[[], None]) -> None:
+        """Take a step; what it raises is for `answer` to raise."""
+        if self._is_over:
+            return
+        try:
+            if self._client.closed:
+                raise ClosedError("the client is closed")
+            step()
+        except Exception as error:
+            if isinstance(error, RemoteError):
+                self._client.contacts.failed(self.address)
+            self._error = error
+
+    def _start(self) -> None:
+        connection = self._client.connection_to(self.address)
+        if connection is None:
+            self._dial = self._client.dial(self.address)
+        elif connection.needs_login:
+            self._dial = self._client.renewing(connection)
+        else:
+            self._send(connection)
+
+    def _advance(self) -> None:
+        if self._connection is None and self._dial is not None and self._dial.is_done:
+            connection = self._client.dialed(self._dial)
+            if connection.in_flight:  # Another request was sooner, and awaits its answer there.
+                self._dial = self._client.dial(self.address)
+            else:
+                self._send(connection)
+        if self._connection is not None:
+            self._receive(self._connection, None)
+
+    def _receive(self, connection: Connection, deadline: Deadline | None) -> None:
+        response = connection.receive_by(deadline)
+        if response is not None:
+            self._answer = self._client.heard(connection, cast(R, response))
+
+    def _send(self, connection: Connection) -> None:
+        connection.send(self._request, self.deadline, max_version=self._max_version)
+        self._client.requests_sent += 1
+        self._connection = connection
+
+
+def wait_for_any(waiting: Sequence[Asked[R]], deadline: Deadline | None = None) -> None:
+    """Wait until one of them has something to do or is over, or until the deadline."""
+    if any(each.is_here() for each in waiting):
+        return
+    deadlines = [each.deadline for each in waiting] + ([deadline] if deadline else [])
+    soonest = min(deadlines, key=lambda at: at.at_seconds)
+    if len(waiting) == 1:
+        waiting[0].wait(soonest)
+    else:
+        readable(waiting, soonest)

@@ -1,0 +1,72 @@
+"""One question to several brokers in quick turns, until the first of them has answered."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
+from spark_kafka_source.errors import BootstrapError, RemoteError
+from spark_kafka_source.net import Address, Deadline, refuses_login
+from spark_kafka_source.protocol import Response
+
+R = TypeVar("R", bound=Response)
+
+# An address that has not said a word by then may be a black hole. A healthy one, also a distant
+# one, has mostly said its first word, even if TLS and the login take longer.
+_TURN_MS = 500
+
+
+class Race(Generic[R]):
+    """A question to `candidates`, asked by `ask`. The next has its turn while the last is silent.
+
+    Close it in the end: answers that are still awaited cost their connections.
+    """
+
+    def __init__(self, candidates: Sequence[Address], ask: Callable[[Address], Asked[R]]) -> None:
+        self._candidates = candidates
+        self._waiting = deque(candidates)
+        self._ask = ask
+        self._running: list[Asked[R]] = []
+        self._turn_began_seconds = 0.0
+        self._failures: dict[Address, RemoteError] = {}
+
+    def winner(self, deadline: Deadline) -> tuple[Address, R]:
+        """Return the first answer, and the address that it came from.
+
+        Raises `BootstrapError` with what went wrong at each address, the first error among them
+        that has no remedy, or at once an error that says that the login is refused.
+        """
+        while self._running or (self._waiting and not deadline.expired):
+            if self._waiting and self._is_next_turn():
+                self._running.append(self._ask(self._waiting.popleft()))
+                self._turn_began_seconds = time.monotonic()
+            wait_for_any(self._running, self._next_turn() if self._waiting else None)
+            for asked in [each for each in self._running if each.is_over()]:
+                self._running.remove(asked)
+                try:
+                    return asked.address, asked.answer()
+                except RemoteError as error:
+                    if refuses_login(error):
+                        raise
+                    self._failures[asked.address] = error
+                    self._turn_began_seconds = 0.0
+        raise self._failure()
+
+    def close(self) -> None:
+        """Give up the answers that are still awaited."""
+        for each in self._running:
+            each.abandon()
+
+    def _is_next_turn(self) -> bool:
+        return not self._running or self._next_turn().expired
+
+    def _next_turn(self) -> Deadline:
+        is_heard = bool(self._running) and self._running[-1].is_heard
+        turn_ms = LONGEST_SILENCE_MS if is_heard else _TURN_MS
+        return Deadline(self._turn_began_seconds + turn_ms / 1000, turn_ms)
+
+    def _failure(self) -> RemoteError:
+        failures = [self._failures[each] for each in self._candidates if each in self._failures]
+        lasting = [each for each in failures if not each.retriable]
+        return lasting[0] if lasting else BootstrapError([str(each) for each in failures])

@@ -1,0 +1,94 @@
+"""Questions to brokers that a poll does not wait for, asked in threads of their own."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.net import Wakeup
+
+T = TypeVar("T")
+
+# More of them wait until some are answered: each may wait for a broker that is silent.
+_MOST_AT_ONCE = 8
+_LAST_WORDS_SECONDS = 1.0
+
+
+class Lookup(Generic[T]):
+    """One question. Once `is_done`, `result` returns the answer, or raises what went wrong."""
+
+    def __init__(self, question: Callable[[KafkaClient], T]) -> None:
+        self._question = question
+        self._answer: T | None = None
+        self._error: Exception | None = None
+        self.is_done = False
+
+    def result(self) -> T:
+        """Return the answer, once there is one. Raises what the question raised."""
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._answer)
+
+    def put_to(self, client: KafkaClient) -> None:
+        """Ask, and wait for the answer."""
+        try:
+            self._answer = self._question(client)
+        except Exception as error:
+            self._error = error
+        self.is_done = True
+
+
+class Lookups:
+    """Belongs to the consumer's thread. `done` is woken whenever there is an answer.
+
+    Each question has a client to itself, but the clients share what they learn.
+    """
+
+    def __init__(self, client: KafkaClient, done: Wakeup) -> None:
+        self.done = done
+        self._client = client
+        self._lock = threading.Lock()
+        self._waiting: deque[Lookup[Any]] = deque()
+        self._idle: list[KafkaClient] = []
+        self._busy: dict[threading.Thread, KafkaClient] = {}
+        self._is_closed = False
+
+    def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
+        """Begin to ask; the question is called in another thread, with a client."""
+        lookup = Lookup(question)
+        with self._lock:
+            self._waiting.append(lookup)
+            self._begin()
+        return lookup
+
+    def close(self) -> None:
+        """Give up what is not answered."""
+        with self._lock:
+            self._is_closed = True
+            self._waiting.clear()
+            threads, clients = list(self._busy), [*self._idle, *self._busy.values()]
+        for client in clients:
+            client.close()
+        for thread in threads:
+            thread.join(_LAST_WORDS_SECONDS)
+
+    def _begin(self) -> None:
+        while self._waiting and len(self._busy) < _MOST_AT_ONCE:
+            # The client that was used last has the connections that are likely to be of use.
+            client = self._idle.pop() if self._idle else self._client.sibling()
+            lookup = self._waiting.popleft()
+            thread = threading.Thread(
+                target=self._run, args=[lookup, client], name="lookup", daemon=True
+            )
+            self._busy[thread] = client
+            thread.start()
+
+    def _run(self, lookup: Lookup[Any], client: KafkaClient) -> None:
+        lookup.put_to(client)
+        with self._lock:
+            del self._busy[threading.current_thread()]
+            self._idle.append(client)
+            if not self._is_closed:
+                self._begin()
+        self.done.wake()

@@ -1,0 +1,76 @@
+"""What a client has learnt of brokers: which addresses answer, and whether its login is good."""
+
+import threading
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import TypeVar
+
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.sasl import AuthenticationError, refuses_login
+
+A = TypeVar("A", bound=tuple[object, ...])
+
+# A broker that falls silent in mid-login is no refusal: others must have their turn in time.
+_LONGEST_TURN_MS = 3_000
+_MOST_REMEMBERED = 1_000
+
+
+class Contacts:
+    """Shared by the clients of one consumer, whose threads may use it at the same time."""
+
+    def __init__(self) -> None:
+        self._failed: dict[tuple[object, ...], int] = {}
+        self._failures = count()
+        self._turn = threading.Lock()
+        self.refusals = 0
+        """How many logins were refused."""
+        self._refusal: AuthenticationError | None = None
+        self.was_reached = False
+        """Whether any broker ever answered anything."""
+
+    def failed(self, address: tuple[object, ...]) -> None:
+        """Have this address, of a broker or of one of its hosts, tried last from now on."""
+        self._failed.pop(address, None)
+        self._failed[address] = next(self._failures)
+        if len(self._failed) > _MOST_REMEMBERED:
+            self._failed.pop(next(iter(self._failed)), None)
+
+    def answered(self, address: tuple[object, ...]) -> None:
+        """Have this address tried in its turn again."""
+        self.was_reached = True
+        self._failed.pop(address, None)
+
+    def is_suspect(self, address: tuple[object, ...]) -> bool:
+        """Whether this address failed last time."""
+        return address in self._failed
+
+    def best_first(self, addresses: Iterable[A]) -> list[A]:
+        """Return them in their order, but those that failed last, the latest of them at the end."""
+        return sorted(addresses, key=lambda each: self._failed.get(each, -1))
+
+    def log_in(self, attempt: Callable[[], None], deadline: Deadline, refusals: int) -> None:
+        """Make an attempt to log in, one at a time. None is made after more than these refusals.
+
+        So a wrong password is shown to one broker only, however many connections are made at once:
+        showing it to all could lock the account. Raises what `attempt` raises, or the
+        `AuthenticationError` of the attempt that was refused.
+        """
+        wait_seconds = deadline.within_ms(_LONGEST_TURN_MS).remaining_seconds()
+        has_turn = self._turn.acquire(timeout=wait_seconds)
+        try:
+            if self._refusal is not None and self.refusals != refusals:
+                refusal = self._refusal
+                raise type(refusal)(refusal.mechanism, refusal.found, refusal.expected)
+            self._attempt(attempt)
+        finally:
+            if has_turn:
+                self._turn.release()
+
+    def _attempt(self, attempt: Callable[[], None]) -> None:
+        try:
+            attempt()
+        except AuthenticationError as error:
+            if refuses_login(error):
+                self._refusal = error
+                self.refusals += 1
+            raise

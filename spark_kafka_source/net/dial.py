@@ -1,0 +1,112 @@
+"""A connection that a thread of its own makes, so that nobody has to wait for it.
+
+Resolving a name, connecting, TLS and a login may each take many seconds, and some of it cannot be
+interrupted. A dial goes on in the background; its caller waits for several at once, or does
+something else meanwhile.
+"""
+
+import threading
+from collections.abc import Callable
+
+from spark_kafka_source.errors import ClosedError
+from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.connection import Connection, ConnectionSettings
+from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.wakeup import Wakeup
+
+Opened = Callable[[Connection], None]
+
+
+class Dial:
+    """A connection to one broker, on its way. Belongs to one thread; `close` to any."""
+
+    def __init__(self, address: Address, make: Callable[[Opened], Connection]) -> None:
+        """Begin at once; see `connecting` and `renewing`."""
+        self.address = address
+        self._make = make
+        self._done = Wakeup()
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._is_closed = False
+        self._result: Connection | None = None
+        self._error: BaseException | None = None
+        name = f"connecting to {address}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    @classmethod
+    def connecting(
+        cls, address: Address, settings: ConnectionSettings, contacts: Contacts
+    ) -> "Dial":
+        """Connect within `socket.connection.setup.timeout.ms`, see `Connection.connect`."""
+        timeout_ms = settings.socket_connection_setup_timeout_ms
+        refusals = contacts.refusals  # As of now: the thread may begin later.
+
+        def make(opened: Opened) -> Connection:
+            deadline = Deadline.after_ms(timeout_ms)
+            return Connection.connect(
+                address, settings, deadline, opened, contacts=contacts, refusals=refusals
+            )
+
+        return cls(address, make)
+
+    @classmethod
+    def renewing(cls, connection: Connection, timeout_ms: int) -> "Dial":
+        """Authenticate anew on a connection, see `Connection.renew`."""
+
+        def make(opened: Opened) -> Connection:
+            opened(connection)
+            connection.renew(Deadline.after_ms(timeout_ms))
+            return connection
+
+        return cls(connection.address, make)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a connection, or an error in its place."""
+        return self._result is not None or self._error is not None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it goes on, or has led to a connection that can be used."""
+        return self._error is None and (self._result is None or self._result.usable)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether a broker has said anything yet."""
+        return self._connection is not None and self._connection.is_heard
+
+    def connection(self) -> Connection:
+        """Return the connection, once `is_done`. Raises what `Connection.connect` raises."""
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            raise ClosedError("the connection is not made yet")
+        return self._result
+
+    def fileno(self) -> int:
+        """Readable once it is done; -1 after `close`."""
+        return self._done.fileno()
+
+    def close(self) -> None:
+        """Give it up: the connection is closed, now or as soon as it is made. Never raises."""
+        with self._lock:
+            self._is_closed = True
+            if self._connection is not None:
+                self._connection.close()
+        self._done.wake()
+
+    def _opened(self, connection: Connection) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise ClosedError("the client is closed")
+            self._connection = connection
+
+    def _run(self) -> None:
+        try:
+            self._result = self._make(self._opened)
+        except BaseException as error:
+            self._error = error
+        if self._is_closed and self._result is not None:
+            self._result.close()
+        self._done.wake()

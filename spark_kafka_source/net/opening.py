@@ -1,0 +1,145 @@
+"""Sockets to the addresses of a host's name, tried in quick turns (RFC 8305)."""
+
+import os
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Mapping
+from itertools import chain, zip_longest
+from typing import cast
+
+from spark_kafka_source.errors import ConnectionFailedError
+from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.deadline import Deadline
+
+SocketAddress = tuple[str, int]
+"""Of IPv6 it has two more numbers."""
+
+Target = tuple[int, int, int, str, SocketAddress]
+"""Family, kind, protocol, canonical name and socket address, as the resolver gives them."""
+
+# RFC 8305 recommends a quarter of a second between two attempts to connect.
+_TURN_SECONDS = 0.25
+
+
+class Opening:
+    """Connects to all addresses of one name, one a quarter of a second after the other.
+
+    `next` gives the first socket that is connected, and after it the others: the first may lead to
+    a broker that never says a word. `close` gives up those that are still being connected.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        buffer_bytes: Mapping[int, int],
+        contacts: Contacts,
+        deadline: Deadline,
+    ) -> None:
+        """Resolve the name; `buffer_bytes` are sizes by socket option, where they are over 0.
+
+        Raises `ConnectionFailedError`.
+        """
+        self._address = address
+        self._buffer_bytes = buffer_bytes
+        self._contacts = contacts
+        self._deadline = deadline
+        targets = {target[4]: target for target in _resolve(address)}
+        self._waiting = deque(targets[each] for each in contacts.best_first(targets))
+        self._failures: list[str] = []
+        self._selector = selectors.DefaultSelector()
+        self._next_turn_seconds = 0.0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are addresses left to be heard of."""
+        return bool(self._waiting or self._selector.get_map())
+
+    def close(self) -> None:
+        """Give up what is not connected yet."""
+        for key in list(self._selector.get_map().values()):
+            cast(socket.socket, key.fileobj).close()
+        self._selector.close()
+
+    def next(self) -> tuple[socket.socket, SocketAddress]:
+        """Return the next connected socket, and what it is connected to.
+
+        Raises `ConnectionFailedError`, with what went wrong at each address, when none is left.
+        """
+        while self.has_more and not self._deadline.expired:
+            if self._waiting and time.monotonic() >= self._next_turn_seconds:
+                found = self._begin(self._waiting.popleft())
+            else:
+                found = self._connected()
+            if found is not None:
+                return found
+        for key in self._selector.get_map().values():
+            self._failed(key.data, "timed out")
+        self._failures += [f"{each[4][0]}: timed out" for each in self._waiting]
+        raise ConnectionFailedError(f"{self._address} ({', '.join(self._failures)})")
+
+    def _begin(self, target: Target) -> tuple[socket.socket, SocketAddress] | None:
+        """Start to connect. A refusal, which comes at once, makes it the turn of the next."""
+        try:
+            link = socket.socket(*target[:3])
+        except OSError as error:  # As where IPv6 is switched off.
+            self._failed(target, error.strerror or str(error))
+            return None
+        try:
+            _set_options(link, self._buffer_bytes)
+            link.setblocking(False)
+            link.connect(target[4])
+        except BlockingIOError:
+            self._selector.register(link, selectors.EVENT_WRITE, target)
+            self._next_turn_seconds = time.monotonic() + _TURN_SECONDS
+            return None
+        except OSError as error:
+            link.close()
+            self._failed(target, error.strerror or str(error))
+            return None
+        return link, target[4]
+
+    def _connected(self) -> tuple[socket.socket, SocketAddress] | None:
+        """Wait for one of those under way, until it is the turn of the next."""
+        seconds = self._deadline.remaining_seconds()
+        if self._waiting:
+            seconds = min(seconds, max(0.0, self._next_turn_seconds - time.monotonic()))
+        for key, _ in self._selector.select(seconds):
+            link = cast(socket.socket, key.fileobj)
+            self._selector.unregister(link)
+            code = link.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if not code:
+                return link, key.data[4]
+            link.close()
+            self._failed(key.data, os.strerror(code))
+            self._next_turn_seconds = 0.0
+        return None
+
+    def _failed(self, target: Target, reason: str) -> None:
+        self._contacts.failed(target[4])
+        self._failures.append(f"{target[4][0]}: {reason}")
+
+
+def _resolve(address: Address) -> list[Target]:
+    """Return all that the host's name stands for now, IPv6 and IPv4 in turns (RFC 8305)."""
+    if not 0 < address.port < 65536:  # The system would take what is left of it in 16 bits.
+        raise ConnectionFailedError(f"{address} ({address.port} is no number of a port)")
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ConnectionFailedError(f"{address} (the name cannot be resolved: {error})") from error
+    targets = cast("list[Target]", found)
+    first = [each for each in targets if each[0] == targets[0][0]]
+    others = [each for each in targets if each[0] != targets[0][0]]
+    return [each for each in chain.from_iterable(zip_longest(first, others)) if each is not None]
+
+
+def _set_options(link: socket.socket, buffer_bytes: Mapping[int, int]) -> None:
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A half-open connection is noticed even where nothing is in flight.
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, size in buffer_bytes.items():
+        if size > 0:
+            link.setsockopt(socket.SOL_SOCKET, option, size)
