@@ -19,6 +19,7 @@ from tests.reliability.deaf.deleted import deleted, deleted_under_assign
 from tests.reliability.deaf.first_contact import first_contact
 from tests.reliability.deaf.frozen import ROLES, frozen
 from tests.reliability.deaf.outcome import Outcome
+from tests.reliability.deaf.pattern import new_topic
 from tests.reliability.deaf.sockets import dropping, silent
 from tests.spark.traffic import Events, batch
 
@@ -108,3 +109,15 @@ def test_a_topic_that_is_deleted_under_a_consumer_of_its_own_partitions(
 ) -> None:
     outcome = deleted_under_assign(kafka, OURS, PATIENCE_SECONDS)
     hold(trial, "deleted topic", "one of two topics assigned to a consumer deleted", [outcome])
+
+
+def test_a_new_topic_of_a_pattern_takes_one_rebalance(kafka: LocalKafka, trial: Trial) -> None:
+    """The other members look for topics once a minute, but also before they join again."""
+    outcome, shares = new_topic(kafka, OURS, PATIENCE_SECONDS)
+    trial.report(
+        "patterns",
+        "a topic of 6 partitions made, which one of three members finds first",
+        f"shared among all after {outcome}; shares after each rebalance {shares}",
+    )
+    assert not outcome.exceeding(RECOVERY_SECONDS, POLL_SECONDS)
+    assert shares == [[2, 2, 2]]

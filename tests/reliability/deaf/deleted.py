@@ -20,6 +20,8 @@ _PARTITIONS = 3
 # Topics are looked at again so often, that it is known within the test that one is gone.
 _METADATA_MS = 2_000
 _ASKED_MS = 5_000
+# So many records of each partition are read, and not committed yet, when the topic goes.
+_MORE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def _scene(kafka: LocalKafka, clients: Sequence[Client], how: str) -> Iterator[S
         if how == "subscribe":
             wait_until(lambda: _share(scene.diaries, set(places)))
         wait_until(lambda: committed.reaches(dict.fromkeys(places, 1)))
+        more = {where: end + _MORE for where, end in traffic.ends().items()}
+        wait_until(lambda: all(scene.together.reached()[each] >= end for each, end in more.items()))
         yield scene
 
 

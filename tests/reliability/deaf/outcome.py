@@ -10,6 +10,7 @@ COMMIT = "offsets are committed"
 GAP = "partitions that no fault concerns stand still"
 ASK = "a commit that may take 5 s"
 CLOSE = "`close()`"
+SPREAD = "a new topic is shared among all members"
 POLL = "longest `poll(100)`"
 
 
