@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from tests.security.servers import Serve, says, serving
 MIB = 1 << 20
 MOST_MIB = 32
 MOST_SECONDS = 15.0
-IMPATIENT_MS = 500
+IMPATIENT: dict[str, Any] = {"default_api_timeout_ms": 500, "request_timeout_ms": 500}
 
 
 def framed(correlation_id: int, content: str) -> bytes:
@@ -74,9 +75,8 @@ def bomb(name: str) -> Iterator[str]:
 def refusal(address: str) -> tuple[str, float]:
     """What a user is told who looks at a topic there, and how many MiB it took at most."""
     before_kib = most_kib(reset=True)
-    times = {"default_api_timeout_ms": IMPATIENT_MS, "request_timeout_ms": IMPATIENT_MS}
     with (
-        KafkaAdmin(bootstrap_servers=address, **times) as admin,
+        KafkaAdmin(bootstrap_servers=address, **IMPATIENT) as admin,
         pytest.raises(RemoteError) as raised,
     ):
         admin.describe_topics(["t"])

@@ -64,7 +64,7 @@ def frozen(
     ):
         wait_until(lambda: all(_goes_on(each.diary, places) for each in members))
         with stopped_by_sigstop(kafka, stopped) as stopped_ms:
-            seen = _Seen(traffic, stopped_ms)
+            seen = Seen(traffic, stopped_ms)
             within(patience_seconds, lambda: all(map(seen.has_recovered, members)))
             until_ms = now_ms()
             polls_ms = [each.diary.longest_poll_ms(stopped_ms) for each in members]
@@ -97,28 +97,28 @@ def _goes_on(diary: Diary, places: list[Where]) -> bool:
     return committed_ms is not None and set(diary.reached()) == set(places)
 
 
-class _Seen:
-    """What there is to be seen of members since a broker was stopped."""
+class Seen:
+    """What there is to be seen of members since a fault."""
 
-    def __init__(self, traffic: Traffic, stopped_ms: int) -> None:
-        self._traffic, self._stopped_ms = traffic, stopped_ms
+    def __init__(self, traffic: Traffic, since_ms: int) -> None:
+        self._traffic, self._since_ms = traffic, since_ms
 
     def has_recovered(self, member: Member) -> bool:
         """Whether it has read new records of all partitions, and has committed."""
         return self._committed_ms(member) is not None and self._flows_ms(member) is not None
 
     def _committed_ms(self, member: Member) -> int | None:
-        return member.diary.succeeded_after_ms("commit", self._stopped_ms)
+        return member.diary.succeeded_after_ms("commit", self._since_ms)
 
     def _flows_ms(self, member: Member) -> int | None:
         """How long it took until a record written since then was read of every partition."""
         found = []
         for where in self._traffic.ends():
-            offset = self._traffic.first_since(where, self._stopped_ms)
+            offset = self._traffic.first_since(where, self._since_ms)
             read_at_ms = None if offset is None else member.diary.read_at_ms(where, offset)
             if read_at_ms is None:
                 return None
-            found.append(read_at_ms - self._stopped_ms)
+            found.append(read_at_ms - self._since_ms)
         return max(found)
 
     def outcome(
@@ -130,7 +130,7 @@ class _Seen:
         poll_ms: int,
     ) -> Outcome:
         """What came of it for a member, which was looked at until a moment."""
-        diary, since_ms = member.diary, self._stopped_ms
+        diary, since_ms = member.diary, self._since_ms
         flows_ms = self._flows_ms(member)
         until_ms = until_ms if flows_ms is None else min(until_ms, since_ms + flows_ms)
         gap_ms = max(diary.longest_gap_ms(each, since_ms, until_ms) for each in healthy)
