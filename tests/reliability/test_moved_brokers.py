@@ -18,7 +18,7 @@ from tests.reliability.conftest import Trial
 from tests.reliability.deaf.clients import OURS, OURS_848, Client
 from tests.reliability.deaf.diary import Diary, missed, now_ms
 from tests.reliability.deaf.frozen import Seen
-from tests.reliability.deaf.running import name, running, within
+from tests.reliability.deaf.running import Patience, name, running
 from tests.reliability.deaf.sockets import Line
 from tests.reliability.deaf.traffic import Traffic
 from tests.spark.traffic import wait_until
@@ -152,7 +152,7 @@ def test_three_brokers_that_come_back_on_other_ports(trial: Trial) -> None:
                 committed_ms = diary.succeeded_after_ms("commit", moved_ms)
                 return committed_ms is not None and diary.reached() == twice
 
-            back_ms = within(PATIENCE_SECONDS, lambda: all(map(is_back, diaries)))
+            back_ms = Patience(PATIENCE_SECONDS).until(lambda: all(map(is_back, diaries)))
             counted = [missed([each], twice) for each in diaries]
     seconds = PATIENCE_SECONDS if back_ms is None else (back_ms - moved_ms) / 1000
     trial.report(
@@ -192,11 +192,13 @@ def test_connections_that_lead_nowhere(trial: Trial) -> None:
             wait_until(lambda: all(each.diary.succeeded_after_ms("commit", 0) for each in members))
             line.cut()
             seen = Seen(traffic, now_ms())
-            within(PATIENCE_SECONDS, lambda: all(map(seen.has_recovered, members)))
+            Patience(PATIENCE_SECONDS).until(lambda: all(map(seen.has_recovered, members)))
             until_ms = now_ms()
             traffic.stop()
             ends = traffic.ends()
-            within(PATIENCE_SECONDS, lambda: all(each.diary.reached() == ends for each in members))
+            Patience(PATIENCE_SECONDS).until(
+                lambda: all(each.diary.reached() == ends for each in members)
+            )
             outcomes = [
                 seen.outcome(each, [(topic, 0)], ends, until_ms, each.diary.longest_poll_ms())
                 for each in members

@@ -1,6 +1,6 @@
 """Brokers that say nothing, and topics that are gone, beside four clients at once.
 
-    python -m tests.reliability.deaf [--rounds N] [--scenarios a,b] [--write]
+    python -m tests.reliability.deaf [--rounds N] [--only WORD] [--page PATH]
 
 Ours by both group protocols, confluent-kafka's and Kafka's Java consumer are members in processes
 of their own (`member.py`, `JavaMember.java`), told what to do and heard by lines, which `diary.py`

@@ -12,7 +12,13 @@ from tests.reliability.deaf.clients import Client, Member
 from tests.reliability.deaf.cluster import Committed
 from tests.reliability.deaf.diary import Diary, Where, missed, now_ms
 from tests.reliability.deaf.outcome import ASK, CLOSE, COMMIT, RECORDS, Outcome
-from tests.reliability.deaf.running import PATIENCE_SECONDS, name, running, within
+from tests.reliability.deaf.running import (
+    AFTERMATH_SECONDS,
+    PATIENCE_SECONDS,
+    Patience,
+    name,
+    running,
+)
 from tests.reliability.deaf.traffic import Traffic
 from tests.spark.traffic import wait_until
 
@@ -22,6 +28,8 @@ _METADATA_MS = 2_000
 _ASKED_MS = 5_000
 # So many records of each partition are read, and not committed yet, when the topic goes.
 _MORE = 5
+# By default `close` may take half a minute.
+_CLOSE_SECONDS = 35.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +67,18 @@ class Scene:
         done = [of_one[-1].took_ms for of_one in acts if of_one and of_one[-1].ended_ms]
         return max(done) / 1000 if len(done) == len(self.diaries) else None
 
-    def everything_read(self, patience_seconds: float) -> tuple[int, int]:
+    def everything_read(self) -> tuple[int, int]:
         """Records of the healthy topic that were lost and doubled, once no more are written."""
         self.traffic.stop()
         ends = self.traffic.ends()
-        within(patience_seconds, lambda: not missed(self.diaries, ends)[0])
+        Patience(AFTERMATH_SECONDS).until(lambda: not missed(self.diaries, ends)[0])
         return missed(self.diaries, ends)
 
-    def all_closed(self, patience_seconds: float) -> float | None:
+    def all_closed(self) -> float | None:
         """How many seconds the slowest took to close."""
         for member in self.members:
             member.tell("close")
-        within(patience_seconds, lambda: self.lasted("close") is not None)
+        Patience(_CLOSE_SECONDS).until(lambda: self.lasted("close") is not None)
         return self.lasted("close")
 
     def gap(self, since_ms: int, until_ms: int) -> float:
@@ -121,18 +129,19 @@ def deleted(
     """
     with _scene(kafka, [client, client], "subscribe") as scene:
         deleted_ms = scene.delete()
+        patience = Patience(patience_seconds)
         ends = scene.traffic.ends()
-        committed_ms = within(patience_seconds, lambda: scene.committed.reaches(ends))
-        within(patience_seconds, lambda: _share(scene.diaries, set(ends)))
+        committed_ms = patience.until(lambda: scene.committed.reaches(ends))
+        patience.until(lambda: _share(scene.diaries, set(ends)))
         later = scene.traffic.ends()
-        within(patience_seconds, lambda: scene.committed.reaches(later))
+        patience.until(lambda: scene.committed.reaches(later))
         until_ms = now_ms()
         poll = scene.longest_poll(deleted_ms)
-        lost, doubled = scene.everything_read(patience_seconds)
+        lost, doubled = scene.everything_read()
         found = {
             RECORDS: scene.gap(deleted_ms, until_ms),
             COMMIT: None if committed_ms is None else (committed_ms - deleted_ms) / 1000,
-            CLOSE: scene.all_closed(patience_seconds),
+            CLOSE: scene.all_closed(),
         }
         return Outcome(client, found, poll, lost, doubled, scene.errors())
 
@@ -144,19 +153,20 @@ def deleted_under_assign(
     with _scene(kafka, [client], "assign") as scene:
         (member,) = scene.members
         deleted_ms = scene.delete()
+        patience = Patience(patience_seconds)
         ends = scene.traffic.ends()
-        committed_ms = within(patience_seconds, lambda: scene.committed.reaches(ends))
+        committed_ms = patience.until(lambda: scene.committed.reaches(ends))
         until_ms = now_ms()
         poll = scene.longest_poll(deleted_ms)
         (topic, partition), end = next(iter(ends.items()))
         member.tell(f"commit {topic}:{partition} {end} {_ASKED_MS}")
-        within(patience_seconds, lambda: scene.lasted("ask") is not None)
-        lost, doubled = scene.everything_read(patience_seconds)
+        patience.until(lambda: scene.lasted("ask") is not None)
+        lost, doubled = scene.everything_read()
         found = {
             RECORDS: scene.gap(deleted_ms, until_ms),
             COMMIT: None if committed_ms is None else (committed_ms - deleted_ms) / 1000,
             ASK: scene.lasted("ask"),
-            CLOSE: scene.all_closed(patience_seconds),
+            CLOSE: scene.all_closed(),
         }
         return Outcome(client, found, poll, lost, doubled, scene.errors())
 

@@ -10,10 +10,10 @@ from tests.reliability.deaf.outcome import COMMIT, RECORDS, Outcome
 from tests.reliability.deaf.running import (
     COMMIT_EVERY_MS,
     PATIENCE_SECONDS,
+    Patience,
     name,
     running,
     seconds,
-    within,
 )
 from tests.reliability.deaf.traffic import Traffic
 
@@ -48,7 +48,7 @@ def first_contact(
         return diary.reached() == ends and (has_committed or not in_group)
 
     with running(clients, servers, settings, *orders) as members:
-        within(patience_seconds, lambda: all(is_done(each.diary) for each in members))
+        Patience(patience_seconds).until(lambda: all(is_done(each.diary) for each in members))
         return [_outcome(each, ends, in_group=in_group) for each in members]
 
 

@@ -15,12 +15,13 @@ from tests.reliability.deaf.cluster import (
 from tests.reliability.deaf.diary import Diary, Where, missed, now_ms
 from tests.reliability.deaf.outcome import COMMIT, GAP, RECORDS, Outcome
 from tests.reliability.deaf.running import (
+    AFTERMATH_SECONDS,
     COMMIT_EVERY_MS,
     PATIENCE_SECONDS,
+    Patience,
     name,
     running,
     seconds,
-    within,
 )
 from tests.reliability.deaf.traffic import Traffic
 from tests.reliability.leaders import Leaders
@@ -65,12 +66,13 @@ def frozen(
         wait_until(lambda: all(_goes_on(each.diary, places) for each in members))
         with stopped_by_sigstop(kafka, stopped) as stopped_ms:
             seen = Seen(traffic, stopped_ms)
-            within(patience_seconds, lambda: all(map(seen.has_recovered, members)))
+            Patience(patience_seconds).until(lambda: all(map(seen.has_recovered, members)))
             until_ms = now_ms()
             polls_ms = [each.diary.longest_poll_ms(stopped_ms) for each in members]
         traffic.stop()
         ends = traffic.ends()
-        within(patience_seconds, lambda: all(each.diary.reached() == ends for each in members))
+        aftermath = Patience(AFTERMATH_SECONDS)
+        aftermath.until(lambda: all(each.diary.reached() == ends for each in members))
         healthy = places if role == "coordinator" else places[1:]
         return [
             seen.outcome(member, healthy, ends, until_ms, poll_ms)
@@ -131,14 +133,16 @@ class Seen:
     ) -> Outcome:
         """What came of it for a member, which was looked at until a moment."""
         diary, since_ms = member.diary, self._since_ms
-        flows_ms = self._flows_ms(member)
-        until_ms = until_ms if flows_ms is None else min(until_ms, since_ms + flows_ms)
-        gap_ms = max(diary.longest_gap_ms(each, since_ms, until_ms) for each in healthy)
+        flows_ms, committed_ms = self._flows_ms(member), self._committed_ms(member)
+        if flows_ms is not None and committed_ms is not None:
+            until_ms = since_ms + max(flows_ms, committed_ms)
+        gaps_ms = {each: diary.longest_gap_ms(each, since_ms, until_ms) for each in ends}
         lost, doubled = missed([diary], ends)
         found = {
-            RECORDS: seconds(flows_ms),
-            COMMIT: seconds(self._committed_ms(member)),
-            GAP: seconds(gap_ms),
+            RECORDS: None if flows_ms is None else max(gaps_ms.values()) / 1000,
+            COMMIT: seconds(committed_ms),
         }
+        if set(healthy) != set(ends):
+            found[GAP] = max(gaps_ms[each] for each in healthy) / 1000
         errors = tuple(diary.errors())
         return Outcome(member.client, found, poll_ms / 1000, lost, doubled, errors)

@@ -6,7 +6,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.reliability.deaf.clients import Client
 from tests.reliability.deaf.diary import Diary, Where, now_ms
 from tests.reliability.deaf.outcome import SPREAD, Outcome
-from tests.reliability.deaf.running import PATIENCE_SECONDS, name, running, seconds, within
+from tests.reliability.deaf.running import PATIENCE_SECONDS, Patience, name, running, seconds
 from tests.spark.traffic import wait_until
 
 _OLD, _NEW = 3, 6
@@ -32,7 +32,7 @@ def new_topic(
         before = [len(each.owned) for each in diaries]
         made_ms = now_ms()
         kafka.create_topic(new, _NEW)
-        spread_ms = within(patience_seconds, lambda: _numbers(diaries, new) == [2, 2, 2])
+        spread_ms = Patience(patience_seconds).until(lambda: _numbers(diaries, new) == [2, 2, 2])
         poll = max(each.longest_poll_ms(made_ms) for each in diaries) / 1000
         found = {SPREAD: seconds(None if spread_ms is None else spread_ms - made_ms)}
         errors = tuple(error for each in diaries for error in each.errors())

@@ -10,6 +10,8 @@ from tests.reliability.deaf.diary import now_ms
 
 PATIENCE_SECONDS = 75.0
 """By default: longer than anything here takes whose own timeout is a minute."""
+AFTERMATH_SECONDS = 20.0
+"""How long records that were written may take to be read once nothing is wrong any more."""
 COMMIT_EVERY_MS = 300
 
 _PAUSE_SECONDS = 0.05
@@ -34,14 +36,19 @@ def running(
         yield members
 
 
-def within(patience_seconds: float, condition: Callable[[], bool]) -> int | None:
-    """When it came true, in ms since 1970; None where time was up before."""
-    deadline = time.monotonic() + patience_seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(_PAUSE_SECONDS)
-    return now_ms()
+class Patience:
+    """How long is waited, in all, for what may never come to pass."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+
+    def until(self, condition: Callable[[], bool]) -> int | None:
+        """When it came true, in ms since 1970; None where time was up before."""
+        while not condition():
+            if time.monotonic() > self._deadline:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        return now_ms()
 
 
 def seconds(milliseconds: int | None) -> float | None:
