@@ -1,0 +1,149 @@
+"""Every fault for every client, some rounds of each, and the tables: see the package's docstring.
+
+    python -m tests.reliability.deaf [--rounds N] [--only WORD] [--page PATH]
+
+`--page` has the tables written into a page, too. A round takes ten minutes or so, most of it for
+those that wait for their timeouts. `--only` makes the faults in whose names the word is.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.jars import KAFKA_VERSION
+from tests.benchmarks.session import session
+from tests.marks import Marks
+from tests.reliability.deaf.clients import ALL, JAVA, OURS, THEIRS, Client
+from tests.reliability.deaf.deleted import deleted, deleted_under_assign
+from tests.reliability.deaf.first_contact import first_contact
+from tests.reliability.deaf.frozen import ROLES, frozen
+from tests.reliability.deaf.others import others
+from tests.reliability.deaf.outcome import Outcome
+from tests.reliability.deaf.pattern import new_topic
+from tests.reliability.deaf.running import PATIENCE_SECONDS
+from tests.reliability.deaf.sockets import dropping, silent
+from tests.reliability.deaf.table import render, render_took
+
+MARKS = Marks("<!-- deaf brokers: written by a program -->", "<!-- end of deaf brokers -->")
+
+BY_HAND = (OURS, THEIRS, JAVA)
+"""Without a group's assignment there are no two protocols."""
+Scenario = Callable[[LocalKafka], Sequence[Outcome]]
+
+
+@contextmanager
+def healthy() -> Iterator[None]:
+    """No bad address."""
+    yield
+
+
+FIRST_ADDRESSES = {
+    "the first address is a broker's": healthy,
+    "the first address drops connection attempts": dropping,
+    "the first address takes connections and is silent": silent,
+}
+
+
+def main() -> None:
+    arguments = _arguments()
+    found: dict[str, list[Outcome]] = defaultdict(list)
+    took: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    spark = session()
+    with LocalKafka(3) as kafka:
+        for _ in range(arguments.rounds):
+            for fault, scenario in _scenarios().items():
+                if arguments.only in fault:
+                    for outcome in scenario(kafka):
+                        told = (fault, outcome.client.name, outcome, *outcome.errors[:3])
+                        print(*told, sep="; ", flush=True)
+                        found[fault].append(outcome)
+            for fault in FIRST_ADDRESSES:
+                if arguments.only in f"{fault}, others":
+                    for way, seconds in _others(fault, spark, kafka).items():
+                        took[fault][way].append(seconds)
+    tables = [render(found, ALL, PATIENCE_SECONDS), render_took(took)]
+    text = "\n\n".join([_about(spark, arguments.rounds), *tables])
+    spark.stop()
+    print(text)
+    if arguments.page:
+        MARKS.write(arguments.page, text)
+
+
+def _scenarios() -> Mapping[str, Scenario]:
+    made: dict[str, Scenario] = {}
+    for fault in FIRST_ADDRESSES:
+        made[f"{fault}; in a group"] = partial(_contact, fault, in_group=True)
+        made[f"{fault}; alone"] = partial(_contact, fault, in_group=False)
+    for role in ROLES:
+        made[f"the {role} is stopped"] = partial(_frozen, role)
+    made["a topic is deleted under two members"] = partial(_at_once, deleted, ALL)
+    made["a topic is deleted under `assign`"] = partial(_at_once, deleted_under_assign, BY_HAND)
+    made["a topic that a pattern matches is made"] = partial(_at_once, _new_topic, ALL)
+    return made
+
+
+def _servers(kafka: LocalKafka, bad: str | None) -> str:
+    addresses = [bad, *(each.bootstrap_servers for each in kafka.brokers)]
+    return ",".join(filter(None, addresses))
+
+
+def _contact(fault: str, kafka: LocalKafka, *, in_group: bool) -> Sequence[Outcome]:
+    with FIRST_ADDRESSES[fault]() as bad:
+        clients = ALL if in_group else BY_HAND
+        return first_contact(kafka, _servers(kafka, bad), clients, in_group=in_group)
+
+
+def _others(fault: str, spark: SparkSession, kafka: LocalKafka) -> Mapping[str, float]:
+    with FIRST_ADDRESSES[fault]() as bad:
+        return others(kafka, _servers(kafka, bad), spark)
+
+
+def _frozen(role: str, kafka: LocalKafka) -> Sequence[Outcome]:
+    return frozen(kafka, role, ALL)
+
+
+def _new_topic(kafka: LocalKafka, client: Client) -> Outcome:
+    outcome, _ = new_topic(kafka, client)
+    return outcome
+
+
+def _at_once(
+    act: Callable[[LocalKafka, Client], Outcome], clients: Sequence[Client], kafka: LocalKafka
+) -> Sequence[Outcome]:
+    """For each client with topics of its own, all at the same time."""
+    with ThreadPoolExecutor(len(clients)) as pool:
+        return list(pool.map(partial(act, kafka), clients))
+
+
+def _about(spark: SparkSession, rounds: int) -> str:
+    today = datetime.date.today()
+    return (
+        f"Median (worst) of {rounds} rounds, {today.day} {today:%B %Y}: spark_kafka_source "
+        f"{version('spark-kafka-source')}, Kafka {KAFKA_VERSION} and its Java consumer, "
+        f"confluent-kafka {version('confluent-kafka')}, Spark {spark.version}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores. Written by `python -m "
+        f"tests.reliability.deaf --rounds {rounds} --page docs/deaf-brokers.md`."
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="WORD")
+    parser.add_argument("--page", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Addresses on the loopback where no broker is, and nothing refuses either."""
+
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from spark_kafka_source.testing.properties import LOOPBACK
+from tests.security.servers import serving
+
+_FILLS_THE_BACKLOG = 4
+_PROOF_SECONDS = 0.3
+_SELECT_SECONDS = 5.0
+_CHUNK_BYTES = 1 << 16
+
+
+@contextmanager
+def dropping() -> Iterator[str]:
+    """An address that drops connection attempts, as behind a firewall.
+
+    Linux drops what comes to a socket whose queue of connections to accept is full.
+    """
+    with ExitStack() as opened:
+        listening = opened.enter_context(socket.socket())
+        listening.bind((LOOPBACK, 0))
+        listening.listen(0)
+        where = listening.getsockname()
+        for _ in range(_FILLS_THE_BACKLOG):
+            filling = opened.enter_context(socket.socket())
+            filling.setblocking(False)
+            filling.connect_ex(where)
+        _assert_drops(where)
+        yield f"{LOOPBACK}:{where[1]}"
+
+
+def _assert_drops(where: tuple[str, int]) -> None:
+    with socket.socket() as late:
+        late.settimeout(_PROOF_SECONDS)
+        try:
+            late.connect(where)
+        except TimeoutError:
+            return
+    raise AssertionError(f"{where} takes connections")
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """An address that takes connections and all that is sent to it, and never answers."""
+    with socket.create_server((LOOPBACK, 0), backlog=1024) as listening:
+        yield f"{LOOPBACK}:{listening.getsockname()[1]}"
+
+
+class Line:
+    """Passes on what comes to its address, to a port that may change; hangs up where nobody is.
+
+    After `cut` the connections there are lead nowhere, though neither end hears of it: they are
+    half open, as where a firewall has forgotten them.
+    """
+
+    def __init__(self) -> None:
+        self.target_port = 0
+        self._cuts = 0
+
+    def cut(self) -> None:
+        """What is sent on the connections that there are is swallowed from now on."""
+        self._cuts += 1
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """Its address, for as long as the context lasts."""
+        with serving(self._pass_on) as served:
+            yield served.address
+
+    def _pass_on(self, client: socket.socket) -> None:
+        made_before = self._cuts
+        with socket.create_connection((LOOPBACK, self.target_port)) as there:
+            other = {client: there, there: client}
+            while True:
+                for each in select.select(list(other), [], [], _SELECT_SECONDS)[0]:
+                    data = each.recv(_CHUNK_BYTES)
+                    if not data:
+                        return
+                    if made_before == self._cuts:
+                        other[each].sendall(data)

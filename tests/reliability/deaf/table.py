@@ -1,0 +1,67 @@
+"""The tables of `docs/deaf-brokers.md`: seconds by fault and client, median and worst."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from tests.reliability.deaf.clients import Client
+from tests.reliability.deaf.outcome import POLL, Outcome
+
+Found = Mapping[str, Sequence[Outcome]]
+"""The outcomes of all rounds by fault."""
+Took = Mapping[str, Mapping[str, Sequence[float]]]
+"""Seconds by fault and by what was done."""
+
+_UNREAD = "records not read by then"
+
+
+def render(found: Found, clients: Sequence[Client], patience_seconds: float) -> str:
+    """A row for each fault and what was measured of it, a column for each client."""
+    names = [each.name for each in clients]
+    lines = _head("fault", "seconds", *names)
+    for fault, outcomes in found.items():
+        of_client = {each: [one for one in outcomes if one.client == each] for each in clients}
+        for what in dict.fromkeys(what for each in outcomes for what in [*each.seconds, POLL]):
+            cells = [_cell(_measured(of_client[each], what), patience_seconds) for each in clients]
+            lines.append(_row(fault, what, *cells))
+        if any(each.lost for each in outcomes):
+            lost = [str(sum(one.lost for one in of_client[each])) for each in clients]
+            lines.append(_row(fault, _UNREAD, *lost))
+    return "\n".join(lines)
+
+
+def render_took(took: Took) -> str:
+    """A row for each fault, a column for what was done."""
+    ways = list(dict.fromkeys(way for of_one in took.values() for way in of_one))
+    lines = _head("fault", *ways)
+    for fault, of_one in took.items():
+        lines.append(_row(fault, *(_cell(of_one[way], math.inf) for way in ways)))
+    return "\n".join(lines)
+
+
+def _head(*cells: str) -> list[str]:
+    return [_row(*cells), _row(*("---" for _ in cells))]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _measured(outcomes: Iterable[Outcome], what: str) -> list[float]:
+    """In seconds; infinitely many where it did not come to pass."""
+    found = [
+        each.longest_poll_seconds if what == POLL else each.seconds.get(what, math.nan)
+        for each in outcomes
+    ]
+    return [math.inf if each is None else each for each in found if each is None or each >= 0]
+
+
+def _cell(measured: Sequence[float], patience_seconds: float) -> str:
+    """The median, and the worst where there are several."""
+    if not measured:
+        return "-"
+    shown = [
+        f"> {patience_seconds:.0f}" if each == math.inf else f"{each:.1f}"
+        for each in (statistics.median_high(measured), max(measured))
+    ]
+    return shown[0] if len(measured) == 1 else f"{shown[0]} ({shown[1]})"
