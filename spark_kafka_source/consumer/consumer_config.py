@@ -1,9 +1,10 @@
 """The configuration of a `KafkaConsumer`: Kafka's names with underscores, and our own few."""
 
+import itertools
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import PurePath
@@ -23,6 +24,9 @@ logger = logging.getLogger(__name__)
 # A slip in these may leave a door open: they are refused where the others of theirs are read.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
 _PREFIX = "kafka."
+_CLIENT_ID = "kafka.client.id"
+# Broker logs and quotas tell the consumers of one process apart by it, as they do Java's.
+_numbers = itertools.count(1)
 _OPTION = re.compile(r"'(kafka\.[a-z0-9.]+)'")
 
 
@@ -72,13 +76,14 @@ class ConsumerConfig:
     ) -> "ConsumerConfig":
         _check_names(settings)
         poll = settings.read(PollConfig)
-        grouped = bool(settings.text("kafka.group.id", ""))
+        group_id = settings.text("kafka.group.id", "")
+        client = ClientConfig.from_settings(settings, token_provider)
         return cls(
-            client=ClientConfig.from_settings(settings, token_provider),
+            client=client if settings.text(_CLIENT_ID, "") else _numbered(client, group_id),
             fetch=settings.read(FetchConfig),
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
-            group=settings.read(GroupConfig) if grouped else None,
+            group=settings.read(GroupConfig) if group_id else None,
         )
 
 
@@ -91,6 +96,13 @@ KNOWN = frozenset(
     }
 )
 """Every configuration there is, as an option."""
+
+
+def _numbered(client: ClientConfig, group_id: str) -> ClientConfig:
+    """Gives each consumer of a process a `client.id` of its own: a name, its group, a number."""
+    parts = [client.connection.client_id, group_id, str(next(_numbers))]
+    client_id = "-".join(filter(None, parts))
+    return replace(client, connection=replace(client.connection, client_id=client_id))
 
 
 def _check_names(settings: Settings) -> None:
