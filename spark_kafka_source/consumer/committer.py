@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, field
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
@@ -126,7 +127,10 @@ class Committer:
             self._client = KafkaClient(self._config)
             name = f"commits of group {self._group_id}"
             self._thread = threading.Thread(
-                target=self._run, args=[self._client], name=name, daemon=True
+                target=copy_context().run,
+                args=[self._run, self._client],
+                name=name,
+                daemon=True,
             )
             self._thread.start()
         return commit

@@ -38,11 +38,17 @@ from spark_kafka_source.consumer.subscription import (
     describe_topics,
 )
 from spark_kafka_source.consumer.unread import Decoding
-from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError, ProtocolError
+from spark_kafka_source.errors import (
+    ConfigurationError,
+    LocalError,
+    ProtocolError,
+    topic_failure,
+)
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
+from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
 _OFFSET = "offset"
@@ -156,7 +162,8 @@ class KafkaConsumer:
                 raise LocalError("This consumer is closed")
             self._user = me
         try:
-            yield
+            with spelt(self._config.spelling):
+                yield
         finally:
             self._user = before
 
@@ -372,7 +379,7 @@ class KafkaConsumer:
         """The partitions of a topic. Raises `BrokerError` where there is none by that name."""
         for found in describe_topics(self._client, [topic], self._deadline(timeout_ms)):
             if found.error.code:
-                raise BrokerError(found.error, f"Metadata of {topic}")
+                raise topic_failure(found.error, topic)
             return found.topic_partitions
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 

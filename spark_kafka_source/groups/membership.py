@@ -8,6 +8,7 @@ wait for each other, but for a `leave`.
 import logging
 import threading
 from collections.abc import Iterable, Sequence
+from contextvars import copy_context
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -128,7 +129,9 @@ class Membership:
     def _start(self) -> None:
         if self._thread is None:
             name = f"group {self._participant.config.group_id}"
-            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread = threading.Thread(
+                target=copy_context().run, args=[self._run], name=name, daemon=True
+            )
             self._thread.start()
 
     # -- the thread --------------------------------------------------------------------------------
