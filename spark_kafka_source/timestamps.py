@@ -8,7 +8,9 @@ from spark_kafka_source.errors import ConfigurationError
 TIMESTAMP_EXAMPLES = "'1760000000000' or '2025-10-09T08:53:20Z'"
 """How a moment is written in an option."""
 
-_ALLOWED = "a time in milliseconds since 1970, from 0, or a date and time with its zone"
+A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date and time with its zone"
+"""What a moment may be, in words."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = re.compile("[0-9]{1,19}")
 _END = 2**63
@@ -17,7 +19,7 @@ _LIKE_SECONDS = range(10**9, 10**10)
 
 
 def parse_timestamp(
-    option: str, given: object, where: str = "", *values: str | int, example: str = ""
+    option: str, given: str | int, where: str = "", *values: str | int, example: str = ""
 ) -> int:
     """Milliseconds since 1970, of a number or of a text that is a number or a date.
 
@@ -25,9 +27,11 @@ def parse_timestamp(
     only to those who know where it was written, and for a number that is seconds. The text of the
     error has `where` behind the value, with `{}` for `values`.
     """
-    expected = f"Give {_ALLOWED}, as in {example or TIMESTAMP_EXAMPLES}"
+    expected = f"Give {A_TIMESTAMP}, as in {example or TIMESTAMP_EXAMPLES}"
     number = _number(given)
-    if number is None and isinstance(given, str):
+    if number is not None:
+        refuse_seconds(option, number, where, *values)
+    elif isinstance(given, str):
         moment = _moment(given.strip())
         if moment is not None and moment.tzinfo is None:
             found = f"found {{}}{where}, which has no zone"
@@ -35,8 +39,7 @@ def parse_timestamp(
             raise ConfigurationError(option, found, expected, given, *values)
         number = None if moment is None else _since_epoch(moment)
     if number is None or not 0 <= number < _END:
-        raise ConfigurationError(option, f"found {{}}{where}", expected, _plain(given), *values)
-    refuse_seconds(option, number, where, *values)
+        raise ConfigurationError(option, f"found {{}}{where}", expected, given, *values)
     return number
 
 
@@ -73,10 +76,10 @@ def _since_epoch(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _number(given: object) -> int | None:
-    if isinstance(given, str):
-        return int(given) if _DIGITS.fullmatch(given.strip()) else None
-    return given if type(given) is int else None
+def _number(given: str | int) -> int | None:
+    if isinstance(given, int):
+        return given
+    return int(given) if _DIGITS.fullmatch(given.strip()) else None
 
 
 def _moment(text: str) -> datetime | None:
@@ -85,7 +88,3 @@ def _moment(text: str) -> datetime | None:
         return None if text.isdigit() else datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _plain(given: object) -> str | int:
-    return given if isinstance(given, str | int) else repr(given)

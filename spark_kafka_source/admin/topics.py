@@ -132,7 +132,8 @@ def partitions_named(
             found += [TopicPartition(each, partition) for partition in partitions[each]]
             continue
         if each.partition not in partitions[each.topic]:
-            raise BrokerError(_UNKNOWN, f"Metadata of {each}")
+            there = f"topic {each.topic!r} has 0 to {len(partitions[each.topic]) - 1}"
+            raise BrokerError(_UNKNOWN, f"Metadata of {each}", there)
         found.append(TopicPartition(*each))
     return sorted(set(found))
 

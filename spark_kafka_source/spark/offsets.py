@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.timestamps import parse_timestamp
+from spark_kafka_source.timestamps import A_TIMESTAMP, parse_timestamp
 from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
@@ -37,8 +37,7 @@ def parse_offsets_option(
     for where, given in _by_partition(option, text).items():
         if type(given) is not int or not least <= given < 2**63:
             expected = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
-            shown = given if isinstance(given, str | int) else repr(given)
-            raise ConfigurationError(option, f"found {{}}{_WHERE}", expected, shown, *where[::-1])
+            raise _refused(option, given, where, expected)
         offsets[where] = given
     return offsets
 
@@ -53,9 +52,17 @@ def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]
 
 def _timestamp(option: str, given: Any, where: TopicPartition) -> int:
     if isinstance(given, str) and given.strip().isdigit():
-        expected = f"Write it without quotes, as in {OFFSETS_EXAMPLE}"
-        raise ConfigurationError(option, f"found {{}}{_WHERE}", expected, given, *where[::-1])
-    return parse_timestamp(option, given, _WHERE, *where[::-1], example=TIMESTAMPS_EXAMPLE)
+        raise _refused(option, given, where, f"Write it without quotes, as in {OFFSETS_EXAMPLE}")
+    if isinstance(given, str) or type(given) is int:
+        return parse_timestamp(option, given, _WHERE, *where[::-1], example=TIMESTAMPS_EXAMPLE)
+    raise _refused(option, given, where, f"Give {A_TIMESTAMP}, as in {TIMESTAMPS_EXAMPLE}")
+
+
+def _refused(option: str, given: Any, where: TopicPartition, expected: str) -> ConfigurationError:
+    found = given if isinstance(given, str) or type(given) is int else json.dumps(given)
+    return ConfigurationError(
+        option, f"found {{}}{_WHERE}", expected, found, where.partition, where.topic
+    )
 
 
 def _by_partition(option: str, text: str) -> dict[TopicPartition, Any]:

@@ -15,8 +15,16 @@ logger = logging.getLogger(__name__)
 
 # Refused, not ignored, but for those with a reason.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
-# Given by `load("a")` and `load(["a", "b"])`; nobody means them by another name.
-_OF_SPARK = frozenset({"path", "paths"})
+# What Spark adds: by `load("a")` and `load(["a", "b"])`, and of a table in its catalog the reserved
+# properties, and each option once more behind a prefix.
+_OF_SPARK = frozenset(
+    (
+        *("path", "paths"),
+        *("collation", "comment", "external", "is_managed_location", "location", "owner"),
+        *("provider", "table_type"),
+    )
+)
+_OPTION_OF_A_TABLE = "option."
 # So near are `kafka.group` and librdkafka's `fetch.wait.max.ms`; further off are the options of
 # other sources and sinks, which queries hand to all of theirs.
 _A_SLIP = 0.75
@@ -73,14 +81,16 @@ def check_options_not_read(
     for name in sorted(given.keys() - known):
         if name in REASONS:
             _warn(given[name], f": {REASONS[name]}")
-        elif not name.startswith(_SECURITY):
+        elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
             _check_unknown(given[name], read, unknown)
 
 
 def _check_unknown(name: str, read: Collection[str], unknown: UnknownOptions) -> None:
-    known_elsewhere = _MEANT.get(name.lower())
-    is_slip = known_elsewhere or nearest(name, (*read, *REASONS), _A_SLIP) in read
-    meant = known_elsewhere or nearest(name, read)
+    # What is close to a setting without effect would have none either, written right.
+    known = (*read, *REASONS)
+    elsewhere = _MEANT.get(name.lower())
+    meant = elsewhere or nearest(name, known)
+    is_slip = elsewhere or nearest(name, known, _A_SLIP) in read
     if is_slip and unknown is UnknownOptions.FAIL:
         expected = f"Did you mean '{meant}'? Or set 'unknownOptions' to 'warn' to have it ignored"
         raise ConfigurationError(name, "there is no such option", expected)

@@ -302,7 +302,7 @@ def test_the_configuration_may_come_from_a_file(
     file.write_text(f"bootstrap.servers={address(broker)}\nsasl.jaas.cnfig=hunter2\n")
     assert main(["groups", "list", "--config-file", str(file)]) == 2
     error = capsys.readouterr().err
-    assert "Did you mean 'sasl_jaas_config'" in error
+    assert "Did you mean 'sasl.jaas.config'" in error
     assert "hunter2" not in error
 
 
