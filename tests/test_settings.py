@@ -84,6 +84,13 @@ def test_options_of_sparks_keep_their_capitals_in_errors() -> None:
         settings.integer("maxWait", 8)
 
 
+def test_what_may_be_a_password_in_the_wrong_place_is_not_shown() -> None:
+    for value, shown in (("hunter2", "*********(redacted)"), ("blu", "'blu'")):
+        with pytest.raises(ConfigurationError) as refused:
+            Settings({"kafka.security.colour": value}).choice("kafka.security.colour", Colour.BLUE)
+        assert f"found {shown}. Give one of" in str(refused.value)
+
+
 @given(st.integers(-(2**70), 2**70), st.integers(-5, 5), st.integers(2**31, 2**63 - 1))
 def test_a_number_is_read_within_its_bounds(number: int, minimum: int, maximum: int) -> None:
     settings = Settings({"a": str(number)})
