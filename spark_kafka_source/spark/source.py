@@ -1,13 +1,13 @@
 """The data source itself: `format("pykafka")`."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
-from pyspark.sql.udf import _wrap_function
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
@@ -100,6 +100,7 @@ def _is_known(spark: SparkSession, source: type[KafkaDataSource]) -> bool:
         if not sources.dataSourceExists(source.name()):
             return False
         known = sources.lookupDataSource(source.name()).dataSourceCls().command()
-        return bool(known.equals(_wrap_function(spark.sparkContext, source).command()))
+        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, source)
+        return bool(known.equals(wrapped.command()))
     except Exception:  # Such as a session of Spark Connect, which has no JVM.
         return False
