@@ -53,9 +53,10 @@ REASONS = {
                 """,
         }
     ),
-    "topic": "it is for writing; 'subscribe' names the topics to read",
 }
 """Why a setting of Kafka's clients does nothing here, by the name of its option."""
+
+_OF_A_WRITER = {"topic": "it is for writing; 'subscribe' names the topics to read"}
 
 
 class UnknownOptions(Enum):
@@ -79,8 +80,9 @@ def check_options_not_read(
     """
     known = {each.lower() for each in read} | _OF_SPARK
     for name in sorted(given.keys() - known):
-        if name in REASONS:
-            _warn(given[name], f": {REASONS[name]}")
+        reason = REASONS.get(name) or _OF_A_WRITER.get(name)
+        if reason:
+            _warn(given[name], f": {reason}")
         elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
             _check_unknown(given[name], read, unknown)
 
