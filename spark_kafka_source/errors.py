@@ -211,7 +211,7 @@ def lacking(error: ErrorCode, *, topic: str = "", group_id: str = "") -> str | N
     if error == _TOPIC_DENIED:
         return (
             f"the user needs READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or "
-            "leave the topic out of 'subscribe'"
+            "leave the topic out"
         )
     if error == _GROUP_DENIED:
         return (

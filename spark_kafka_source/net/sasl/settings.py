@@ -203,7 +203,7 @@ def _handled(settings: Settings) -> SaslMechanism | None:
                 option,
                 "found {}, and Java classes cannot be run here",
                 "Use 'kafka.sasl.oauthbearer.token.endpoint.url', the mechanism AWS_MSK_IAM, or"
-                " 'spark_kafka_source.register(spark, token_provider=...)'",
+                " a `token_provider`, which Spark has from `spark_kafka_source.register`",
                 name if _CLASS_NAME.fullmatch(name) else Secret(name),
             )
         if name:
