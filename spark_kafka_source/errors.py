@@ -12,6 +12,7 @@ from itertools import chain, zip_longest
 from types import MappingProxyType
 
 from spark_kafka_source.secret import Secret, printable, shown
+from spark_kafka_source.spelling import AS_OPTIONS, Spelling, as_written, current_spelling
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -190,6 +191,7 @@ ERRORS: Mapping[int, ErrorCode] = MappingProxyType(
 """Kafka's error codes, by number."""
 
 _BY_NAME = {row.name: row for row in ERRORS.values()}
+_UNKNOWN_TOPIC = _BY_NAME["UNKNOWN_TOPIC_OR_PARTITION"]
 _TOPIC_DENIED = _BY_NAME["TOPIC_AUTHORIZATION_FAILED"]
 _GROUP_DENIED = _BY_NAME["GROUP_AUTHORIZATION_FAILED"]
 
@@ -209,7 +211,7 @@ def lacking(error: ErrorCode, *, topic: str = "", group_id: str = "") -> str | N
     if error == _TOPIC_DENIED:
         return (
             f"the user needs READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or "
-            "leave the topic out of 'subscribe'"
+            "leave the topic out"
         )
     if error == _GROUP_DENIED:
         return (
@@ -219,14 +221,31 @@ def lacking(error: ErrorCode, *, topic: str = "", group_id: str = "") -> str | N
     return None
 
 
+def topic_failure(error: ErrorCode, topic: str) -> "BrokerError":
+    """Why a broker does not describe a topic."""
+    if error == _UNKNOWN_TOPIC:
+        return TopicNotFoundError(topic)
+    return BrokerError(error, f"Metadata of {topic}", lacking(error, topic=topic))
+
+
 _LONGEST_TEXT = 4_000
 _MOST_KEPT = 200
 
 
 class KafkaError(Exception):
-    """Everything this package raises. `remedy` says whether, and how, it may be tried again."""
+    """Everything this package raises. `remedy` says whether, and how, it may be tried again.
+
+    `spelling` is that of the front in whose call it was made: `__str__` names settings by it.
+    """
 
     remedy: Remedy = Remedy.NONE
+    spelling: Spelling = AS_OPTIONS
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        spelling = current_spelling()
+        if spelling:
+            self.spelling = spelling
 
     @property
     def retriable(self) -> bool:
@@ -235,7 +254,7 @@ class KafkaError(Exception):
 
     def __str__(self) -> str:
         # Names and reasons off the wire may hold anything; it goes into logs and terminals.
-        text = printable(self._text())
+        text = printable(as_written(self._text(), self.spelling))
         return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
     def _text(self) -> str:
@@ -253,6 +272,7 @@ class RemoteError(KafkaError):
 class ConfigurationError(LocalError):
     """An option's value cannot be used. Never holds the value of a secret option.
 
+    `option` is its name as the user of the front writes it.
     `found` has `{}` where each of `values` is shown: what is of the option's own value goes there,
     so that it can be left out.
     """
@@ -261,8 +281,10 @@ class ConfigurationError(LocalError):
         # No more than is shown: a value may have megabytes.
         values = tuple(each[:_MOST_KEPT] if isinstance(each, str) else each for each in values)
         super().__init__(option, found, expected, *values)
-        self.option, self.expected = option, expected
-        pieces = zip_longest(found.split("{}") if values else [found], map(shown, values))
+        self.option = self.spelling.get(option, option)
+        self.expected = as_written(expected, self.spelling)
+        template = as_written(found, self.spelling)
+        pieces = zip_longest(template.split("{}") if values else [template], map(shown, values))
         self.found = "".join(each or "" for each in chain.from_iterable(pieces))
 
     def without_values(self) -> "ConfigurationError":
@@ -299,6 +321,17 @@ class BrokerError(RemoteError):
 
     def _text(self) -> str:
         return f"{self.what}: {self.error}" + (f": {self.detail}" if self.detail else "")
+
+
+class TopicNotFoundError(BrokerError):
+    """There is no such topic, or this user may not see it: brokers do not say which."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(_UNKNOWN_TOPIC, f"Metadata of {topic}")
+        self.args, self.topic = (topic,), topic
+
+    def _text(self) -> str:
+        return f"There is no topic {self.topic!r}, or this user may not see it: {self.error}"
 
 
 class ConnectionFailedError(RemoteError):

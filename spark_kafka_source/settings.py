@@ -19,9 +19,16 @@ _INT64_MAX = 2**63 - 1
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
+PREFIX = "kafka."
+"""What the names of Kafka's own settings begin with, as options."""
+
+SECURITY = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
+"""What the names of settings begin with that have to do with passwords, tokens and keys."""
+
 _MINIMUM = "minimum"
 _MOST_COMPARED = 100
 _A_SLIP = 0.5
+_A_LIKENESS = 0.6
 
 
 def setting(default: T, *, minimum: int = 0) -> T:
@@ -33,7 +40,7 @@ def setting(default: T, *, minimum: int = 0) -> T:
 def settings_of(config_type: type[Any]) -> dict[str, Field[Any]]:
     """The fields of a dataclass that are settings, by the names of their options."""
     declared = (each for each in fields(config_type) if _MINIMUM in each.metadata)
-    return {f"kafka.{each.name.replace('_', '.')}": each for each in declared}
+    return {f"{PREFIX}{each.name.replace('_', '.')}": each for each in declared}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +102,29 @@ class Settings:
         return text == "true"
 
     def choice(self, name: str, default: E) -> E:
-        """The member of the default's enum that is named, however the user writes it."""
-        known = {each.name.lower(): each for each in type(default)}
-        text = self.text(name, default.name).strip().lower()
-        if text not in known:
-            expected = f"Give one of {', '.join(known)}"
-            raise _refused(name, if_resembling(text, known), expected)
-        return known[text]
+        """The member of the default's enum whose text, as Kafka spells it, is the value.
+
+        Upper and lower case are one.
+        """
+        known = {str(each): each for each in type(default)}
+        lowered = {text.lower(): each for text, each in known.items()}
+        text = self.text(name, str(default)).strip()
+        if text.lower() not in lowered:
+            # A password that was meant for another option of security may stand in this one.
+            found = if_resembling(text, known) if name.startswith(SECURITY) else text
+            raise _refused(name, found, f"Give one of {', '.join(known)}")
+        return lowered[text.lower()]
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str | None:
+    """Which of these options a misspelt one may be meant to be; 1 is the highest `cutoff`.
+
+    The prefix `kafka.` counts for nothing, since all of Kafka's have it, and many forget it.
+    """
+    by_text = {each.lower().removeprefix(PREFIX): each for each in known}
+    text = name.lower().removeprefix(PREFIX)[:_MOST_COMPARED]
+    close = difflib.get_close_matches(text, by_text, n=1, cutoff=cutoff)
+    return by_text[close[0]] if close else None
 
 
 def if_resembling(text: str, known: Iterable[str]) -> str | Secret:

@@ -10,14 +10,16 @@ import spark_kafka_source
 
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
-BASE = {"errors", "topic_partition", "settings", "secret"}
+BASE = {"errors", "topic_partition", "settings", "secret", "spelling", "timestamps"}
 LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "admin"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": {"secret"},
-    "errors": {"topic_partition", "secret"},
+    "errors": {"topic_partition", "secret", "spelling"},
     "secret": set[str](),
+    "spelling": set[str](),
     "settings": {"errors", "secret"},
+    "timestamps": {"errors"},
     # Bytes off a socket and records in them have nothing to do with each other.
     "records": BASE,
     "net": BASE | {"protocol"},

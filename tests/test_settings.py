@@ -18,6 +18,9 @@ class Colour(Enum):
     LIGHT_RED = 1
     BLUE = 2
 
+    def __str__(self) -> str:
+        return self.name.title()
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -59,8 +62,8 @@ def test_what_is_not_given_is_the_default() -> None:
         ("kafka.wait.max.ms", "-2", "found '-2'. Give a whole number from -1 to 2147483647, as in"),
         ("kafka.wait.max.ms", "2147483648", "from -1 to 2147483647, as in '500'"),
         ("kafka.fast", "yes", "found 'yes'. Give 'true' or 'false'"),
-        ("kafka.colour", "Red", "found 'red'. Give one of light_red, blue"),
-        ("kafka.colour", "hunter2", "found *********(redacted). Give one of light_red, blue"),
+        ("kafka.colour", "Red", "found 'Red'. Give one of Light_Red, Blue"),
+        ("kafka.colour", "kip848", "found 'kip848'. Give one of Light_Red, Blue"),
         ("kafka.wait.max.ms", "9" * 5_000, f"found '{'9' * 100}'..."),
     ],
     ids=lambda value: value[:40],
@@ -79,6 +82,13 @@ def test_options_of_sparks_keep_their_capitals_in_errors() -> None:
     assert settings.integer("minPartitions", 8) == 2**63 - 1
     with pytest.raises(ConfigurationError, match="'maxWait': found 'x'"):
         settings.integer("maxWait", 8)
+
+
+def test_what_may_be_a_password_in_the_wrong_place_is_not_shown() -> None:
+    for value, shown in (("hunter2", "*********(redacted)"), ("blu", "'blu'")):
+        with pytest.raises(ConfigurationError) as refused:
+            Settings({"kafka.security.colour": value}).choice("kafka.security.colour", Colour.BLUE)
+        assert f"found {shown}. Give one of" in str(refused.value)
 
 
 @given(st.integers(-(2**70), 2**70), st.integers(-5, 5), st.integers(2**31, 2**63 - 1))

@@ -1,6 +1,8 @@
 """Kafka's Admin client, for groups and topics: https://kafka.apache.org/documentation/#adminapi."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.deletion import delete_groups, delete_offsets
@@ -19,7 +21,24 @@ from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _spelt_as_given(
+    method: "Callable[Concatenate[KafkaAdmin, P], R]",
+) -> "Callable[Concatenate[KafkaAdmin, P], R]":
+    """With its errors naming settings as the arguments did."""
+
+    @wraps(method)
+    def spelling(self: "KafkaAdmin", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with spelt(self._config.spelling):
+            return method(self, *args, **kwargs)
+
+    return spelling
 
 
 class KafkaAdmin:
@@ -36,8 +55,8 @@ class KafkaAdmin:
     def __init__(
         self, *, token_provider: TokenProvider | None = None, **configuration: object
     ) -> None:
-        config = ConsumerConfig.from_arguments(configuration, token_provider)
-        self._client = KafkaClient(config.client)
+        self._config = ConsumerConfig.from_arguments(configuration, token_provider)
+        self._client = KafkaClient(self._config.client)
 
     def __enter__(self) -> "KafkaAdmin":
         return self
@@ -51,6 +70,7 @@ class KafkaAdmin:
 
     # -- groups ------------------------------------------------------------------------------------
 
+    @_spelt_as_given
     def list_groups(
         self, *, states: Collection[str] = (), types: Collection[str] = ()
     ) -> list[GroupListing]:
@@ -62,6 +82,7 @@ class KafkaAdmin:
         """
         return list_groups(self._client, states, types)
 
+    @_spelt_as_given
     def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
         """These groups and their members. Raises `GroupNotFoundError`."""
         found = []
@@ -71,10 +92,12 @@ class KafkaAdmin:
             found.append(each)
         return found
 
+    @_spelt_as_given
     def describe_group(self, group_id: str) -> GroupDescription:
         """A group and its members. Raises `GroupNotFoundError`."""
         return self.describe_groups([group_id])[0]
 
+    @_spelt_as_given
     def group_lag(self, *groups: str | GroupDescription) -> GroupLag:
         """How far these groups are behind in each partition; without any, all groups of consumers.
 
@@ -87,6 +110,7 @@ class KafkaAdmin:
         named = [each for each in groups if isinstance(each, str)]
         return lag_of(self._client, [*described, *self.describe_groups(named)])
 
+    @_spelt_as_given
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, OffsetAndMetadata]:
         """All that a group has committed; nothing, of one that is not there."""
         found = all_committed(self._client, [group_id])[group_id]
@@ -94,6 +118,7 @@ class KafkaAdmin:
             raise found
         return found
 
+    @_spelt_as_given
     def reset_offsets(
         self,
         group_id: str,
@@ -115,6 +140,7 @@ class KafkaAdmin:
         """
         return reset_offsets(self._client, group_id, to, topics, dry_run=dry_run)
 
+    @_spelt_as_given
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
         """Deletes groups and all they have committed; why one is still there, or None.
 
@@ -122,12 +148,14 @@ class KafkaAdmin:
         """
         return delete_groups(self._client, group_ids)
 
+    @_spelt_as_given
     def delete_group(self, group_id: str) -> None:
         """Deletes a group and all it has committed; raises what `delete_groups` tells."""
         (error,) = self.delete_groups([group_id]).values()
         if error is not None:
             raise error
 
+    @_spelt_as_given
     def delete_offsets(
         self, group_id: str, topics: Iterable[str | TopicPartition]
     ) -> dict[TopicPartition, KafkaError | None]:
@@ -140,10 +168,12 @@ class KafkaAdmin:
 
     # -- topics ------------------------------------------------------------------------------------
 
+    @_spelt_as_given
     def list_topics(self) -> list[TopicDescription]:
         """All topics that this user may see, internal ones too, without their offsets."""
         return describe_topics(self._client, None, offsets=False)
 
+    @_spelt_as_given
     def describe_topics(self, names: Collection[str] | None = None) -> list[TopicDescription]:
         """Topics, or all of them, with the offsets of their partitions.
 

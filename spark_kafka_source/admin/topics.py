@@ -10,7 +10,7 @@ from spark_kafka_source.consumer import (
     LATEST_TIMESTAMP,
     list_offsets,
 )
-from spark_kafka_source.errors import BrokerError, error_code, error_named
+from spark_kafka_source.errors import BrokerError, error_code, error_named, topic_failure
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     MetadataRequest,
@@ -132,7 +132,8 @@ def partitions_named(
             found += [TopicPartition(each, partition) for partition in partitions[each]]
             continue
         if each.partition not in partitions[each.topic]:
-            raise BrokerError(_UNKNOWN, f"Metadata of {each}")
+            there = f"topic {each.topic!r} has 0 to {len(partitions[each.topic]) - 1}"
+            raise BrokerError(_UNKNOWN, f"Metadata of {each}", there)
         found.append(TopicPartition(*each))
     return sorted(set(found))
 
@@ -140,7 +141,7 @@ def partitions_named(
 def _check_known(topics: Iterable[MetadataResponseTopic]) -> None:
     for topic in topics:
         if topic.error_code:
-            raise BrokerError(error_code(topic.error_code), f"Metadata of {topic.name}")
+            raise topic_failure(error_code(topic.error_code), topic.name or "")
 
 
 def _partitions_of(topics: Iterable[MetadataResponseTopic]) -> list[TopicPartition]:

@@ -67,7 +67,7 @@ def _add_reset(actions: Any) -> None:
     for name in ("earliest", "latest", "current"):
         target.add_argument(f"--to-{name}", dest="to", action="store_const", const=name)
     target.add_argument("--to-datetime", dest="to", metavar="TIME", help="ISO 8601, else UTC")
-    target.add_argument("--by-duration", dest="to", metavar="SPAN", help="so long ago, as 'PT1H'")
+    target.add_argument("--by-duration", dest="ago", metavar="SPAN", help="so long ago, as 'PT1H'")
     target.add_argument("--to-offset", type=int, metavar="N", help="bounded to what the log has")
     target.add_argument("--shift-by", type=int, metavar="N", help="on, or with -N back")
     reset.add_argument(

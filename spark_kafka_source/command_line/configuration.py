@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
-from spark_kafka_source.consumer.consumer_config import KNOWN
+from spark_kafka_source.consumer.consumer_config import KNOWN, spelling_of_settings
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import Secret, printable
+from spark_kafka_source.spelling import Spelling
 
 _PREFIX = "kafka."
 # What is unknown among these must not be passed over: a connection would be less safe than meant.
@@ -45,6 +46,16 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.bootstrap_servers is not None:
         found[_SERVERS] = arguments.bootstrap_servers
     return {name: value for name, value in found.items() if name not in _GROUP}
+
+
+def spelling(arguments: argparse.Namespace) -> Spelling:
+    """Kafka's own names, as `--config` and files have them, but for what has an argument."""
+    names = spelling_of_settings(".") | {"kafka.group.id": "GROUP"}
+    may_be_elsewhere = arguments.config_file is not None or arguments.config
+    if arguments.bootstrap_servers is not None or not may_be_elsewhere:
+        names["kafka.bootstrap.servers"] = "-b"
+    names["to"] = "--by-duration" if getattr(arguments, "ago", None) else "--to-datetime"
+    return names
 
 
 def _of_file(path: str) -> dict[str, object]:

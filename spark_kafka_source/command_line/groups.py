@@ -39,7 +39,9 @@ def list_groups(arguments: argparse.Namespace, output: Output) -> int:
         }
         for each in found
     ]
-    output.rows(rows, ("group", "type", "state", "protocol"))
+    asked = arguments.state or arguments.type
+    none = "There is no group of such a state and type" if asked else "There are no groups"
+    output.rows(rows, ("group", "type", "state", "protocol"), none)
     return 0
 
 
@@ -138,7 +140,8 @@ def lag(arguments: argparse.Namespace, output: Output) -> int:
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.group_lag(*arguments.groups)
     several = len({each.group_id for each in found}) > 1
-    output.rows(_lag_rows(found), ("group", *_LAG) if several else _LAG)
+    none = "These groups have committed nothing" if arguments.groups else "No group has offsets"
+    output.rows(_lag_rows(found), ("group", *_LAG) if several else _LAG, none)
     return 0
 
 
@@ -188,7 +191,7 @@ def _target(arguments: argparse.Namespace) -> Target:
         return offset
     if arguments.shift_by is not None:
         return Shift(arguments.shift_by)
-    named: str = arguments.to
+    named: str = arguments.to or arguments.ago
     return named
 
 

@@ -11,7 +11,9 @@ from importlib import import_module
 from spark_kafka_source.command_line.arguments import PROGRAM, parse
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import ConfigurationError, KafkaError
+from spark_kafka_source.spelling import spelt
 
+_COMMANDS = "spark_kafka_source.command_line"
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -20,8 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parse(arguments)
     try:
         # Only now, so that `--help` does not wait for Arrow.
-        command = import_module(f"spark_kafka_source.command_line.{parsed.module}")
-        status: int = getattr(command, parsed.function)(parsed, Output(as_json=parsed.json))
+        command = import_module(f"{_COMMANDS}.{parsed.module}")
+        with spelt(import_module(f"{_COMMANDS}.configuration").spelling(parsed)):
+            status: int = getattr(command, parsed.function)(parsed, Output(as_json=parsed.json))
         sys.stdout.flush()
     except BrokenPipeError:  # As of `| head`: what is left has nobody to read it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

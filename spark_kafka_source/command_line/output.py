@@ -3,13 +3,11 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 
 from spark_kafka_source.secret import printable
 
 _GAP = "  "
 _NOTHING = "-"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Output:
@@ -36,9 +34,16 @@ class Output:
         """Shows all that was written."""
         sys.stdout.flush()
 
-    def rows(self, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-        """Rows, whole as JSON, or these columns of them as a table: those that anything is in."""
+    def rows(
+        self, rows: Iterable[Mapping[str, object]], columns: Sequence[str], if_none: str = ""
+    ) -> None:
+        """Rows, whole as JSON, or these columns of them as a table: those that anything is in.
+
+        Where there is no row, `if_none` is noted.
+        """
         rows = list(rows)
+        if not rows and if_none:
+            self.note(if_none)
         if self.as_json:
             for row in rows:
                 self.document(row)
@@ -74,12 +79,3 @@ def _cell(value: object) -> str:
     if isinstance(value, list):
         return ",".join(map(_cell, value)) or _NOTHING
     return _NOTHING if value in (None, "") else printable(str(value))
-
-
-def iso_time(timestamp_ms: int) -> str:
-    """A time in UTC, with milliseconds; beyond the year 9999 the number itself."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return str(timestamp_ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"

@@ -11,11 +11,12 @@ from typing import Any
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.admin.targets import timestamp_of
 from spark_kafka_source.command_line.configuration import configuration
-from spark_kafka_source.command_line.output import Output, iso_time
+from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.secret import printable
+from spark_kafka_source.timestamps import iso_time, refuse_seconds
 from spark_kafka_source.topic_partition import TopicPartition
 
 _DEFAULT_COUNT = 10
@@ -103,7 +104,8 @@ def _wanted(consumer: KafkaConsumer, begin: str, ends: Offsets) -> dict[TopicPar
 
 
 def _milliseconds(text: str) -> int:
-    if re.fullmatch(r"\d{5,18}", text):
+    if re.fullmatch(r"[0-9]{5,18}", text):
+        refuse_seconds("--from", int(text))
         return int(text)
     try:
         timestamp = timestamp_of(text)

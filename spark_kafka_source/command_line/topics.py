@@ -8,6 +8,7 @@ from spark_kafka_source.command_line.output import Output
 
 _TOPICS = ("topic", "partitions", "replicas", "under_replicated", "leaderless", "internal", "error")
 _PARTITIONS = ("topic", "partition", "leader", "replicas", "isr", "earliest", "latest", "error")
+_NONE = "There are no topics"
 
 
 def topics(arguments: argparse.Namespace, output: Output) -> int:
@@ -16,9 +17,9 @@ def topics(arguments: argparse.Namespace, output: Output) -> int:
         if arguments.names or arguments.partitions:
             found = admin.describe_topics(arguments.names or None)
             rows = [_partition(each) for topic in found for each in topic.partitions]
-            output.rows(rows, _PARTITIONS)
+            output.rows(rows, _PARTITIONS, _NONE)
         else:
-            output.rows([_topic(each) for each in admin.list_topics()], _TOPICS)
+            output.rows([_topic(each) for each in admin.list_topics()], _TOPICS, _NONE)
     return 0
 
 

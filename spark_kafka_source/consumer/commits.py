@@ -136,7 +136,9 @@ class Commits:
 
     def _group_committer(self) -> Committer:
         if self._committer is None:
-            raise ConfigurationError("group_id", "is missing", "Give it, to commit to the group")
+            raise ConfigurationError(
+                "kafka.group.id", "is missing", "Give it, to commit to the group"
+            )
         return self._committer
 
     @property

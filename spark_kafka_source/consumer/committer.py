@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
@@ -103,7 +104,9 @@ class Committer:
             self._changed.notify_all()
         if self._thread is None:
             name = f"commits of group {self._group_id}"
-            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread = threading.Thread(
+                target=copy_context().run, args=[self._run], name=name, daemon=True
+            )
             self._thread.start()
         return commit
 

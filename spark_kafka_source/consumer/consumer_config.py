@@ -2,32 +2,35 @@
 
 import itertools
 import logging
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.consumer.config import FetchConfig
 from spark_kafka_source.consumer.offset_reset import ResetPolicy, parse_reset
-from spark_kafka_source.consumer.without_effect import reason_without_effect
+from spark_kafka_source.consumer.without_effect import (
+    LISTENER,
+    MEANT_BY_OTHERS,
+    OF_A_CONSUMER,
+    REFUSED,
+    reason_without_effect,
+)
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings, setting, settings_of
+from spark_kafka_source.settings import PREFIX, Settings, nearest, setting, settings_of
+from spark_kafka_source.spelling import Spelling, as_written, spelt
 
 logger = logging.getLogger(__name__)
 
 # A slip in these may leave a door open: they are refused where the others of theirs are read.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
-_PREFIX = "kafka."
 _CLIENT_ID = "kafka.client.id"
 # Broker logs and quotas tell the consumers of one process apart by it, as they do Java's.
 _numbers = itertools.count(1)
-_OPTION = re.compile(r"'(kafka\.[a-z0-9.]+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,17 @@ class PollConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
-    """All that a consumer needs to know. `group` is None for a consumer that is in none."""
+    """All that a consumer needs to know. `group` is None for a consumer that is in none.
+
+    `spelling` is how its user writes the names of settings, for errors to name them so.
+    """
 
     client: ClientConfig
     fetch: FetchConfig
     poll: PollConfig
     reset: ResetPolicy
     group: GroupConfig | None = None
+    spelling: Spelling = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def from_arguments(
@@ -63,16 +70,13 @@ class ConsumerConfig:
 
         Raises `ConfigurationError` under the name that was given.
         """
-        try:
-            return cls._from_settings(Settings(_values(arguments)), token_provider)
-        except ConfigurationError as error:
-            raise ConfigurationError(
-                _name(error.option), _as_arguments(error.found), _as_arguments(error.expected)
-            ) from None
+        spelling = _spelling(arguments)
+        with spelt(spelling):
+            return cls._from_settings(Settings(_values(arguments)), token_provider, spelling)
 
     @classmethod
     def _from_settings(
-        cls, settings: Settings, token_provider: TokenProvider | None
+        cls, settings: Settings, token_provider: TokenProvider | None, spelling: Spelling
     ) -> "ConsumerConfig":
         _check_names(settings)
         poll = settings.read(PollConfig)
@@ -84,6 +88,7 @@ class ConsumerConfig:
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
             group=settings.read(GroupConfig) if group_id else None,
+            spelling=spelling,
         )
 
 
@@ -96,6 +101,9 @@ KNOWN = frozenset(
     }
 )
 """Every configuration there is, as an option."""
+
+# The last is how texts say all of them.
+_NAMED_IN_TEXTS = (*KNOWN, *OF_A_CONSUMER, *REFUSED, "kafka.sasl.*")
 
 
 def _numbered(client: ClientConfig, group_id: str) -> ClientConfig:
@@ -113,11 +121,18 @@ def _check_names(settings: Settings) -> None:
             continue
         reason = reason_without_effect(option, value)
         if reason:
-            logger.warning("'%s' has no effect here: %s", _name(option), _as_arguments(reason))
+            logger.warning("%s", as_written(f"'{option}' has no effect here: {reason}"))
         elif reason is None and not option.startswith(_SECURITY):
-            near = get_close_matches(option, known, 1)
-            meant = f"Did you mean '{_name(near[0])}'?" if near else "See the README for all"
-            raise ConfigurationError(option, "is no configuration of this consumer", meant)
+            raise ConfigurationError(
+                option, "is no configuration of this consumer", _what_to_use(option)
+            )
+
+
+def _what_to_use(option: str) -> str:
+    if option in LISTENER:
+        return LISTENER[option]
+    meant = MEANT_BY_OTHERS.get(option) or nearest(option, KNOWN)
+    return f"Did you mean '{meant}'?" if meant else "See the README for all"
 
 
 def _values(arguments: Mapping[str, object]) -> dict[str, str]:
@@ -133,16 +148,21 @@ def _values(arguments: Mapping[str, object]) -> dict[str, str]:
 
 
 def _option(name: str) -> str:
-    return _PREFIX + name.replace("_", ".").lower()
+    return PREFIX + name.replace("_", ".").lower()
 
 
-def _name(option: str) -> str:
-    return option.removeprefix(_PREFIX).replace(".", "_")
+def _spelling(arguments: Iterable[str]) -> Spelling:
+    """Those given, as they are written; the others with dots, if any of those has some."""
+    given: dict[str, str] = {}
+    for name in arguments:
+        given.setdefault(_option(name), name)
+    dotted = any("." in name for name in given.values())
+    return spelling_of_settings("." if dotted else "_") | given
 
 
-def _as_arguments(text: str) -> str:
-    """With the names of options as those of arguments."""
-    return _OPTION.sub(lambda match: f"'{_name(match[1])}'", text)
+def spelling_of_settings(separator: str) -> dict[str, str]:
+    """Kafka's own names of all settings, with dots between their words or what is given."""
+    return {each: each.removeprefix(PREFIX).replace(".", separator) for each in _NAMED_IN_TEXTS}
 
 
 def _text(option: str, value: object) -> str:

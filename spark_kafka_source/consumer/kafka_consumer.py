@@ -40,16 +40,17 @@ from spark_kafka_source.consumer.subscription import (
 )
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.errors import (
-    BrokerError,
     ConfigurationError,
     KafkaTimeoutError,
     LocalError,
     ProtocolError,
+    topic_failure,
 )
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
+from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
 _OFFSET = "offset"
@@ -182,7 +183,8 @@ class KafkaConsumer:
                 raise LocalError("This consumer is closed")
             self._user = me
         try:
-            yield
+            with spelt(self._config.spelling):
+                yield
         finally:
             self._user = before
 
@@ -443,7 +445,7 @@ class KafkaConsumer:
         """The partitions of a topic. Raises `BrokerError` where there is none by that name."""
         for found in self._describe([topic], timeout_ms):
             if found.error.code:
-                raise BrokerError(found.error, f"Metadata of {topic}")
+                raise topic_failure(found.error, topic)
             return found.topic_partitions
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
 
 from spark_kafka_source.client import KafkaClient
@@ -79,7 +80,10 @@ class Lookups:
             client = self._idle.pop() if self._idle else self._client.sibling()
             lookup = self._waiting.popleft()
             thread = threading.Thread(
-                target=self._run, args=[lookup, client], name="lookup", daemon=True
+                target=copy_context().run,
+                args=[self._run, lookup, client],
+                name="lookup",
+                daemon=True,
             )
             self._busy[thread] = client
             thread.start()

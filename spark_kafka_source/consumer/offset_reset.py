@@ -9,7 +9,7 @@ from spark_kafka_source.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMES
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.topic_partition import TopicPartition
 
-_OPTION = "auto_offset_reset"
+_OPTION = "kafka.auto.offset.reset"
 _BY_DURATION = "by_duration:"
 # As java.time.Duration reads them, without signs: days, then hours, minutes and seconds.
 _DURATION = re.compile(
@@ -26,10 +26,10 @@ class NoOffsetError(LocalError):
         super().__init__(tuple(topic_partitions))
         self.topic_partitions = tuple(topic_partitions)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             f"No offset to begin with for {', '.join(map(str, self.topic_partitions))}, and "
-            "auto_offset_reset is 'none': seek there, or commit an offset"
+            f"'{_OPTION}' is 'none': seek there, or commit an offset"
         )
 
 

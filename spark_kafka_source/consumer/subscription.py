@@ -163,9 +163,10 @@ class Subscription:
         if group is None or group.group_protocol is not GroupProtocol.CONSUMER:
             found = "is missing" if group is None else "is classic, which has no server_pattern"
             raise ConfigurationError(
-                "group_id" if group is None else "group_protocol",
+                "kafka.group.id" if group is None else "kafka.group.protocol",
                 found,
-                "Give a 'group_id' and 'consumer' as its 'group_protocol', or use `pattern`",
+                "Give a 'kafka.group.id' and 'consumer' as its 'kafka.group.protocol', or use "
+                "`pattern`",
             )
 
     def end(self, deadline: Deadline) -> None:

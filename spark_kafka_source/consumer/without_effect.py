@@ -86,6 +86,27 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 )
 """What a consumer may rely on, and what to use in its place here."""
 
+MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        "kafka.metadata.broker.list": "kafka.bootstrap.servers",
+        "kafka.broker.list": "kafka.bootstrap.servers",
+    }
+)
+"""Settings by what other clients call them, where no likeness of the names leads there."""
+
+LISTENER: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(
+        (
+            "kafka.rebalance.callback.class",
+            "kafka.rebalance.cb",
+            "kafka.rebalance.listener",
+            "kafka.consumer.rebalance.listener",
+        ),
+        "Give a `ConsumerRebalanceListener` as the argument `listener` of `subscribe`",
+    )
+)
+"""What others call the listener to rebalances, which is no setting of a `KafkaConsumer`."""
+
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
         "kafka.allow.auto.create.topics": "false",

@@ -16,6 +16,9 @@ class GroupProtocol(Enum):
     CLASSIC = "one of the members, by an assignor that all of them have"
     CONSUMER = "the broker (KIP-848), from Kafka 4.0 on"
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -150,7 +151,9 @@ class Membership:
     def _start(self) -> None:
         if self._thread is None:
             name = f"group {self._participant.config.group_id}"
-            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread = threading.Thread(
+                target=copy_context().run, args=[self._run], name=name, daemon=True
+            )
             self._thread.start()
 
     # -- the thread --------------------------------------------------------------------------------

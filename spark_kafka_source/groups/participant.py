@@ -21,6 +21,7 @@ from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.reactions import ADVICE, Reaction, reaction
 from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.protocol import Request
+from spark_kafka_source.spelling import as_written
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -275,10 +276,11 @@ class Participant(ABC):
 
     def _warn_of_expiry(self) -> None:
         logger.warning(
-            "Group %r: the consumer has not polled for 'kafka.max.poll.interval.ms' (%d ms), so it "
-            "leaves and others get its partitions. Raise that interval, or have fewer records come "
-            "at once, so that they take less time: of a poll by 'kafka.max.poll.records', of a "
-            "query's micro-batch by 'maxOffsetsPerTrigger'",
+            "Group %r: the consumer has not polled for %s (%d ms), so it leaves and others get its "
+            "partitions. Raise that interval, or have fewer records come at once, so that they "
+            "take less time: of a poll by %s, of a query's micro-batch by 'maxOffsetsPerTrigger'",
             self._group_id,
+            as_written("'kafka.max.poll.interval.ms'"),
             self.config.max_poll_interval_ms,
+            as_written("'kafka.max.poll.records'"),
         )

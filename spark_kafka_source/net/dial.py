@@ -7,6 +7,7 @@ something else meanwhile.
 
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.net.address import Address
@@ -32,7 +33,8 @@ class Dial:
         self._result: Connection | None = None
         self._error: BaseException | None = None
         name = f"connecting to {address}"
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        run = copy_context().run  # Errors name settings as the user of this front does.
+        threading.Thread(target=run, args=[self._run], name=name, daemon=True).start()
 
     @classmethod
     def connecting(

@@ -3,14 +3,13 @@
 https://kafka.apache.org/documentation/#consumerconfigs_security.protocol
 """
 
-import difflib
 from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl import SASL_OPTIONS, SaslSettings, TokenProvider
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings, setting, settings_of
+from spark_kafka_source.settings import Settings, nearest, setting, settings_of
 
 PROTOCOL_OPTION = "kafka.security.protocol"
 
@@ -25,6 +24,9 @@ class SecurityProtocol(Enum):
     SSL = (True, False)
     SASL_PLAINTEXT = (False, True)
     SASL_SSL = (True, True)
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def has_tls(self) -> bool:
@@ -154,5 +156,5 @@ def _nearest(name: str) -> str:
     instead = next((text for begin, text in INSTEAD.items() if name.startswith(begin)), None)
     if instead:
         return instead
-    close = difflib.get_close_matches(name, SECURITY_OPTIONS, n=1, cutoff=_A_SLIP)
-    return f"Did you mean '{close[0]}'?" if close else "Leave it out"
+    meant = nearest(name, SECURITY_OPTIONS, _A_SLIP)
+    return f"Did you mean '{meant}'?" if meant else "Leave it out"

@@ -108,7 +108,9 @@ def client_key(settings: TlsSettings) -> ClientKey | None:
     for secret, option in ((chain, chain_option), (key, key_option)):
         if not secret:
             text = "is missing, where its other half is given"
-            raise ConfigurationError(option, text, f"Give both, {chain_option} and {key_option}")
+            raise ConfigurationError(
+                option, text, f"Give both, '{chain_option}' and '{key_option}'"
+            )
     _check_inline(store, chain_option)
     return _client_key(
         chain_option,

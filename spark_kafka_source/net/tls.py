@@ -16,6 +16,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.net.stores import ClientKey, client_key, trusted_certificates
 from spark_kafka_source.settings import if_resembling
+from spark_kafka_source.spelling import as_written
 
 logger = logging.getLogger(__name__)
 
@@ -79,9 +80,9 @@ def _checks_host_name(settings: TlsSettings) -> bool:
         raise ConfigurationError(option, "found {}", expected, if_resembling(algorithm, ["https"]))
     if not algorithm:
         logger.warning(
-            "Option '%s' is empty: any server with a certificate of a trusted authority can pass "
+            "Option %s is empty: any server with a certificate of a trusted authority can pass "
             "for a broker",
-            option,
+            as_written(f"'{option}'"),
         )
     return bool(algorithm)
 

@@ -42,9 +42,12 @@ _UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION").code
 _CORRELATION_ID_BYTES = 4
 # What others than Kafka begin with, read where a frame's size should be.
 _OTHER_PROTOCOLS = (
-    (re.compile(rb"[\x15\x16]\x03[\x00-\x04]"), "this looks like TLS; see kafka.security.protocol"),
-    (re.compile(rb"HTTP"), "this looks like an HTTP server; see kafka.bootstrap.servers"),
-    (re.compile(rb"SSH-"), "this looks like an SSH server; see kafka.bootstrap.servers"),
+    (
+        re.compile(rb"[\x15\x16]\x03[\x00-\x04]"),
+        "this looks like TLS; see 'kafka.security.protocol'",
+    ),
+    (re.compile(rb"HTTP"), "this looks like an HTTP server; see 'kafka.bootstrap.servers'"),
+    (re.compile(rb"SSH-"), "this looks like an SSH server; see 'kafka.bootstrap.servers'"),
 )
 
 

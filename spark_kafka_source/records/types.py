@@ -34,6 +34,9 @@ class IsolationLevel(IntEnum):
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 class AbortedTransaction(NamedTuple):
     """A row of a Fetch response: this producer's transaction from `first_offset` on was aborted."""

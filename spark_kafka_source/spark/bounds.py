@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.offsets import OFFSETS_EXAMPLE, Offsets, parse_offsets_option
+from spark_kafka_source.spark.offsets import (
+    OFFSETS_EXAMPLE,
+    Offsets,
+    parse_offsets_option,
+    parse_timestamps_option,
+)
+from spark_kafka_source.timestamps import parse_timestamp
 
 
 class Extreme(Enum):
@@ -93,20 +99,13 @@ def ending_bound(options: Mapping[str, str]) -> NamedBound | None:
 def _timestamps(
     options: Mapping[str, str], for_all: str, for_each: str, if_none: Extreme | None
 ) -> NamedBound | None:
-    allowed = "a time in milliseconds since 1970, from 0"
     text = options.get(for_all.lower())
     if text is not None:
-        digits = text.strip()
-        number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 20 else -1
-        if not 0 <= number < 2**63:
-            expected = f"Give {allowed}, as in '1760000000000'"
-            raise ConfigurationError(for_all, "found {}", expected, text)
-        return NamedBound(for_all, AtTimestamp(number, if_none))
+        return NamedBound(for_all, AtTimestamp(parse_timestamp(for_all, text), if_none))
     text = options.get(for_each.lower())
     if text is None:
         return None
-    timestamps = parse_offsets_option(for_each, text, least=0, allowed=allowed)
-    return NamedBound(for_each, AtTimestamp(timestamps, if_none))
+    return NamedBound(for_each, AtTimestamp(parse_timestamps_option(for_each, text), if_none))
 
 
 def _offsets(options: Mapping[str, str], name: str, *, least: Extreme) -> NamedBound | None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, KafkaError
 from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.source_offset import CheckpointError, SourceOffset, by_topic
 
@@ -91,7 +91,10 @@ def main() -> None:
     """Takes the checkpoint's directory from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="the query's checkpointLocation, local")
-    found = hand_back(parser.parse_args().checkpoint)
+    try:
+        found = hand_back(parser.parse_args().checkpoint)
+    except (KafkaError, OSError) as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
     sys.stdout.write(f"{len(found)} micro-batches are as format('kafka') reads them\n")
 
 

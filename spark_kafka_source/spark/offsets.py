@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.timestamps import A_TIMESTAMP, parse_timestamp
 from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
@@ -14,36 +15,71 @@ Offsets = Mapping[TopicPartition, int]
 OFFSETS_EXAMPLE = '{"topic":{"0":23,"1":50}}'
 """How offsets are written in an option."""
 
+TIMESTAMPS_EXAMPLE = '{"topic":{"0":1760000000000,"1":"2025-10-09T08:53:20Z"}}'
+"""How timestamps are written in an option."""
+
 MAX_PARTITION = 2**31 - 1
 """Kafka's partitions are int32."""
 
+_WHERE = " for partition {} of topic {}"
 _PARTITION = re.compile("0|[1-9][0-9]{0,9}")
 
 
 def parse_offsets_option(
     option: str, text: str, *, least: int, allowed: str
 ) -> dict[TopicPartition, int]:
-    """Numbers by partition, `{"topic": {"0": 23, "1": -2}}`, each `least` or more.
+    """Offsets by partition, `{"topic": {"0": 23, "1": -2}}`, each `least` or more.
 
     Raises `ConfigurationError` that says where the text departs from that; `allowed` says in words
-    what a number may be.
+    what an offset may be.
     """
-    expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
-    found = parse_json_option(option, text, expected)
     offsets = {}
-    for topic, partitions in _object(option, "the value", found).items():
-        for partition, offset in _object(option, "topic {}", partitions, topic).items():
+    for where, given in _by_partition(option, text).items():
+        if type(given) is not int or not least <= given < 2**63:
+            expected = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
+            raise _refused(option, given, where, expected)
+        offsets[where] = given
+    return offsets
+
+
+def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]:
+    """Milliseconds since 1970 by partition, given so or as dates; raises `ConfigurationError`."""
+    return {
+        where: _timestamp(option, given, where)
+        for where, given in _by_partition(option, text).items()
+    }
+
+
+def _timestamp(option: str, given: Any, where: TopicPartition) -> int:
+    if isinstance(given, str) and given.strip().isdigit():
+        raise _refused(option, given, where, f"Write it without quotes, as in {OFFSETS_EXAMPLE}")
+    if isinstance(given, str) or type(given) is int:
+        return parse_timestamp(option, given, _WHERE, *where[::-1], example=TIMESTAMPS_EXAMPLE)
+    raise _refused(option, given, where, f"Give {A_TIMESTAMP}, as in {TIMESTAMPS_EXAMPLE}")
+
+
+def _refused(option: str, given: Any, where: TopicPartition, expected: str) -> ConfigurationError:
+    found = given if isinstance(given, str) or type(given) is int else json.dumps(given)
+    return ConfigurationError(
+        option, f"found {{}}{_WHERE}", expected, found, where.partition, where.topic
+    )
+
+
+def _by_partition(option: str, text: str) -> dict[TopicPartition, Any]:
+    """What stands for each partition, whatever it is."""
+    expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
+    given = {}
+    for topic, partitions in _object(
+        option, "the value", parse_json_option(option, text, expected)
+    ).items():
+        for partition, each in _object(option, "topic {}", partitions, topic).items():
             if not is_partition_number(partition):
                 what = "partition {} is no number of a partition"
                 raise ConfigurationError(option, what, expected, partition)
-            if type(offset) is not int or not least <= offset < 2**63:
-                what = "the number of partition {} of topic {} is not allowed"
-                example = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
-                raise ConfigurationError(option, what, example, int(partition), topic)
-            offsets[TopicPartition(topic, int(partition))] = offset
-    if not offsets:
+            given[TopicPartition(topic, int(partition))] = each
+    if not given:
         raise ConfigurationError(option, "names no partition", expected)
-    return offsets
+    return given
 
 
 def parse_json_option(option: str, text: str, expected: str) -> Any:

@@ -29,7 +29,7 @@ from spark_kafka_source.spark.subscription import (
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.spark.without_effect import warn_of_options_without_effect
+from spark_kafka_source.spark.without_effect import UnknownOptions, check_options_not_read
 
 B = TypeVar("B", int, None)
 
@@ -43,17 +43,18 @@ _REFUSED = {
     "kafka.interceptor.classes": "Java classes cannot be run here",
 }
 
-# `path` is set by Spark itself; `groupIdPrefix` is of no consequence here.
+# `groupIdPrefix` is of no consequence here.
 _READ = (
     "assign", "columns", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
     "failOnDataLoss",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
     "kafkaConsumer.pollTimeoutMs", "managedGroup", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
     "maxBytesPerTrigger", "maxOffset", "maxRecordBytes", "maxTriggerDelay", "minOffset",
-    "minOffsetsPerTrigger", "minPartitions", "minRecordsPerPartition", "partitions", "path",
+    "minOffsetsPerTrigger", "minPartitions", "minRecordsPerPartition", "partitions",
     "progress", "startingOffsets",
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
     "startingOffsetsCommittedStrategy", "startingTimestamp", "subscribe", "subscribePattern",
+    "unknownOptions",
     _GROUP_ID, *CLIENT_OPTIONS, *settings_of(FetchConfig),
 )  # fmt: skip
 
@@ -104,7 +105,9 @@ def parse_options(
     token_provider: TokenProvider | None = None,
     redaction: Redaction | None = None,
 ) -> SourceOptions:
-    """Raises `ConfigurationError` for what cannot be used; warns of what has no effect.
+    """Raises `ConfigurationError` for what cannot be used, or is misspelt.
+
+    What has no effect is warned of.
 
     `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
     by default Spark's, is in no error.
@@ -117,12 +120,13 @@ def parse_options(
 def _parsed(
     options: Mapping[str, str], token_provider: TokenProvider | None, hidden: frozenset[str]
 ) -> SourceOptions:
+    names = {name.lower(): name for name in options}
     options = {name.lower(): value for name, value in options.items()}
     _refuse_unsupported(options)
     settings = Settings(options)
     managed = settings.boolean("managedGroup", False)
     read = (*_READ, *settings_of(GroupConfig)) if managed else _READ
-    warn_of_options_without_effect(options, read)
+    check_options_not_read(names, read, settings.choice("unknownOptions", UnknownOptions.FAIL))
     found = SourceOptions(
         client=ClientConfig.from_settings(settings, token_provider),
         fetch=settings.read(FetchConfig),

@@ -35,6 +35,7 @@ from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
 from spark_kafka_source.spark.options import SourceOptions
 from spark_kafka_source.spark.pace import Pace
+from spark_kafka_source.spark.subscription import TOPIC_NAMES
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -241,8 +242,7 @@ def _filled(offsets: Offsets, latest: Offsets, if_none: Extreme | None) -> Offse
 
 
 def _no_topic_name(option: str, name: str) -> ConfigurationError:
-    expected = "Names have up to 249 letters, digits, dots, dashes and underscores"
-    return ConfigurationError(option, "{} cannot be a topic's name", expected, name)
+    return ConfigurationError(option, "{} cannot be a topic's name", TOPIC_NAMES, name)
 
 
 def _unknown_topic(option: str, name: str) -> ConfigurationError:

@@ -1,7 +1,8 @@
 """The data source itself: `format("pykafka")`."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from importlib import import_module
+from typing import Any, ClassVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -66,7 +67,8 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
     so it is here that your own `token_provider` is given, for OAUTHBEARER without an endpoint. It
     is pickled, and asked on the driver and on every executor. The session's `spark.redaction.regex`
     and `spark.sql.redaction.options.regex` are read here, too: a source that Spark found by itself
-    knows only their defaults.
+    knows only their defaults. What the session knows already is not registered again, since Spark
+    warns of that.
     """
     source: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
@@ -77,9 +79,28 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 
         OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
         source = OfSession
+    if _is_known(spark, source):
+        return
     try:
         spark.dataSource.register(source)
     except AnalysisException as error:
         # Spark 4.0 refuses to register once more what it has found by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
+
+
+def _is_known(spark: SparkSession, source: type[KafkaDataSource]) -> bool:
+    """Whether the session's data source of this name is this very class.
+
+    Asks Spark's own classes, which are no API: where they are others, it registers once more.
+    """
+    try:
+        jvm: Any = spark
+        sources = jvm._jsparkSession.sessionState().dataSourceManager()
+        if not sources.dataSourceExists(source.name()):
+            return False
+        known = sources.lookupDataSource(source.name()).dataSourceCls().command()
+        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, source)
+        return bool(known.equals(wrapped.command()))
+    except Exception:  # Such as a session of Spark Connect, which has no JVM.
+        return False

@@ -12,6 +12,12 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
+TOPIC_NAMES = "Names have up to 249 letters, digits, dots, dashes and underscores"
+"""What Kafka takes for the name of a topic, in words."""
+
+TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_BY_COMMA = "Give topics by comma, as in 'events,orders'"
+
 
 @dataclass(frozen=True, slots=True)
 class Assign:
@@ -93,11 +99,22 @@ class Subscribe:
 
     @classmethod
     def parse(cls, text: str) -> "Subscribe":
-        """Raises `ConfigurationError` where no topic is named."""
-        names = sorted({name.strip() for name in text.split(",") if name.strip()})
-        if not names:
-            raise ConfigurationError(cls.option, "names no topic", "Give topics by comma")
-        return cls(tuple(names))
+        """Raises `ConfigurationError` where no topic is named, or a name is none that Kafka has.
+
+        Blanks around a comma are passed over, as by the peer; a name that is missing there, which
+        the peer passes over, may be that of a variable without a value.
+        """
+        names = [name.strip() for name in text.split(",")]
+        if not any(names):
+            raise ConfigurationError(cls.option, "names no topic", _BY_COMMA)
+        if not all(names):
+            found = "found {}, where a name is missing before or after a comma"
+            raise ConfigurationError(cls.option, found, _BY_COMMA, text)
+        for name in names:
+            if not TOPIC_NAME.fullmatch(name):
+                expected = f"{TOPIC_NAMES}. {_BY_COMMA}"
+                raise ConfigurationError(cls.option, "{} cannot be a topic's name", expected, name)
+        return cls(tuple(sorted(set(names))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +210,7 @@ _STRATEGIES: tuple[type[Assign | Subscribe | SubscribePattern], ...] = (
     SubscribePattern,
 )
 _PARTITIONS = "partitions"
+_NO_TOPIC = "no topic is named"
 _LONGEST_PATTERN = 10_000
 _NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
 
@@ -202,7 +220,8 @@ def parse_subscription(options: Mapping[str, str]) -> Subscription:
     given = [strategy for strategy in _STRATEGIES if strategy.option.lower() in options]
     names = ", ".join(f"'{strategy.option}'" for strategy in _STRATEGIES)
     if not given:
-        raise ConfigurationError("subscribe", "no topic is named", f"Give exactly one of {names}")
+        found = "is missing, and 'topic' is for writing" if "topic" in options else _NO_TOPIC
+        raise ConfigurationError("subscribe", found, f"Give exactly one of {names}")
     if len(given) > 1:
         found = "given together with " + ", ".join(f"'{each.option}'" for each in given[1:])
         raise ConfigurationError(given[0].option, found, f"Give exactly one of {names}")

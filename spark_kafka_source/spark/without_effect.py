@@ -1,18 +1,37 @@
-"""Options that do nothing here, and why: a warning, since a query may well work without them.
+"""Options that do nothing here: those of Kafka's with the reason, and those that are misspelt.
 
 https://kafka.apache.org/documentation/#consumerconfigs
 """
 
-import difflib
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from enum import Enum
 
-from spark_kafka_source.consumer.without_effect import WITHOUT_EFFECT, by_option
+from spark_kafka_source.consumer.without_effect import MEANT_BY_OTHERS, WITHOUT_EFFECT, by_option
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.settings import nearest
 
 logger = logging.getLogger(__name__)
 
 # Refused, not ignored, but for those with a reason.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
+# What Spark adds: by `load("a")` and `load(["a", "b"])`, and of a table in its catalog the reserved
+# properties, and each option once more behind a prefix.
+_OF_SPARK = frozenset(
+    (
+        *("path", "paths"),
+        *("collation", "comment", "external", "is_managed_location", "location", "owner"),
+        *("provider", "table_type"),
+    )
+)
+_OPTION_OF_A_TABLE = "option."
+# So near are `kafka.group` and librdkafka's `fetch.wait.max.ms`; further off are the options of
+# other sources and sinks, which queries hand to all of theirs.
+_A_SLIP = 0.75
+_MEANT = {
+    **MEANT_BY_OTHERS,
+    **dict.fromkeys(("topics", "kafka.topic", "kafka.topics"), "subscribe"),
+}
 
 REASONS = {
     **WITHOUT_EFFECT,
@@ -37,14 +56,48 @@ REASONS = {
 }
 """Why a setting of Kafka's clients does nothing here, by the name of its option."""
 
+_OF_A_WRITER = {"topic": "it is for writing; 'subscribe' names the topics to read"}
 
-def warn_of_options_without_effect(given: Collection[str], read: Collection[str]) -> None:
-    """Warns of what is `given`, in lower case, and not `read`: why, or what may have been meant."""
-    nearest = {each.lower().removeprefix("kafka."): each for each in read}
-    for name in sorted(set(given) - {each.lower() for each in read}):
-        reason = REASONS.get(name)
-        if reason is None and name.startswith(_SECURITY):
-            continue
-        close = difflib.get_close_matches(name.removeprefix("kafka."), nearest, n=1)
-        hint = f"; did you mean '{nearest[close[0]]}'?" if close else ""
-        logger.warning("Option '%s' has no effect here%s", name, f": {reason}" if reason else hint)
+
+class UnknownOptions(Enum):
+    """What `unknownOptions` may be: what comes of an option that seems to be misspelt."""
+
+    FAIL = "it is an error"
+    WARN = "it is warned of"
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def check_options_not_read(
+    given: Mapping[str, str], read: Collection[str], unknown: UnknownOptions
+) -> None:
+    """Warns of what is `given` and not `read`: why, or what may have been meant.
+
+    `given` has the names as they are written, by those in lower case. Raises `ConfigurationError`
+    for one that is close to a name that is read, unless `unknown` says to warn: what it was to do
+    would not be done, and a warning stands on the standard error of a worker, which few see.
+    """
+    known = {each.lower() for each in read} | _OF_SPARK
+    for name in sorted(given.keys() - known):
+        reason = REASONS.get(name) or _OF_A_WRITER.get(name)
+        if reason:
+            _warn(given[name], f": {reason}")
+        elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
+            _check_unknown(given[name], read, unknown)
+
+
+def _check_unknown(name: str, read: Collection[str], unknown: UnknownOptions) -> None:
+    # What is close to a setting without effect would have none either, written right.
+    known = (*read, *REASONS)
+    elsewhere = _MEANT.get(name.lower())
+    meant = elsewhere or nearest(name, known)
+    is_slip = elsewhere or nearest(name, known, _A_SLIP) in read
+    if is_slip and unknown is UnknownOptions.FAIL:
+        expected = f"Did you mean '{meant}'? Or set 'unknownOptions' to 'warn' to have it ignored"
+        raise ConfigurationError(name, "there is no such option", expected)
+    _warn(name, f"; did you mean '{meant}'?" if meant else "")
+
+
+def _warn(name: str, why: str) -> None:
+    logger.warning("Option '%s' has no effect here%s", name, why)

@@ -1,9 +1,11 @@
 """Topics described, those in trouble too."""
 
+import pickle
+
 import pytest
 
 from spark_kafka_source import KafkaAdmin
-from spark_kafka_source.errors import BrokerError
+from spark_kafka_source.errors import TopicNotFoundError
 from tests.memory_broker import MemoryBroker
 
 
@@ -33,5 +35,10 @@ def test_a_partition_without_a_leader(broker: MemoryBroker, admin: KafkaAdmin) -
 
 
 def test_a_name_that_there_is_not(admin: KafkaAdmin) -> None:
-    with pytest.raises(BrokerError, match="Metadata of nope: UNKNOWN_TOPIC_OR_PARTITION"):
+    with pytest.raises(TopicNotFoundError) as caught:
         admin.describe_topics(["t", "nope"])
+    assert caught.value.topic == "nope"
+    assert str(caught.value) == (
+        "There is no topic 'nope', or this user may not see it: UNKNOWN_TOPIC_OR_PARTITION (3)"
+    )
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

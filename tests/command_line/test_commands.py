@@ -59,6 +59,23 @@ def test_groups_list(run: Run, lines: Lines, documents: Documents) -> None:
     assert documents()[0] == {"group": "g", "type": "classic", "state": "Empty", "protocol": ""}
 
 
+def test_where_there_is_nothing_it_says_so(
+    broker: MemoryBroker, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("groups", "list", "--state", "Stable") == 0
+    assert capsys.readouterr() == ("", "There is no group of such a state and type\n")
+    broker.cluster.committed.clear()
+    broker.cluster.topics.clear()
+    for words, note in (
+        (["groups", "list"], "There are no groups\n"),
+        (["groups", "lag"], "No group has offsets\n"),
+        (["topics"], "There are no topics\n"),
+    ):
+        for form in ([], ["--json"]):
+            assert run(*words, *form) == 0
+            assert capsys.readouterr() == ("", note)
+
+
 def test_groups_lag(run: Run, lines: Lines, documents: Documents) -> None:
     assert run("groups", "lag", "g") == 0
     assert lines() == [
@@ -260,6 +277,7 @@ def test_tail_as_json(run: Run, documents: Documents, timed: MemoryBroker) -> No
         (["--from", "latest"], set()),
         (["--from", "-1"], {(0, 3), (1, 3)}),
         (["--from", "2026-05-04T12:06"], {(0, 3), (1, 3)}),
+        (["--from", "2026-05-04T14:06+02:00"], {(0, 3), (1, 3)}),
         (["--from", str(NOON_MS + 7 * 60_000)], {(1, 3)}),
         (["--from", "2100-01-01"], set()),
         (["--from", "earliest", "--partition", "1", "-n", "2"], {(1, 0), (1, 1)}),
@@ -280,6 +298,7 @@ def test_tail_begins_where_it_is_told(
     ("words", "status"),
     [
         (["timed", "--from", "yesterday"], 2),
+        (["timed", "--from", "1700000000"], 2),
         (["timed", "--from", "current"], 2),
         (["timed", "--partition", "9"], 2),
         (["nope"], 1),
@@ -302,11 +321,58 @@ def test_the_configuration_may_come_from_a_file(
     file.write_text(f"bootstrap.servers={address(broker)}\nsasl.jaas.cnfig=hunter2\n")
     assert main(["groups", "list", "--config-file", str(file)]) == 2
     error = capsys.readouterr().err
-    assert "Did you mean 'sasl_jaas_config'" in error
+    assert "Did you mean 'sasl.jaas.config'" in error
     assert "hunter2" not in error
 
 
 def test_nobody_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     quick = ["--config", "request.timeout.ms=100"]
     assert main(["groups", "list", "-b", "127.0.0.1:1", *quick]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "No broker of '-b' could be reached" in error
+    assert main(["groups", "list", "--config", "bootstrap.servers=127.0.0.1:1", *quick]) == 1
+    assert "No broker of 'bootstrap.servers' could be reached" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["topics"], "Option '-b': is missing"),
+        (["topics", "-b", "x"], "Option '-b': 'x' is"),
+        (["topics", "-b", "a:1", "--config", "isolation.level=x"], "Option 'isolation.level': fou"),
+        (
+            ["groups", "reset", "g", "-b", "a:1", "--by-duration", "1h"],
+            "Option '--by-duration': found '1h'. Give",
+        ),
+        (
+            ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "noon"],
+            "Option '--to-datetime': found 'noon'. Give",
+        ),
+        (
+            ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "1700000000"],
+            "Option '--to-datetime': found 1700000000, which is '1970-01-20T16:13:20.000Z' in "
+            "milliseconds. In seconds it is '2023-11-14T22:13:20.000Z'",
+        ),
+        (
+            ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "1712101112345"],
+            "Option '--to-datetime': found '1712101112345', which in milliseconds is '2024-",
+        ),
+    ],
+)
+def test_an_error_names_what_was_written(
+    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(f"spark-kafka-source: {error}")
+
+
+@pytest.mark.parametrize("words", [["topics", "nope"], ["tail", "nope"]])
+def test_a_topic_that_there_is_not_is_a_sentence(
+    run: Run, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 1
+    assert capsys.readouterr().err == (
+        "spark-kafka-source: There is no topic 'nope', or this user may not see it: "
+        "UNKNOWN_TOPIC_OR_PARTITION (3)\n"
+    )

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from spark_kafka_source.command_line.output import iso_time, table
+from spark_kafka_source.command_line.output import table
+from spark_kafka_source.timestamps import iso_time
 
 
 def test_a_table_is_aligned_and_leaves_out_what_is_empty() -> None:

@@ -69,8 +69,16 @@ def test_dots_do_as_well_and_none_is_nothing() -> None:
         ({"enable_auto_commit": "yes"}, "enable_auto_commit", "'true' or 'false'"),
         ({"auto_offset_reset": "begin"}, "auto_offset_reset", "'earliest'"),
         ({"auto_offset_reset": "by_duration:1h"}, "auto_offset_reset", "PT1H30M"),
-        ({"isolation_level": "some"}, "isolation_level", "read_committed"),
-        ({"group_id": "g", "group_protocol": "new"}, "group_protocol", "consumer"),
+        (
+            {"isolation_level": "Foo"},
+            "isolation_level",
+            "found 'Foo'. Give one of read_uncommitted, read_committed",
+        ),
+        (
+            {"group_id": "g", "group_protocol": "kip848"},
+            "group_protocol",
+            "found 'kip848'. Give one of classic, consumer",
+        ),
         (
             {"group_id": "g", "partition_assignment_strategy": "fair"},
             "partition_assignment_strategy",
@@ -83,9 +91,17 @@ def test_dots_do_as_well_and_none_is_nothing() -> None:
         ),
         ({"groupid": "g"}, "groupid", "'group_id'"),
         ({"max_poll_record": 1}, "max_poll_record", "'max_poll_records'"),
+        ({"metadata_broker_list": "a:1"}, "metadata_broker_list", "Did you mean 'bootstrap_ser"),
+        ({"rebalance_callback_class": "x"}, "rebalance_callback_class", "`listener` of `subscr"),
+        ({"rebalance_cb": "x"}, "rebalance_cb", "`listener` of `subscribe`"),
+        ({"Max_Poll_Records": 0}, "Max_Poll_Records", "found '0'"),
         ({"group_id": "g", "group.id": "h"}, "group_id", "twice"),
         ({"max_poll_records": object()}, "max_poll_records", "of type object"),
-        ({"security_protocol": "PLAIN"}, "security_protocol", "sasl_ssl"),
+        (
+            {"security_protocol": "PLAIN"},
+            "security_protocol",
+            "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL",
+        ),
         ({"ssl_truststore_location": Path("/none")}, "ssl_truststore_location", ""),
     ],
 )
@@ -96,6 +112,15 @@ def test_what_cannot_be_used_is_named_as_it_was_given(
     assert found.option == option
     assert text in str(found)
     assert "kafka." not in str(found)
+
+
+@pytest.mark.parametrize("option", ["security_protocol", "sasl_mechanism", "ssl_protocol"])
+def test_a_password_in_a_wrong_place_of_security_is_not_shown(option: str) -> None:
+    given = {"security_protocol": "SASL_SSL", "sasl_username": "u", "sasl_password": "p"}
+    error = refusal(**given | {"sasl_mechanism": "PLAIN", option: "hunter2"})
+    assert error.option == option
+    assert "redacted" in str(error)
+    assert "hunter2" not in f"{error} {error!r}"
 
 
 @pytest.mark.parametrize("password", ["hidden-text", Secret("hidden-text")])
@@ -140,7 +165,7 @@ def test_durations(text: str, milliseconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["P", "PT", "P1DT", "1H", "PT-1H", "P1M", "P1Y", "PT1H ", ""])
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="auto_offset_reset"):
+    with pytest.raises(ConfigurationError, match=r"auto\.offset\.reset"):
         parse_reset(f"by_duration:{text}x")
 
 

@@ -343,7 +343,7 @@ def test_nowhere(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
     fill(broker, T0, 1)
     with consuming(broker, T0, T1, auto_offset_reset="none") as consumer:
         for _ in range(2):
-            with pytest.raises(NoOffsetError, match=r"t-0, t-1.*auto_offset_reset is 'none'"):
+            with pytest.raises(NoOffsetError, match=r"t-0, t-1.*'auto_offset_reset' is 'none'"):
                 poll_until(consumer, lambda: False)
         with pytest.raises(NoOffsetError):
             consumer.position(T0)

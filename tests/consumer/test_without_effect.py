@@ -28,7 +28,7 @@ def test_what_does_nothing_here_says_why(
     name: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (message,) = warned(caplog, **{name: "secret"})
-    assert message.startswith(f"'{name.replace('.', '_')}' has no effect here: ")
+    assert message.startswith(f"'{name}' has no effect here: ")
     assert message.endswith(reason)
     assert "secret" not in message
 
@@ -55,7 +55,7 @@ def test_what_would_be_relied_on_is_refused_with_what_to_use(name: str, instead:
     given = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", name: "a.b.C"}
     with pytest.raises(ConfigurationError, match="is not supported") as refused:
         ConsumerConfig.from_arguments({"bootstrap_servers": "localhost:9092", **given})
-    assert refused.value.option == name.replace(".", "_")
+    assert refused.value.option == name
     assert instead.replace(".", "_") in refused.value.expected.replace(".", "_")
 
 

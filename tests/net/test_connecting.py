@@ -202,7 +202,7 @@ def test_a_broker_that_hangs_up_at_once(broker: MemoryBroker) -> None:
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "looks like an HTTP server"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "looks like TLS"),
         (b"\x16\x03\x03\x00\x7a\x02", "looks like TLS"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", "looks like an SSH server; see kafka.bootstrap.servers"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "looks like an SSH server; see 'kafka.bootstrap.servers'"),
         (b"220 mail.example.org\r\n", "an answer of 842149920 bytes is announced"),
         (b"\xff\xff\xff\xff", "an answer of -1 bytes is announced"),
         (b"\x00\x00\x00\x08\x00\x00\x00\x07\x00\x00\x00\x00", "correlation id is 7, expected 0"),

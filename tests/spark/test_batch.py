@@ -58,6 +58,34 @@ def test_the_time_of_appending(spark: SparkSession, events: Events) -> None:
     assert before_ms <= row.timestamp.replace(tzinfo=UTC).timestamp() * 1000 <= after_ms
 
 
+def test_a_date_is_the_moment_that_milliseconds_are(spark: SparkSession, events: Events) -> None:
+    events.create(2)
+    with Writer(events.kafka.bootstrap_servers) as writer:
+        for offset in range(6):
+            at_ms = FIRST_MS + offset * 1_000
+            writer.queue(events.name, b"%d" % offset, partition=offset % 2, timestamp_ms=at_ms)
+    first, end = FIRST_MS + 2_000, FIRST_MS + 5_000
+    dates = [datetime.fromtimestamp(each / 1000, UTC).isoformat() for each in (first, end)]
+    by_partition = [
+        f'{{"{events.name}":{{"0":{ms},"1":"{date}"}}}}'
+        for ms, date in zip((first, end), dates, strict=True)
+    ]
+    for given in (
+        {"startingTimestamp": first, "endingTimestamp": end},
+        dict(zip(("startingTimestamp", "endingTimestamp"), dates, strict=True)),
+        dict(
+            zip(
+                ("startingOffsetsByTimestamp", "endingOffsetsByTimestamp"),
+                by_partition,
+                strict=True,
+            )
+        ),
+    ):
+        assert sorted(values(batch(spark, events.options(**given)))) == ["2", "3", "4"]
+    with pytest.raises(PySparkException, match=r"found 1700000002, which is '1970-01-20T16:13"):
+        batch(spark, events.options(startingTimestamp=first // 1000))
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_each_codec(spark: SparkSession, events: Events, codec: str) -> None:
     events.create()

@@ -99,6 +99,17 @@ def test_times_are_in_milliseconds_from_0(timestamp: int) -> None:
     assert found == NamedBound("endingOffsetsByTimestamp", by_partition)
 
 
+@pytest.mark.parametrize(("parse", "which"), BOTH)
+def test_times_may_be_dates(parse: Parse, which: str) -> None:
+    one_pm = 1_777_899_600_000
+    found = parse({f"{which}timestamp": "2026-05-04T15:00:00+02:00"})
+    assert found is not None and isinstance(found.bound, AtTimestamp)
+    assert found.bound.timestamps == one_pm
+    found = parse({f"{which}offsetsbytimestamp": '{"a":{"0":"2026-05-04T13:00:00Z","1":7}}'})
+    assert found is not None and isinstance(found.bound, AtTimestamp)
+    assert found.bound.timestamps == {A0: one_pm, A1: 7}
+
+
 @pytest.mark.parametrize(("strategy", "if_none"), [("error", None), ("Latest ", Extreme.LATEST)])
 def test_where_no_record_is_so_late_the_strategy_holds(
     strategy: str, if_none: Extreme | None
@@ -137,8 +148,8 @@ NO_TIMES = ["", "7", "latest", "[]", "{}", '{"a":{"0":-1}}', '{"a":{"0":"7"}}', 
     [
         *(("startingTimestamp", text, "'1760000000000'") for text in NO_TIME),
         *(("endingTimestamp", text, "'1760000000000'") for text in NO_TIME),
-        *(("startingOffsetsByTimestamp", text, '{"topic":{"0":23') for text in NO_TIMES),
-        *(("endingOffsetsByTimestamp", text, '{"topic":{"0":23') for text in NO_TIMES),
+        *(("startingOffsetsByTimestamp", text, '{"topic":{"0":') for text in NO_TIMES),
+        *(("endingOffsetsByTimestamp", text, '{"topic":{"0":') for text in NO_TIMES),
         ("startingOffsets", "nearest", "earliest or latest or committed"),
         ("startingOffsets", '{"a":{"0":-3}}', "-2 for earliest, -1 for latest"),
         ("endingOffsets", "earliest", "Give latest, or JSON"),
@@ -156,6 +167,54 @@ def test_a_wrong_value_is_refused_with_a_right_one(option: str, text: str, right
     assert refused.value.option == option
     assert right in str(refused.value)
     assert len(str(refused.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "found"),
+    [
+        (
+            "startingOffsets",
+            '{"events":{"0":"x"}}',
+            "found 'x' for partition 0 of topic 'events'. Give an offset from 0, -2 for earliest",
+        ),
+        (
+            "endingOffsets",
+            '{"events":{"7":-2}}',
+            "found -2 for partition 7 of topic 'events'. Give",
+        ),
+        ("startingOffsets", '{"events":{"0":null}}', "found 'null' for partition 0 of topic"),
+        ("endingOffsetsByTimestamp", '{"events":{"0":true}}', "found 'true' for partition 0"),
+        ("startingOffsets", '{"events":{"x":0}}', "partition 'x' is no number of a partition"),
+        (
+            "endingOffsetsByTimestamp",
+            '{"events":{"3":1700000000}}',
+            "found 1700000000 for partition 3 of topic 'events', which is "
+            "'1970-01-20T16:13:20.000Z' in milliseconds. In seconds it is '2023-",
+        ),
+        (
+            "startingOffsetsByTimestamp",
+            '{"events":{"3":"2026-05-04T13:00"}}',
+            "found '2026-05-04T13:00' for partition 3 of topic 'events', which has no zone",
+        ),
+        (
+            "startingOffsetsByTimestamp",
+            '{"events":{"3":"1760000000000"}}',
+            "found '1760000000000' for partition 3 of topic 'events'. Write it without quotes",
+        ),
+        (
+            "startingTimestamp",
+            "1700000000",
+            "found 1700000000, which is '1970-01-20T16:13:20.000Z'",
+        ),
+        ("endingTimestamp", "1700000000", "write 1700000000000"),
+    ],
+)
+def test_a_wrong_value_is_named_with_where_it_stands(option: str, text: str, found: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        starting(**{option: text})
+        ending(**{option: text})
+    assert refused.value.option == option
+    assert found in str(refused.value)
 
 
 def test_an_unknown_strategy_for_what_is_not_committed_is_refused() -> None:

@@ -1,5 +1,6 @@
 """A checkpoint goes from `format("kafka")` to `format("pykafka")` and back, and loses no row."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
-from spark_kafka_source.spark.checkpoint import hand_back
+from spark_kafka_source.spark.checkpoint import hand_back, main
 from spark_kafka_source.spark.source_offset import CheckpointError
 from spark_kafka_source.testing import LocalKafka, Producer
 
@@ -30,6 +31,28 @@ def test_our_offsets_become_those_of_sparks_connector_and_others_stay(tmp_path: 
     hand_back(checkpoint(tmp_path, f"{ours}\n{theirs}"))
     assert (tmp_path / "offsets" / "0").read_text() == f'{LOG}{{"t":{{"0":5,"10":7}}}}\n{theirs}'
     assert [path.name for path in (tmp_path / "offsets").iterdir()] == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "error"), [(None, "has no offset log"), ("{", "is not JSON")], ids=["none", "odd"]
+)
+def test_what_is_no_checkpoint_is_told_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    offsets: str | None,
+    error: str,
+) -> None:
+    directory = tmp_path / "nonexistent" if offsets is None else checkpoint(tmp_path, offsets)
+    monkeypatch.setattr(sys, "argv", ["checkpoint", str(directory)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("checkpoint: ")
+    assert error in shown.err
+    assert shown.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("made", [False, True])

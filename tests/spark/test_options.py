@@ -88,7 +88,7 @@ def test_what_is_given_is_understood() -> None:
     ("option", "value", "strategy"),
     [
         ("assign", '{"a":[1,0,1]}', Assign((A0, A1))),
-        ("subscribe", " b , a,,b", Subscribe(("a", "b"))),
+        ("subscribe", " b , a,b", Subscribe(("a", "b"))),
         ("subscribePattern", "a.*", SubscribePattern("a.*")),
     ],
 )
@@ -202,7 +202,7 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
         ("kafka.fetch.max.wait.ms", "-1", "from 0 to 2147483647, as in '500'"),
         ("kafka.request.timeout.ms", "soon", "as in '30000'"),
         ("kafka.check.crcs", "maybe", "'true' or 'false'"),
-        ("kafka.security.protocol", "TLS", "plaintext, ssl, sasl_plaintext, sasl_ssl"),
+        ("kafka.security.protocol", "TLS", "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ("kafka.sasl.mechanism", "PLAIN", "'kafka.security.protocol' to SASL_SSL"),
         ("kafka.ssl.truststore.location", "/x", "'kafka.security.protocol' to SSL"),
         ("kafka.auto.offset.reset", "earliest", "'startingOffsets'"),

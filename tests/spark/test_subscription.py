@@ -68,6 +68,42 @@ def test_a_pattern_is_found_in_names_but_in_no_internal_topics(
     assert [found.topic for found in subscription.select(topics)] == names
 
 
+# -- their names -----------------------------------------------------------------------------------
+
+
+def test_blanks_around_commas_are_passed_over() -> None:
+    """As by the peer."""
+    assert parse_subscription({"subscribe": " b ,a,\tb"}) == Subscribe(("a", "b"))
+
+
+@pytest.mark.parametrize("text", ["a,,b", ",a", "a,", "a, ,b"])
+def test_a_name_that_is_missing_is_told(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="a name is missing before or after a comma"):
+        parse_subscription({"subscribe": text})
+
+
+@pytest.mark.parametrize(
+    "text", ["events;orders", "events orders", "a,b/c", "ev\u00e9nements", "x" * 250]
+)
+def test_what_cannot_be_a_name_is_told(text: str) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"'subscribe': .* cannot be a topic's name"
+    ) as found:
+        parse_subscription({"subscribe": text})
+    assert "as in 'events,orders'" in found.value.expected
+
+
+@pytest.mark.parametrize("text", ["", " , ,"])
+def test_no_name_is_none(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="names no topic"):
+        parse_subscription({"subscribe": text})
+
+
+def test_the_topic_of_a_writer_is_none_of_a_readers() -> None:
+    with pytest.raises(ConfigurationError, match="'subscribe': is missing, and 'topic' is for wri"):
+        parse_subscription({"topic": "events"})
+
+
 # -- a part of them --------------------------------------------------------------------------------
 
 

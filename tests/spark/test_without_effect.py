@@ -1,4 +1,4 @@
-"""What does nothing is warned of: with the reason, or with what may have been meant."""
+"""What does nothing is warned of, with the reason; what is misspelt is an error."""
 
 import pytest
 
@@ -28,31 +28,87 @@ def test_a_setting_of_kafkas_that_makes_no_sense_here_says_why(
     assert message.endswith(reason)
 
 
-@pytest.mark.parametrize(
-    ("unknown", "nearest"),
-    [
-        ("kafka.fetch.max.wait", "kafka.fetch.max.wait.ms"),
-        ("fetch.max.wait.ms", "kafka.fetch.max.wait.ms"),
-        ("group.id", "kafka.group.id"),
-        ("kafka.group", "kafka.group.id"),
-        ("kafka.startingOffsets", "startingOffsets"),
-        ("startingOffset", "startingOffsets"),
-        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
-        ("kafka.isolation.levle", "kafka.isolation.level"),
-    ],
-)
-def test_a_slip_is_told_of_what_may_have_been_meant(
-    unknown: str, nearest: str, caplog: pytest.LogCaptureFixture
+SLIPS = [
+    ("kafka.fetch.max.wait", "kafka.fetch.max.wait.ms"),
+    ("fetch.max.wait.ms", "kafka.fetch.max.wait.ms"),
+    ("group.id", "kafka.group.id"),
+    ("kafka.group", "kafka.group.id"),
+    ("bootstrap.servers", "kafka.bootstrap.servers"),
+    ("kafka.metadata.broker.list", "kafka.bootstrap.servers"),
+    ("kafka.startingOffsets", "startingOffsets"),
+    ("startingOffset", "startingOffsets"),
+    ("starting_timestamp", "startingTimestamp"),
+    ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+    ("kafka.isolation.levle", "kafka.isolation.level"),
+    ("unknownOption", "unknownOptions"),
+    ("topics", "subscribe"),
+]
+
+
+@pytest.mark.parametrize(("unknown", "meant"), SLIPS)
+def test_a_slip_is_an_error_that_says_what_may_have_been_meant(unknown: str, meant: str) -> None:
+    with pytest.raises(ConfigurationError, match="there is no such option") as refused:
+        parsed(**{unknown: "hidden-text"})
+    assert refused.value.option == unknown
+    assert refused.value.expected.startswith(f"Did you mean '{meant}'? Or set 'unknownOptions'")
+    assert "hidden-text" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("unknown", "meant"), SLIPS)
+def test_a_slip_may_be_warned_of_instead(
+    unknown: str, meant: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (message,) = warned(caplog, **{unknown: "secret"})
-    assert message == f"Option '{unknown.lower()}' has no effect here; did you mean '{nearest}'?"
+    (message,) = warned(caplog, **{unknown: "secret", "UNKNOWNOPTIONS": "Warn"})
+    assert message == f"Option '{unknown}' has no effect here; did you mean '{meant}'?"
+
+
+def test_a_slip_of_security_is_an_error_whatever_is_said() -> None:
+    with pytest.raises(ConfigurationError, match=r"'kafka\.sasl\.pasword': is not supported"):
+        parsed(kafka_sasl_pasword="hidden-text", unknownOptions="warn")
+
+
+def test_unknown_options_fail_or_warn() -> None:
+    with pytest.raises(ConfigurationError, match=r"found 'ignore'\. Give one of fail, warn"):
+        parsed(unknownOptions="ignore")
+
+
+def test_a_slip_of_what_has_no_effect_has_none_either(caplog: pytest.LogCaptureFixture) -> None:
+    assert warned(caplog, **{"kafka.session.timeout": "1", "kafka.max.poll.record": "1"}) == [
+        "Option 'kafka.max.poll.record' has no effect here; did you mean 'kafka.max.poll.records'?",
+        "Option 'kafka.session.timeout' has no effect here; did you mean "
+        "'kafka.session.timeout.ms'?",
+    ]
 
 
 def test_an_option_like_no_other_is_named_without_a_guess(caplog: pytest.LogCaptureFixture) -> None:
-    assert warned(caplog, **{"zzz": "1", "kafka.ack": "1"}) == [
-        "Option 'kafka.ack' has no effect here",
+    given = {"zzz": "1", "kafka.debug": "1", "mergeSchema": "true"}
+    assert warned(caplog, **given) == [
+        "Option 'kafka.debug' has no effect here",
+        "Option 'mergeSchema' has no effect here",
         "Option 'zzz' has no effect here",
     ]
+
+
+@pytest.mark.parametrize(
+    "option", ["queryName", "startingVersion", "timestampFormat", "header", "checkpointLocation"]
+)
+def test_what_other_sources_and_sinks_have_is_only_warned_of(
+    option: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (message,) = warned(caplog, **{option: "x"})
+    assert message.startswith(f"Option '{option}' has no effect here")
+
+
+def test_what_is_for_writing_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    (message,) = warned(caplog, topic="t")
+    assert message == (
+        "Option 'topic' has no effect here: it is for writing; 'subscribe' names the topics to read"
+    )
+
+
+def test_what_spark_adds_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    of_a_table = {"option.startingOffsets": "earliest", "provider": "pykafka", "owner": "me"}
+    assert not warned(caplog, path="x", paths="[]", **of_a_table)
 
 
 def test_options_that_are_read_do_not_warn(caplog: pytest.LogCaptureFixture) -> None:

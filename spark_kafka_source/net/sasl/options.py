@@ -113,7 +113,7 @@ def token_login(given: GivenOptions) -> TokenLogin:
         raise ConfigurationError(
             URL_OPTION,
             "is missing, and no token provider was registered",
-            "Give it, or call 'spark_kafka_source.register(spark, token_provider=...)'",
+            "Give it, or a `token_provider`, which Spark has from `spark_kafka_source.register`",
         )
     return TokenLogin(source, refresh_settings(given.settings), _extensions(given.entry))
 

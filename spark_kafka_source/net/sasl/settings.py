@@ -23,6 +23,7 @@ from spark_kafka_source.net.sasl.options import (
 from spark_kafka_source.net.sasl.tokens import TokenProvider
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings, if_resembling
+from spark_kafka_source.spelling import as_written
 
 logger = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ def _handled(settings: Settings) -> SaslMechanism | None:
                 option,
                 "found {}, and Java classes cannot be run here",
                 "Use 'kafka.sasl.oauthbearer.token.endpoint.url', the mechanism AWS_MSK_IAM, or"
-                " 'spark_kafka_source.register(spark, token_provider=...)'",
+                " a `token_provider`, which Spark has from `spark_kafka_source.register`",
                 name if _CLASS_NAME.fullmatch(name) else Secret(name),
             )
         if name:
@@ -237,8 +238,8 @@ def _unusable_provider(fault: str) -> ConfigurationError:
 @cache
 def _warn_of_no_tls(mechanism: SaslMechanism) -> None:
     logger.warning(
-        "%s without TLS sends the %s so that anyone on the way can read it; use"
-        " 'kafka.security.protocol' SASL_SSL",
+        "%s without TLS sends the %s so that anyone on the way can read it; use %s SASL_SSL",
         mechanism,
         _SEEN_ON_THE_WAY[mechanism],
+        as_written("'kafka.security.protocol'"),
     )

@@ -1,0 +1,88 @@
+"""Moments as users write them: milliseconds, or dates with a zone; seconds are no milliseconds."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.timestamps import iso_time, parse_timestamp, refuse_seconds
+
+ONE_PM = 1_777_899_600_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (str(ONE_PM), ONE_PM),
+        (ONE_PM, ONE_PM),
+        (f" {ONE_PM} ", ONE_PM),
+        ("2026-05-04T13:00:00Z", ONE_PM),
+        (" 2026-05-04T13:00Z ", ONE_PM),
+        ("2026-05-04 15:00:00+02:00", ONE_PM),
+        ("2026-05-04T06:30:00-06:30", ONE_PM),
+        ("2026-05-04T13:00:00.0015Z", ONE_PM + 1),
+        ("1970-01-01T00:00:00Z", 0),
+        ("1970-01-20T16:13:20Z", 1_700_000_000),
+        ("0", 0),
+        ("20260504", 20_260_504),
+        ("999999999", 10**9 - 1),
+        ("10000000000", 10**10),
+        (str(2**63 - 1), 2**63 - 1),
+    ],
+)
+def test_moments(text: str | int, expected: int) -> None:
+    assert parse_timestamp("option", text) == expected
+
+
+@pytest.mark.parametrize("text", ["2026-05-04T13:00:00", "2026-05-04", "2026-05-04 13:00:00.5"])
+def test_a_date_without_a_zone_is_refused_with_how_to_say_it(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"which has no zone\. Write 'Z'") as refused:
+        parse_timestamp("startingTimestamp", text)
+    assert refused.value.option == "startingTimestamp"
+    assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "-1", "1.5", "1e3", "2026-13-01T00:00Z", "1969-12-31T23:59:59Z", -1],
+)
+def test_what_is_no_moment(text: str | int) -> None:
+    with pytest.raises(ConfigurationError, match="'1760000000000' or '2025-10-09T08:53:20Z'"):
+        parse_timestamp("option", text)
+
+
+@pytest.mark.parametrize("seconds", ["1700000000", 1_700_000_000])
+def test_seconds_are_refused_with_the_date_that_they_mean(seconds: str | int) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_timestamp("startingTimestamp", seconds)
+    assert str(refused.value) == (
+        "Option 'startingTimestamp': found 1700000000, which is '1970-01-20T16:13:20.000Z' in "
+        "milliseconds. In seconds it is '2023-11-14T22:13:20.000Z': write 1700000000000. Times are "
+        "in milliseconds since 1970"
+    )
+    assert "1700000000" not in str(refused.value.without_values())
+    assert "2023" not in str(refused.value.without_values())
+
+
+def test_where_it_stood_is_said() -> None:
+    with pytest.raises(ConfigurationError, match="found 1700000000 for 't', which is"):
+        refuse_seconds("option", 1_700_000_000, " for {}", "t")
+
+
+@given(st.datetimes(datetime(1970, 1, 2), datetime(9998, 1, 1)), st.integers(-23 * 60, 23 * 60))
+def test_any_date_with_a_zone_is_its_moment(moment: datetime, minutes: int) -> None:
+    aware = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    expected = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) // 1000
+    if expected >= 0:
+        assert parse_timestamp("option", aware.isoformat()) == expected
+        assert parse_timestamp("option", iso_time(expected)) == expected
+
+
+@given(st.text() | st.from_regex(r"[0-9TZ:+. -]{1,30}"))
+def test_any_text_is_a_moment_or_refused(text: str) -> None:
+    try:
+        assert 0 <= parse_timestamp("option", text) < 2**63
+    except ConfigurationError as refused:
+        assert refused.option == "option"
