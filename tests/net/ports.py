@@ -1,8 +1,8 @@
-"""Sockets that are no broker: a port that refuses, a black hole."""
+"""Sockets that are no broker: a port that refuses, one that drops, a black hole."""
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from spark_kafka_source.net import Address
 
@@ -22,3 +22,17 @@ def black_hole() -> Iterator[Address]:
     """Takes connections and all that is sent to it, and never answers."""
     with socket.create_server((LOOPBACK, 0)) as listening:
         yield Address(LOOPBACK, listening.getsockname()[1])
+
+
+@contextmanager
+def dropping_port() -> Iterator[int]:
+    """A port that drops attempts to connect, since its queue of connections is full."""
+    with ExitStack() as opened:
+        listening = opened.enter_context(socket.socket())
+        listening.bind((LOOPBACK, 0))
+        listening.listen(0)
+        for _ in range(4):
+            filling = opened.enter_context(socket.socket())
+            filling.setblocking(False)
+            filling.connect_ex(listening.getsockname())
+        yield listening.getsockname()[1]

@@ -1,0 +1,242 @@
+"""Brokers that are silent: others are asked, and what they say of their roles counts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import Broker, KafkaClient, asked
+from spark_kafka_source.client import client as client_module
+from spark_kafka_source.client import race as race_module
+from spark_kafka_source.errors import BootstrapError, KafkaTimeoutError
+from spark_kafka_source.net import Address, ConnectionSettings, Deadline, RequestTimeoutError
+from spark_kafka_source.protocol import (
+    FindCoordinatorRequest,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    OffsetFetchRequest,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import Action, MemoryBroker
+from tests.net.ports import LOOPBACK, black_hole, dropping_port
+
+T0 = TopicPartition("t", 0)
+HOUR = ConnectionSettings(
+    request_timeout_ms=3_600_000, socket_connection_setup_timeout_ms=3_600_000
+)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker is silent after hundredths of a second; all else may take hours."""
+    monkeypatch.setattr(asked, "LONGEST_SILENCE_MS", 30)
+    monkeypatch.setattr(client_module, "LONGEST_SILENCE_MS", 30)
+    monkeypatch.setattr(race_module, "LONGEST_SILENCE_MS", 200)
+    monkeypatch.setattr(race_module, "_TURN_MS", 20)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(3) as broker:
+        broker.create_topic("t", 3)
+        broker.cluster.coordinators["g"] = 2
+        yield broker
+
+
+@pytest.fixture
+def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
+    config = broker.config(settings=HOUR, default_api_timeout_ms=3_600_000)
+    with KafkaClient(config) as client:
+        yield client
+
+
+def topics(client: KafkaClient, deadline_ms: int = 3_600_000) -> list[Any]:
+    return client.topics(["t"], Deadline.after_ms(deadline_ms))
+
+
+# -- any broker ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_bootstrap_address_that_says_nothing_is_passed_over(
+    broker: MemoryBroker, order: int
+) -> None:
+    with black_hole() as silent, dropping_port() as dropping:
+        servers = [silent, Address(LOOPBACK, dropping), broker.address()]
+        servers = servers[order:] + servers[:order]
+        config = broker.config(settings=HOUR, bootstrap_servers=tuple(servers))
+        with KafkaClient(config) as client:
+            for _ in range(10):  # They are tried in any order.
+                client.cluster.brokers = {}
+                assert topics(client)
+            assert client.contacts.was_reached
+
+
+def test_what_failed_once_is_the_last_to_be_tried(broker: MemoryBroker) -> None:
+    with black_hole() as silent:
+        servers = (silent, broker.address())
+        config = broker.config(settings=HOUR, bootstrap_servers=servers)
+        with KafkaClient(config) as client:
+            client.contacts.failed(silent)
+            for _ in range(10):
+                assert client._candidates(None)[-1] == silent
+
+
+def test_a_known_broker_that_froze_is_not_waited_for(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics(client)
+    broker.control(MetadataRequest, Action.SILENCE, node_id=0, times=None)
+    topics(client)
+    assert {each.node_id for each in broker.seen if isinstance(each.request, MetadataRequest)} > {0}
+
+
+def test_an_answer_that_comes_late_still_counts(broker: MemoryBroker, client: KafkaClient) -> None:
+    """A slow broker is not given up while no other has answered."""
+    topics(client)
+    for node_id in (1, 2):
+        broker.control(MetadataRequest, Action.SILENCE, node_id=node_id, times=None)
+    held = broker.hold(MetadataRequest, node_id=0)
+    asked_of = client.ask(
+        MetadataRequest(topics=[]), client.cluster.brokers[0], Deadline.after_ms(20_000)
+    )
+    assert not asked_of.is_here()
+    held.release()
+    assert asked_of.answer().brokers
+
+
+def test_where_all_are_silent_each_is_named(broker: MemoryBroker) -> None:
+    with black_hole() as one, black_hole() as other:
+        config = broker.config(settings=HOUR, bootstrap_servers=(one, other))
+        with KafkaClient(config) as client, pytest.raises(BootstrapError) as caught:
+            topics(client, deadline_ms=200)
+    assert {text.split(": ")[0] for text in caught.value.failures} == {str(one), str(other)}
+
+
+def test_a_request_that_changes_something_goes_to_one_broker_only(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics(client)
+    broker.forget()
+    broker.control(MetadataRequest, Action.SILENCE, node_id=0, times=None)
+    client.send_to_one(FindCoordinatorRequest("g"), Deadline.after_ms(20_000), max_version=3)
+    (seen,) = [each for each in broker.seen if isinstance(each.request, FindCoordinatorRequest)]
+    assert seen.node_id != 0
+
+
+# -- a broker with a role --------------------------------------------------------------------------
+
+
+def list_offsets(client: KafkaClient, leader: Broker) -> Any:
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, -1)])])
+    asked_of = client.ask(request, leader, Deadline.after_ms(3_600_000))
+    return client.answer_while(asked_of, lambda: client.still_leads(leader, [T0]))
+
+
+def test_a_leader_that_froze_is_left_once_another_leads(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics(client)
+    leader = client.cluster.leader(T0)[0]
+    broker.control(ListOffsetsRequest, Action.SILENCE, times=None)
+
+    def moved_on_the_second_look(_: Any) -> Action:
+        broker.move_leader(T0, 1)
+        return Action.HANDLE
+
+    broker.control(MetadataRequest, Action.HANDLE)
+    broker.control(MetadataRequest, moved_on_the_second_look)
+    with pytest.raises(RequestTimeoutError, match="another broker has its role"):
+        list_offsets(client, leader)
+    looked = [each.node_id for each in broker.seen if isinstance(each.request, MetadataRequest)]
+    assert leader.node_id not in looked[1:], "the silent one is not asked about itself"
+    assert client.cluster.leader(T0)[0].node_id == 1
+    assert client.contacts.is_suspect(leader.address)
+
+
+def test_a_leader_that_is_slow_keeps_its_request(broker: MemoryBroker, client: KafkaClient) -> None:
+    topics(client)
+    leader = client.cluster.leader(T0)[0]
+    held = broker.hold(ListOffsetsRequest)
+    looks = 0
+
+    def third_time(_: Any) -> Action:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            held.release()
+        return Action.HANDLE
+
+    broker.control(MetadataRequest, third_time, times=None)
+    assert list_offsets(client, leader).topics
+    assert len(broker.requests(ListOffsetsRequest)) == 1
+
+
+def test_a_leader_that_nobody_else_can_tell_of_keeps_its_request() -> None:
+    with MemoryBroker() as broker:
+        broker.create_topic("t")
+        with KafkaClient(broker.config(settings=HOUR)) as client:
+            topics(client)
+            leader = client.cluster.leader(T0)[0]
+            assert client.still_leads(leader, [T0])
+
+
+def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics(client)
+    broker.control(OffsetFetchRequest, Action.SILENCE, node_id=2, times=None)
+
+    def moved(_: Any) -> Action:
+        broker.cluster.coordinators["g"] = 1
+        return Action.HANDLE
+
+    broker.control(FindCoordinatorRequest, Action.HANDLE, times=2)
+    broker.control(FindCoordinatorRequest, moved)
+
+    def attempt(deadline: Deadline) -> Any:
+        return client.send_to_coordinator(OffsetFetchRequest("g"), "g", deadline, max_version=7)
+
+    client.retrying("OffsetFetch", attempt)
+    asked_of = [
+        each.node_id for each in broker.seen if isinstance(each.request, OffsetFetchRequest)
+    ]
+    assert asked_of == [2, 1]
+
+
+def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: MemoryBroker) -> None:
+    """A client that only ever asks a coordinator learns of no broker, but it has reached one."""
+    settings = ConnectionSettings(request_timeout_ms=50)
+    with KafkaClient(broker.config(settings=settings)) as client:
+        client.coordinator("g", Deadline.after_ms(20_000))
+        broker.control(OffsetFetchRequest, Action.SILENCE, times=2)
+
+        def attempt(deadline: Deadline) -> Any:
+            return client.send_to_coordinator(OffsetFetchRequest("g"), "g", deadline, max_version=7)
+
+        client.retrying("OffsetFetch", attempt, timeout_ms=20_000)
+    assert len(broker.requests(OffsetFetchRequest)) == 3
+
+
+def test_the_time_is_up_all_the_same(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
+
+    def attempt(deadline: Deadline) -> Any:
+        return client.send_to_coordinator(OffsetFetchRequest("g"), "g", deadline, max_version=7)
+
+    with pytest.raises(KafkaTimeoutError):
+        client.retrying("OffsetFetch", attempt, timeout_ms=200)
+
+
+def test_what_one_client_learns_its_siblings_know(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    with client.sibling() as sibling:
+        topics(client)
+        client.coordinator("g", Deadline.after_ms(20_000))
+        broker.forget()
+        sibling.leaders([T0], Deadline.after_ms(20_000))
+        sibling.coordinator("g", Deadline.after_ms(20_000))
+        assert not broker.seen

@@ -1,0 +1,299 @@
+"""No poll waits for a broker: what healthy brokers have is handed out meanwhile."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import asked
+from spark_kafka_source.client import client as client_module
+from spark_kafka_source.consumer import fetcher
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
+from spark_kafka_source.protocol import (
+    FetchRequest,
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import (
+    IN_GROUP,
+    PATIENCE_MS,
+    T0,
+    T1,
+    consuming,
+    eventually,
+    fill,
+    of,
+    poll_until,
+    polled,
+)
+from tests.memory_broker import Action, MemoryBroker
+
+U0 = TopicPartition("u", 0)
+# Whoever waited for a broker would wait that long.
+HOUR_MS = 3_600_000
+FOR_HOURS: dict[str, Any] = {"request_timeout_ms": HOUR_MS, "default_api_timeout_ms": HOUR_MS}
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        broker.create_topic("t", 2)
+        broker.create_topic("u")
+        yield broker
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (asked, client_module, fetcher):
+        monkeypatch.setattr(module, "LONGEST_SILENCE_MS", 30)
+
+
+def committed(broker: MemoryBroker) -> dict[TopicPartition, int]:
+    return dict(broker.cluster.committed.get("g", {}))
+
+
+# -- polls -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "silent", [MetadataRequest, OffsetFetchRequest, FindCoordinatorRequest, ListOffsetsRequest]
+)
+def test_a_poll_ends_in_its_time_whatever_is_not_answered(
+    broker: MemoryBroker, silent: Any
+) -> None:
+    broker.control(silent, Action.SILENCE, times=None)
+    with consuming(broker, T0, group_id="g", **FOR_HOURS) as consumer:
+        for _ in range(3):
+            assert not len(consumer.poll(timeout_ms=10))
+        broker.wait_for(silent)
+        consumer.close(timeout_ms=100)
+
+
+def test_a_leader_that_does_not_say_where_to_begin_delays_no_other(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+    broker.control(ListOffsetsRequest, Action.SILENCE, node_id=1, times=None)
+    with consuming(broker, T0, T1, **FOR_HOURS) as consumer:
+        assert polled(consumer, 10) == of(T0, range(10))
+        consumer.close(timeout_ms=100)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_leader_that_froze_in_mid_read_is_left_for_the_next(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+    with consuming(broker, T0, T1, fetch_max_wait_ms=10, **FOR_HOURS) as consumer:
+        assert len(polled(consumer, 20)) == 20
+        broker.control(FetchRequest, Action.SILENCE, node_id=1, times=None)
+        fill(broker, T0, 1)
+        assert polled(consumer, 10) == of(T0, range(10, 20))
+        fill(broker, T1, 1)
+        broker.move_leader(T1, 0)
+        assert polled(consumer, 10) == of(T1, range(10, 20))
+        consumer.close(timeout_ms=100)
+
+
+def test_a_seek_during_a_lookup_counts(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+    held = broker.hold(ListOffsetsRequest)
+    with consuming(broker, T0) as consumer:
+        poll_until(consumer, lambda: bool(broker.requests(ListOffsetsRequest)))
+        consumer.seek(T0, 7)
+        held.release()
+        assert polled(consumer, 3) == of(T0, range(7, 10))
+
+
+def test_a_reset_during_a_lookup_counts(broker: MemoryBroker) -> None:
+    """The first answer is that to another question."""
+    fill(broker, T0, 1)
+    held = broker.hold(ListOffsetsRequest)
+    with consuming(broker, T0) as consumer:
+        poll_until(consumer, lambda: bool(broker.requests(ListOffsetsRequest)))
+        consumer.seek_to_end(T0)
+        held.release()
+        poll_until(consumer, lambda: len(broker.requests(ListOffsetsRequest)) == 2)
+        assert consumer.position(T0) == 10
+
+
+@pytest.mark.parametrize("timeout_ms", [-1, -5])
+def test_a_poll_of_less_than_no_time_is_refused(broker: MemoryBroker, timeout_ms: int) -> None:
+    with consuming(broker, T0) as consumer, pytest.raises(LocalError, match=f"is {timeout_ms}"):
+        consumer.poll(timeout_ms=timeout_ms)
+
+
+@pytest.mark.parametrize("config", [{}, IN_GROUP], ids=["alone", "in a group"])
+def test_a_topic_that_is_not_there_is_told_of_once(
+    broker: MemoryBroker, config: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with consuming(broker, **config) as consumer, caplog.at_level(logging.WARNING):
+        consumer.subscribe(["nope"])
+        poll_until(consumer, lambda: "nope" in caplog.text)
+        seen = len(broker.requests(MetadataRequest))
+        poll_until(consumer, lambda: bool(config) or len(broker.requests(MetadataRequest)) > seen)
+        for _ in range(3):
+            consumer.poll(timeout_ms=5)
+    assert caplog.text.count("'nope': UNKNOWN_TOPIC_OR_PARTITION") == 1
+
+
+# -- commits ---------------------------------------------------------------------------------------
+
+
+def gone(broker: MemoryBroker, topic: str) -> None:
+    """The topic is deleted; a commit of it is refused as by a real broker."""
+    del broker.cluster.topics[topic]
+
+
+def test_the_offsets_of_other_topics_are_committed_all_the_same(
+    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(broker, T0, 1)
+    fill(broker, U0, 1)
+    config = {"group_id": "g", "auto_commit_interval_ms": 20}
+    with consuming(broker, T0, U0, **config) as consumer:
+        assert len(polled(consumer, 20)) == 20
+        gone(broker, "u")
+        poll_until(consumer, lambda: committed(broker).get(T0) == 10)
+        before = len(broker.requests(OffsetCommitRequest))
+        poll_until(consumer, lambda: len(broker.requests(OffsetCommitRequest)) > before + 6)
+        consumer.commit({T0: 3}, timeout_ms=PATIENCE_MS)
+        assert committed(broker)[T0] == 3
+        with pytest.raises(BrokerError, match=r"u-0.*UNKNOWN_TOPIC.*other 1 partitions are"):
+            consumer.commit({T0: 5, U0: 5})
+        assert committed(broker)[T0] == 5
+    assert caplog.text.count("Offsets were not committed") == 1
+
+
+def test_a_slow_coordinator_gets_no_queue_of_automatic_commits(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+    held = broker.hold(OffsetCommitRequest)
+    config = {"group_id": "g", "auto_commit_interval_ms": 1}
+    with consuming(broker, T0, **config) as consumer:
+        polled(consumer, 10)
+        poll_until(consumer, lambda: bool(broker.requests(OffsetCommitRequest)))
+        for _ in range(20):
+            consumer.poll(timeout_ms=2)
+        assert len(broker.requests(OffsetCommitRequest)) == 1
+        assert not consumer._commits._committer._waiting
+        held.release()
+        poll_until(consumer, lambda: committed(broker).get(T0) == 10)
+
+
+def test_a_poll_does_not_wait_for_the_commit_before_a_rebalance(broker: MemoryBroker) -> None:
+    """What is to be given up hands out nothing more; it is given up once it is committed."""
+    fill(broker, T0, 3)
+    config = IN_GROUP | {"enable_auto_commit": True, "max_poll_records": 5}
+    with consuming(broker, **config) as consumer:
+        consumer.subscribe(["t"])
+        found = polled(consumer, 10)
+        held = broker.hold(OffsetCommitRequest)
+        broker.gather("g")
+        poll_until(
+            consumer,
+            lambda: bool(broker.requests(OffsetCommitRequest)),
+            lambda records: found.extend((T0, each.offset) for each in records),
+        )
+        for _ in range(3):
+            assert not len(consumer.poll(timeout_ms=5))
+        held.release()
+        found += polled(consumer, 30 - len(found))
+    assert found == of(T0, range(30))
+
+
+def test_members_with_a_pattern_look_again_before_they_join(broker: MemoryBroker) -> None:
+    config = IN_GROUP | {"metadata_max_age_ms": HOUR_MS}
+    with consuming(broker, **config) as consumer:
+        consumer.subscribe(pattern="t|new")
+        poll_until(consumer, lambda: consumer.assignment() == {T0, T1})
+        broker.create_topic("new")
+        broker.gather("g")
+        new = TopicPartition("new", 0)
+        poll_until(consumer, lambda: consumer.assignment() == {T0, T1, new})
+
+
+# -- wakeup ----------------------------------------------------------------------------------------
+
+WAITS: dict[str, tuple[Any, Callable[[KafkaConsumer], object]]] = {
+    "commit": (OffsetCommitRequest, lambda consumer: consumer.commit({T0: 1})),
+    "committed": (OffsetFetchRequest, lambda consumer: consumer.committed([T0])),
+    "position": (OffsetFetchRequest, lambda consumer: consumer.position(T0)),
+    "list_topics": (MetadataRequest, lambda consumer: consumer.list_topics()),
+    "partitions_for": (MetadataRequest, lambda consumer: consumer.partitions_for("t")),
+    "beginning_offsets": (ListOffsetsRequest, lambda consumer: consumer.beginning_offsets([T0])),
+    "end_offsets": (ListOffsetsRequest, lambda consumer: consumer.end_offsets([T0])),
+    "offsets_for_times": (ListOffsetsRequest, lambda consumer: consumer.offsets_for_times({T0: 1})),
+    "poll": (FetchRequest, lambda consumer: consumer.poll(timeout_ms=HOUR_MS)),
+}
+
+
+@pytest.mark.parametrize("call", WAITS)
+def test_wakeup_ends_every_wait(broker: MemoryBroker, call: str) -> None:
+    waited_for, use = WAITS[call]
+    broker.control(waited_for, Action.SILENCE, times=None)
+    with consuming(broker, T0, group_id="g", **FOR_HOURS) as consumer:
+        raised: list[Exception] = []
+
+        def run() -> None:
+            try:
+                use(consumer)
+            except WakeupError as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        broker.wait_for(waited_for)
+        consumer.wakeup()
+        thread.join(20)
+        assert len(raised) == 1
+        broker.forget()
+        consumer.close(timeout_ms=100)
+
+
+def test_a_wait_ends_with_its_time_too(broker: MemoryBroker) -> None:
+    broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
+    with (
+        consuming(broker, T0, group_id="g") as consumer,
+        pytest.raises(KafkaTimeoutError, match="OffsetFetch"),
+    ):
+        consumer.committed([T0], timeout_ms=50)
+
+
+# -- what shows ------------------------------------------------------------------------------------
+
+
+def test_a_storm_of_rebalances_shows_in_the_metrics(broker: MemoryBroker) -> None:
+    with consuming(broker, **IN_GROUP) as consumer:
+        consumer.subscribe(["t"])
+        for count in range(1, 4):
+            poll_until(consumer, lambda: consumer.metrics()["rebalance-total"] == count)  # noqa: B023
+            broker.gather("g")
+        broker.control(HeartbeatRequest, error_named("UNKNOWN_MEMBER_ID"))
+        poll_until(consumer, lambda: consumer.metrics()["failed-rebalance-total"] == 1)
+        eventually(lambda: consumer.metrics()["heartbeat-total"] > 0)
+        found = consumer.metrics()
+    assert found["join-total"] >= 3
+    assert found["sync-total"] >= 3
+    assert found["failed-heartbeat-total"] >= 1
+    assert found["rebalance-latency-max"] >= found["rebalance-latency-avg"] > 0
+    assert 0 <= found["last-rebalance-seconds-ago"] < time.monotonic()
+    assert found["rebalance-rate-per-hour"] > 0
+
+
+def test_consumers_of_a_process_have_client_ids_of_their_own(broker: MemoryBroker) -> None:
+    with (
+        consuming(broker, T0, group_id="g") as one,
+        consuming(broker, T0, group_id="g") as other,
+        consuming(broker, T0, client_id="mine") as named,
+    ):
+        ids = [each._config.client.connection.client_id for each in (one, other, named)]
+    assert ids[2] == "mine"
+    assert ids[0] != ids[1]
+    assert all(each.startswith("spark-kafka-source-g-") for each in ids[:2])

@@ -1,0 +1,115 @@
+"""What is learnt of addresses and of the login."""
+
+import threading
+
+import pytest
+
+from spark_kafka_source.net import Address, AuthenticationError, Deadline
+from spark_kafka_source.net import contacts as contacts_module
+from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.sasl import TokenUnavailableError
+
+A, B, C = (Address(host, 9092) for host in "abc")
+
+
+def in_time() -> Deadline:
+    return Deadline.after_ms(30_000)
+
+
+def test_addresses_that_failed_come_last_and_the_latest_of_them_at_the_end() -> None:
+    contacts = Contacts()
+    for each in (A, B, A):
+        contacts.failed(each)
+    assert contacts.best_first([A, B, C]) == [C, B, A]
+    assert contacts.is_suspect(A)
+
+
+def test_an_address_that_answers_has_its_turn_again() -> None:
+    contacts = Contacts()
+    assert not contacts.was_reached
+    contacts.failed(A)
+    contacts.answered(A)
+    assert contacts.best_first([A, B]) == [A, B]
+    assert contacts.was_reached
+
+
+def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contacts_module, "_MOST_REMEMBERED", 2)
+    contacts = Contacts()
+    for each in (A, B, C):
+        contacts.failed(each)
+    assert [contacts.is_suspect(each) for each in (A, B, C)] == [False, True, True]
+
+
+def refused() -> None:
+    raise AuthenticationError("PLAIN", "wrong")
+
+
+def test_after_a_refusal_no_login_that_was_begun_before_is_tried() -> None:
+    contacts = Contacts()
+    begun_before = contacts.refusals
+    with pytest.raises(AuthenticationError):
+        contacts.log_in(refused, in_time(), begun_before)
+    tried: list[int] = []
+    with pytest.raises(AuthenticationError, match="wrong"):
+        contacts.log_in(lambda: tried.append(1), in_time(), begun_before)
+    assert not tried
+    contacts.log_in(lambda: tried.append(2), in_time(), contacts.refusals)
+    assert tried == [2], "a later attempt is free: the password may have been changed"
+
+
+def test_a_token_that_cannot_be_had_is_no_refusal() -> None:
+    contacts = Contacts()
+
+    def unavailable() -> None:
+        raise TokenUnavailableError("OAUTHBEARER", "the endpoint is down")
+
+    with pytest.raises(TokenUnavailableError):
+        contacts.log_in(unavailable, in_time(), contacts.refusals)
+    contacts.log_in(lambda: None, in_time(), 0)
+
+
+def test_logins_take_turns() -> None:
+    contacts = Contacts()
+    under_way, most = 0, 0
+    lock = threading.Lock()
+    both = threading.Barrier(2)
+
+    def attempt() -> None:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        with lock:
+            under_way -= 1
+
+    def run() -> None:
+        both.wait(20)
+        for _ in range(200):
+            contacts.log_in(attempt, in_time(), 0)
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(20)
+    assert most == 1
+
+
+def test_a_login_that_hangs_does_not_keep_others_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contacts_module, "_LONGEST_TURN_MS", 20)
+    contacts = Contacts()
+    go_on, has_begun = threading.Event(), threading.Event()
+
+    def hangs() -> None:
+        has_begun.set()
+        go_on.wait(20)
+
+    hanging = threading.Thread(target=contacts.log_in, args=[hangs, in_time(), 0])
+    hanging.start()
+    has_begun.wait(20)
+    tried: list[int] = []
+    contacts.log_in(lambda: tried.append(1), in_time(), 0)
+    go_on.set()
+    hanging.join(20)
+    assert tried == [1]

@@ -1,0 +1,79 @@
+"""Connections that are made in the background."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.errors import ClosedError, ConnectionFailedError
+from spark_kafka_source.net import Address, ConnectionSettings, Contacts, Deadline, Dial, readable
+from spark_kafka_source.protocol import ApiVersionsRequest
+from tests.memory_broker import Action, MemoryBroker
+from tests.net.ports import LOOPBACK, dropping_port, refused_port
+
+SETTINGS = ConnectionSettings(socket_connection_setup_timeout_ms=3_600_000)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        yield broker
+
+
+def dialing(address: Address) -> Dial:
+    return Dial.connecting(address, SETTINGS, Contacts())
+
+
+def wait_for(dial: Dial) -> None:
+    assert readable([dial], Deadline.after_ms(20_000))
+
+
+def test_a_dial_becomes_readable_once_there_is_a_connection(broker: MemoryBroker) -> None:
+    dial = dialing(broker.address())
+    wait_for(dial)
+    connection = dial.connection()
+    assert dial.is_done
+    assert dial.is_good
+    assert connection.usable
+    connection.close()
+    assert not dial.is_good
+
+
+def test_a_dial_that_failed_raises_why(broker: MemoryBroker) -> None:
+    with refused_port() as refused:
+        dial = dialing(Address(LOOPBACK, refused))
+        wait_for(dial)
+        with pytest.raises(ConnectionFailedError, match="refused"):
+            dial.connection()
+    assert not dial.is_good
+
+
+def test_nobody_has_to_wait_for_an_address_that_drops_attempts() -> None:
+    with dropping_port() as dropping:
+        dial = dialing(Address(LOOPBACK, dropping))
+        assert not dial.is_done
+        assert not dial.is_heard
+        with pytest.raises(ClosedError):
+            dial.connection()
+        dial.close()
+        wait_for(dial)
+
+
+def test_close_ends_what_waits_for_a_first_answer(broker: MemoryBroker) -> None:
+    """Pytest turns a socket that nobody closed into an error."""
+    broker.control(ApiVersionsRequest, Action.SILENCE)
+    dial = dialing(broker.address())
+    broker.wait_for(ApiVersionsRequest)
+    dial.close()
+    for thread in threading.enumerate():
+        if thread.name == f"connecting to {broker.address()}":
+            thread.join(20)
+    with pytest.raises((ClosedError, ConnectionFailedError)):
+        dial.connection()
+
+
+def test_a_broker_is_heard_once_it_has_said_its_versions(broker: MemoryBroker) -> None:
+    dial = dialing(broker.address())
+    wait_for(dial)
+    assert dial.is_heard
+    dial.close()
