@@ -90,9 +90,9 @@ class Asked(Generic[R]):
         if self._is_over:
             return
         doing = "connecting" if self._connection is None else "waiting for an answer"
+        self.abandon()
         self._error = RequestTimeoutError(f"{self.address}: {reason} {doing}")
         self._client.contacts.failed(self.address)
-        self.abandon()
 
     def abandon(self) -> None:
         """Close the connection that an answer is still awaited on; it is out of step."""

@@ -314,8 +314,9 @@ class KafkaClient:
             else:
                 each.close()
         self._connections[address] = awaiting if found is None else [*awaiting, found]
-        if self.closed and found is not None:  # `close` came between, and did not see this one.
-            found.close()
+        if self.closed:  # `close` came between, and did not see these.
+            for each in self._connections[address]:
+                each.close()
         return found
 
     def dial(self, address: Address) -> Dial:
@@ -328,6 +329,8 @@ class KafkaClient:
             settings = self.config.connection
             dial = Dial.connecting(address, settings, self.contacts)
             self._dials[address] = dial
+            if self.closed:  # `close` came between, and did not see this one.
+                dial.close()
         return dial
 
     def renewing(self, connection: Connection) -> Dial:
