@@ -80,6 +80,7 @@ def test_a_batch_whose_first_address_answers_nothing(
 ) -> None:
     events = Events(kafka, topic)
     events.fill(10, 10)
+    assert batch(spark, events.options()).count() == 20  # The first of a session takes its time.
     with nobodys() as address:
         servers = f"{address},{kafka.bootstrap_servers}"
         began = time.monotonic()
