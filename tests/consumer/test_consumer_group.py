@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
-from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     LeaveGroupRequest,
     MetadataRequest,
