@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer
 
 from spark_kafka_source import KafkaConsumer
-from spark_kafka_source.__main__ import main
+from spark_kafka_source.command_line.main import main
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition
@@ -47,7 +47,9 @@ def test_a_record_is_of_now_unless_it_says_when(
 
     where = TopicPartition(topic, 0)
     with KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
-        assert consumer.offsets_for_times({where: before_ms})[where].offset == 1
+        found = consumer.offsets_for_times({where: before_ms})[where]
+        assert found is not None
+        assert found.offset == 1
     assert main(["tail", topic, "--from", "PT1H", "-b", kafka.bootstrap_servers]) == 0
     shown = capsys.readouterr().out
     assert "new" in shown
