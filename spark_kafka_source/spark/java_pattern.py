@@ -60,7 +60,7 @@ def compiled(pattern: str) -> "re.Pattern[str]":
     Raises `PatternError` for what Java refuses, too, and for what cannot be had in Python.
     """
     try:
-        return re.compile(_Translator(_unquoted(pattern)).all(), re.ASCII)
+        return re.compile(_Translator(_unquoted(pattern)).all())
     except (re.error, OverflowError, RecursionError) as error:
         reason = error.msg if isinstance(error, re.error) else type(error).__name__
         instead = "Python's `re` must be able to have the pattern"
