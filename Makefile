@@ -11,7 +11,7 @@ SECONDS ?= 60
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability assignors fuzz java-consumer lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors fuzz java-consumer notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -51,6 +51,9 @@ fuzz: .venv/fuzz  ## bytes that nobody should send, to each target for SECONDS=6
 
 java-consumer: .venv/test  ## Kafka's Java consumer and ours: the tables in the README, held by tests
 	$(BIN)/python -m tests.consumer.java_table
+
+notebooks: .venv/test  ## run on a real broker, and what they show written into them
+	$(BIN)/python -m tests.notebooks
 
 lint: .venv/test  ## style
 	$(BIN)/ruff check

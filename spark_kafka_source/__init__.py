@@ -74,8 +74,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Imports what is asked for: a consumer needs no PySpark, a source no consumer."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # Or type checkers would take a name that is nobody's for one of type Any.
+
+    def __getattr__(name: str) -> Any:
+        """Imports what is asked for: a consumer needs no PySpark, a source no consumer."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

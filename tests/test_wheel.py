@@ -1,8 +1,10 @@
-"""What users install: a wheel in pure Python, that Spark finds by itself."""
+"""What users install: a wheel in pure Python, with its types, that Spark finds by itself."""
 
 import os
 import subprocess
 import sys
+import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
@@ -22,6 +24,32 @@ except Exception as error:
     print(error)
 """
 
+# Strictly, an ignored error that is none is an error: of type Any, none of these would be one.
+TYPED_PROGRAM = """
+from typing import assert_type
+
+from spark_kafka_source import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from spark_kafka_source import KafkaConsummer  # type: ignore[attr-defined]
+from spark_kafka_source.testing import LocalKafka
+
+def program(consumer: KafkaConsumer, kafka: LocalKafka) -> None:
+    next_offsets = consumer.poll(timeout_ms=1).next_offsets
+    assert_type(next_offsets, dict[TopicPartition, OffsetAndMetadata])
+    assert_type([record.offset for record in consumer], list[int])
+    assert_type(kafka.bootstrap_servers, str)
+    consumer.poll(timeout=1)  # type: ignore[call-arg]
+    TopicPartition("t", "0")  # type: ignore[arg-type]
+"""
+
+
+def sources() -> set[str]:
+    """The files of the package."""
+    return {
+        str(path.relative_to(PROJECT))
+        for path in (PROJECT / "spark_kafka_source").rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -34,14 +62,55 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_is_pure_python_and_whole(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    sources = {
-        str(path.relative_to(PROJECT))
-        for path in (PROJECT / "spark_kafka_source").rglob("*")
-        if path.is_file() and path.parent.name != "__pycache__"
-    }
 
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert {name for name in names if ".dist-info/" not in name} == sources | {"pyspark_pykafka.py"}
+    assert {name for name in names if ".dist-info/" not in name} == sources() | {
+        "pyspark_pykafka.py"
+    }
+
+
+@pytest.mark.slow
+def test_the_source_archive_is_whole(tmp_path: Path) -> None:
+    """As `pip` makes a wheel of it, by the build system that pyproject.toml names."""
+    backend = tmp_path / "hatchling"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "hatchling>=1.26"]
+    subprocess.run([*command, "--target", str(backend)], check=True, timeout=300)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(backend)},
+        cwd=PROJECT,
+        check=True,
+        timeout=120,
+    )
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    assert names >= sources() | {"pyspark_pykafka.py", "pyproject.toml", "LICENSE", "README.md"}
+
+
+@pytest.mark.slow
+def test_a_strict_user_sees_its_types(wheel: Path, tmp_path: Path) -> None:
+    """Installed, as only there py.typed is looked at; and a misspelt name is not of type Any."""
+    environment = tmp_path / "environment"
+    venv.create(environment)
+    (site_packages,) = environment.glob("lib/python*/site-packages")
+    zipfile.ZipFile(wheel).extractall(site_packages)
+    program = tmp_path / "program.py"
+    program.write_text(TYPED_PROGRAM)
+    python = environment / "bin" / "python"
+
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python)]
+    run = subprocess.run(
+        [*command, str(program)],
+        env={name: value for name, value in os.environ.items() if name != "MYPYPATH"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+    assert run.stdout.startswith("Success"), run.stdout + run.stderr
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 Deserializer: TypeAlias = Callable[[bytes], Any]
 """Makes a value of a record's bytes; it is not asked where there are none."""
 
+_MOST_OF_A_REASON = 200
+
 
 def deserializer(name: str, given: object) -> Deserializer | None:
     """What is given by this name, if it can be called. Raises `ConfigurationError`."""
@@ -25,20 +27,31 @@ def deserializer(name: str, given: object) -> Deserializer | None:
 
 
 class RecordDeserializationError(RemoteError):
-    """A deserializer raised; that error is the cause of this one.
+    """A deserializer raised; that error is the cause of this one, and `reason` its type and text.
 
-    `field` is `key` or `value`. To read on after it, seek to `offset + 1`.
+    `field` is `key` or `value`. To read on after it, seek to `offset + 1`. The text of the cause
+    may quote the record, so that no more than 200 characters of it are shown.
     """
 
-    def __init__(self, topic_partition: TopicPartition, offset: int, field: str) -> None:
-        super().__init__(topic_partition, offset, field)
+    def __init__(
+        self, topic_partition: TopicPartition, offset: int, field: str, reason: str
+    ) -> None:
+        super().__init__(topic_partition, offset, field, reason)
         self.topic_partition, self.offset, self.field = topic_partition, offset, field
+        self.reason = reason
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return (
             f"{self.topic_partition} at offset {self.offset}: its {self.field} cannot be "
-            f"deserialized; seek to offset {self.offset + 1} to read on after it"
+            f"deserialized ({self.reason}); seek to offset {self.offset + 1} to read on after it"
         )
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if len(text) > _MOST_OF_A_REASON:
+        text = text[:_MOST_OF_A_REASON] + "..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class ConsumerRecord(NamedTuple):
@@ -142,7 +155,8 @@ class ConsumerRecords:
         try:
             return deserializer(data)
         except Exception as error:
-            raise RecordDeserializationError(where, row["offset"], field) from error
+            reason = _reason(error)
+            raise RecordDeserializationError(where, row["offset"], field, reason) from error
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

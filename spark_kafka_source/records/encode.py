@@ -40,6 +40,7 @@ class Record:
     value: bytes | None = None
     headers: Sequence[tuple[str, bytes | None]] = ()
     timestamp_ms: int = NO_TIMESTAMP
+    """Milliseconds since 1970; -1 for none, which `testing.Producer` makes the time of sending."""
     offset_delta: int | None = None
     """One more than the record's before it, where it is not given."""
 

@@ -6,9 +6,11 @@ And of the last two, by `partitions`, a part.
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.java_pattern import PatternError, compiled
 from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -121,7 +123,7 @@ class Subscribe:
 class SubscribePattern:
     """All partitions of topics in whose name a regular expression is found, but internal ones.
 
-    As in Spark's own connector `b` takes `abc`, too; `^b$` takes `b` alone.
+    It is Java's, as in Spark's own connector, where `b` takes `abc`, too; `^b$` takes `b` alone.
     """
 
     pattern: str
@@ -134,7 +136,7 @@ class SubscribePattern:
 
     def wants(self, topic: Topic) -> bool:
         """Whether it matches, and is none of Kafka's own."""
-        return bool(re.search(self.pattern, topic.name)) and not topic.is_internal
+        return bool(_compiled(self.pattern).search(topic.name)) and not topic.is_internal
 
     def select(
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
@@ -144,21 +146,21 @@ class SubscribePattern:
 
     @classmethod
     def parse(cls, text: str) -> "SubscribePattern":
-        """Raises `ConfigurationError` unless it is a regular expression."""
+        """Raises `ConfigurationError` unless it is a regular expression of Java's.
+
+        One that has no equal in Python's `re` is refused, too.
+        """
         if len(text) > _LONGEST_PATTERN:
             # One of a megabyte takes ten seconds to compile.
             expected = f"Give at most {_LONGEST_PATTERN}"
             raise ConfigurationError(cls.option, f"has {len(text)} characters", expected)
-        try:
-            re.compile(text)
-        except (re.error, ValueError, OverflowError, RecursionError) as error:
-            # Its own text may have a part of the pattern.
-            what = "{} is no regular expression ({})"
-            raise ConfigurationError(
-                cls.option, what, "As in 'events-.*'", text, str(error)
-            ) from None
         if not text.strip():
             raise ConfigurationError(cls.option, "is empty", "Give a pattern, as in 'events-.*'")
+        try:
+            _compiled(text)
+        except PatternError as error:
+            found = "{} cannot be used: " + error.found
+            raise ConfigurationError(cls.option, found, error.instead, text, *error.parts) from None
         return cls(text)
 
 
@@ -212,6 +214,7 @@ _STRATEGIES: tuple[type[Assign | Subscribe | SubscribePattern], ...] = (
 _PARTITIONS = "partitions"
 _NO_TOPIC = "no topic is named"
 _LONGEST_PATTERN = 10_000
+_compiled = lru_cache(maxsize=64)(compiled)
 _NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
 
 

@@ -1,6 +1,8 @@
 """Writes records to a topic, one Produce request at a time: for demos and tests, not for speed."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code
@@ -10,7 +12,7 @@ from spark_kafka_source.protocol import (
     ProduceRequest,
     TopicProduceData,
 )
-from spark_kafka_source.records import Codec, Record, encode_batch
+from spark_kafka_source.records import NO_TIMESTAMP, Codec, Record, encode_batch
 from spark_kafka_source.topic_partition import TopicPartition
 
 _ALL_REPLICAS = -1
@@ -39,12 +41,15 @@ class Producer:
     ) -> int:
         """Writes the records as one batch; returns the offset of the first.
 
-        Raises `BrokerError` or `KafkaTimeoutError`, naming the partition.
+        A record without a timestamp gets the time of this call, as by Kafka's own producer. Raises
+        `BrokerError` or `KafkaTimeoutError`, naming the partition.
         """
-        return self.send_batch(topic, partition, encode_batch(records, codec=codec))
+        now_ms = time.time_ns() // 1_000_000
+        stamped = [_stamped(record, now_ms) for record in records]
+        return self.send_batch(topic, partition, encode_batch(stamped, codec=codec))
 
     def send_batch(self, topic: str, partition: int, batch: bytes) -> int:
-        """Writes a batch that is encoded already, as `send` does."""
+        """Writes a batch that is encoded already, and returns the offset of its first record."""
         where = TopicPartition(topic, partition)
         request = ProduceRequest(
             acks=_ALL_REPLICAS,
@@ -67,3 +72,7 @@ class Producer:
             return result.base_offset
 
         return self._client.retrying(f"Produce to {where}", attempt)
+
+
+def _stamped(record: Record, now_ms: int) -> Record:
+    return replace(record, timestamp_ms=now_ms) if record.timestamp_ms == NO_TIMESTAMP else record

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from spark_kafka_source.consumer.consumer_records import ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
@@ -43,9 +44,17 @@ def consuming(broker: MemoryBroker, *assigned: TopicPartition, **config: Any) ->
         yield consumer
 
 
-def polled(consumer: KafkaConsumer, count: int) -> list[tuple[TopicPartition, int]]:
-    """Partition and offset of the next records, as they come, until there are so many."""
-    found: list[tuple[TopicPartition, int]] = []
+Place = tuple[TopicPartition, int]
+_kept: WeakKeyDictionary[KafkaConsumer, list[Place]] = WeakKeyDictionary()
+"""What a consumer handed out while a test waited for something else."""
+
+
+def polled(consumer: KafkaConsumer, count: int) -> list[Place]:
+    """Partition and offset of the next records, as they come, until there are so many.
+
+    What `poll_until` was handed comes first: a test that waits loses no record by it.
+    """
+    found = _kept.pop(consumer, [])
     poll_until(consumer, lambda: len(found) >= count, lambda records: found.extend(places(records)))
     return found
 
@@ -53,13 +62,34 @@ def polled(consumer: KafkaConsumer, count: int) -> list[tuple[TopicPartition, in
 def poll_until(
     consumer: KafkaConsumer,
     done: Callable[[], bool],
-    hear: Callable[[ConsumerRecords], object] = lambda _: None,
+    hear: Callable[[ConsumerRecords], object] | None = None,
 ) -> None:
-    """Polls, some of the time at least once, until it is done."""
+    """Polls, some of the time at least once, until it is done.
+
+    Records are kept for the next `polled` of this consumer, unless `hear` takes them.
+    """
     deadline = Deadline.after_ms(PATIENCE_MS)
     while not done():
         assert not deadline.expired, "it was to be done by now"
-        hear(consumer.poll(timeout_ms=50))
+        records = consumer.poll(timeout_ms=50)
+        if hear is None:
+            keep(consumer, records)
+        else:
+            hear(records)
+
+
+def poll_all_until(*consumers: KafkaConsumer, done: Callable[[], bool]) -> None:
+    """Polls all in turn, and keeps their records as `poll_until` does."""
+    deadline = Deadline.after_ms(PATIENCE_MS)
+    while not done():
+        assert not deadline.expired, [each.assignment() for each in consumers]
+        for each in consumers:
+            keep(each, each.poll(timeout_ms=10))
+
+
+def keep(consumer: KafkaConsumer, records: ConsumerRecords) -> None:
+    """Keeps the records for the next `polled` of this consumer."""
+    _kept.setdefault(consumer, []).extend(places(records))
 
 
 def eventually(done: Callable[[], bool]) -> None:
@@ -70,11 +100,11 @@ def eventually(done: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def places(records: ConsumerRecords) -> list[tuple[TopicPartition, int]]:
+def places(records: ConsumerRecords) -> list[Place]:
     return [(TopicPartition(each.topic, each.partition), each.offset) for each in records]
 
 
-def of(where: TopicPartition, offsets: Any) -> list[tuple[TopicPartition, int]]:
+def of(where: TopicPartition, offsets: Any) -> list[Place]:
     return [(where, offset) for offset in offsets]
 
 

@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
-from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     LeaveGroupRequest,
     MetadataRequest,
@@ -36,6 +35,7 @@ from tests.consumer.consumers import (
     fill,
     of,
     places,
+    poll_all_until,
     poll_until,
     polled,
 )
@@ -83,15 +83,6 @@ class Listener(ConsumerRebalanceListener):
         self.during(what, partitions)
 
 
-def poll_all_until(*consumers: KafkaConsumer, done: Callable[[], bool]) -> None:
-    """Polls all in turn."""
-    deadline = Deadline.after_ms(PATIENCE_MS)
-    while not done():
-        assert not deadline.expired, [each.assignment() for each in consumers]
-        for each in consumers:
-            each.poll(timeout_ms=10)
-
-
 # -- topics ----------------------------------------------------------------------------------------
 
 
@@ -127,7 +118,7 @@ def test_two_members_share_and_take_over(broker: MemoryBroker) -> None:
             assert one.assignment() | two.assignment() == {T0, T1}
             fill(broker, T0, 1)
             fill(broker, T1, 1)
-            found: list[Any] = []
+            found = polled(one, 0) + polled(two, 0)
             deadline = time.monotonic() + PATIENCE_MS / 1000
             while len(found) < 20 and time.monotonic() < deadline:
                 for each in (one, two):

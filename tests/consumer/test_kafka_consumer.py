@@ -1,5 +1,6 @@
 """What a `KafkaConsumer` hands out, and when: assigned by hand, over an in-memory broker."""
 
+import pickle
 import threading
 import time
 from typing import Any
@@ -321,8 +322,35 @@ def test_a_deserializer_that_raises_names_the_record(
             assert isinstance(e.value.__cause__, ValueError)
             assert (e.value.topic_partition, e.value.offset, e.value.field) == (T0, 2, "value")
         assert seen == [1, 2]
+        assert "(ValueError: invalid literal for int() with base 10: b'x')" in str(e.value)
         consumer.seek(T0, e.value.offset + 1)
         assert next(iter(consumer)).value == 4
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (KeyError("name"), "(KeyError: 'name')"),
+        (RuntimeError(), "(RuntimeError)"),
+        (ValueError("two\nlines"), r"(ValueError: two\nlines)"),
+        (ValueError("x" * 10_000), "(ValueError: " + "x" * 200 + "...)"),
+    ],
+    ids=repr,
+)
+def test_why_a_record_cannot_be_deserialized(
+    broker: MemoryBroker, logs: list[PartitionLog], raised: Exception, expected: str
+) -> None:
+    def refuse(_: bytes) -> None:
+        raise raised
+
+    logs[0].append(Record(key=b"k", value=b"v"))
+    with (
+        consuming(broker, T0, key_deserializer=refuse) as consumer,
+        pytest.raises(RecordDeserializationError) as caught,
+    ):
+        next(iter(consumer))
+    assert f"its key cannot be deserialized {expected}; seek to offset 1" in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 # -- where to begin --------------------------------------------------------------------------------

@@ -138,6 +138,22 @@ def test_a_pattern_leaves_internal_topics_out(spark: SparkSession, events: Event
     assert [row.topic for row in found.select("topic").distinct().collect()] == [events.name]
 
 
+@pytest.mark.peer
+def test_a_pattern_of_java_s_takes_the_same_topics_in_both_formats(
+    spark: SparkSession, events: Events
+) -> None:
+    events.fill(1)
+    for ending in ("a7", "b7", "A7", "ab"):
+        events.another(ending).fill(1)
+    pattern = rf"^\Q{events.name}\E.[\p{{Alpha}}&&[^b]](?<number>\p{{Digit}})\z"
+    found = events.options(subscribe=None, subscribePattern=pattern)
+    ours, theirs = (
+        sorted(row.topic for row in batch(spark, found, name).select("topic").collect())
+        for name in ("pykafka", "kafka")
+    )
+    assert ours == theirs == [f"{events.name}-A7", f"{events.name}-a7"]
+
+
 def commit_one(events: Events) -> None:
     servers = events.kafka.bootstrap_servers
     consumer = Consumer({"bootstrap.servers": servers, "group.id": events.name, "log_level": 0})

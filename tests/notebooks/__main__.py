@@ -1,0 +1,7 @@
+"""`make notebooks`: runs the notebooks on a real broker, and writes what they show into them."""
+
+from tests.notebooks.running import NOTEBOOKS, read, run, write
+
+for path in NOTEBOOKS:
+    print(path.name)
+    write(path, run(read(path)))

@@ -1,0 +1,64 @@
+"""Running a notebook as a reader would, and keeping of it what is the same each time."""
+
+import os
+from pathlib import Path
+from unittest.mock import patch
+
+from nbclient import NotebookClient
+from nbformat import NotebookNode, reads, writes
+from nbformat.v4 import new_code_cell
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+_TIMEOUT_SECONDS = 180
+
+
+def read(path: Path) -> NotebookNode:
+    notebook: NotebookNode = reads(path.read_text(), as_version=4)  # type: ignore[no-untyped-call]
+    return notebook
+
+
+def write(path: Path, notebook: NotebookNode) -> None:
+    text: str = writes(notebook)  # type: ignore[no-untyped-call]
+    path.write_text(text + "\n")
+
+
+def run(notebook: NotebookNode, **environment: str) -> NotebookNode:
+    """Runs it top to bottom in a kernel of its own. Raises `CellExecutionError`."""
+    with patch.dict(os.environ, environment):
+        client = NotebookClient(notebook, timeout=_TIMEOUT_SECONDS, kernel_name="python3")
+        executed: NotebookNode = client.execute()
+    return kept(executed)
+
+
+def kept(notebook: NotebookNode) -> NotebookNode:
+    """What is the same in each run and on each machine: no times, no versions, no logs."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        cell.metadata = {}
+        if cell.cell_type == "code":
+            text = _stdout(cell)
+            cell.outputs = [_printed(text)] if text else []
+    return notebook
+
+
+def _stdout(cell: NotebookNode) -> str:
+    """What it printed; that comes in pieces, now in more and now in fewer."""
+    return "".join(each["text"] for each in cell.outputs if each.get("name") == "stdout")
+
+
+def _printed(text: str) -> NotebookNode:
+    return NotebookNode(output_type="stream", name="stdout", text=text)  # type: ignore[no-untyped-call]
+
+
+def shown(notebook: NotebookNode) -> list[str]:
+    """What each of the cells of code shows."""
+    return [_stdout(cell) for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def code_cell(source: str) -> NotebookNode:
+    """A cell more, for a notebook that is only run."""
+    cell: NotebookNode = new_code_cell(source)  # type: ignore[no-untyped-call]
+    return cell
