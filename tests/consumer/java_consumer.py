@@ -74,7 +74,8 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
             "list_topics(timeout_ms)", "with leaders and replicas, not which are in sync"
         ),
         "metrics": _here(
-            "metrics()", "of fetches, records, lags, commits and polls; no others, and no reporters"
+            "metrics()",
+            "of fetches, records, lags, commits, polls and the group; no others, and no reporters",
         ),
         "offsetsForTimes": _here("offsets_for_times(timestamps_ms, timeout_ms)"),
         "partitionsFor": _better(
@@ -99,7 +100,7 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "subscription": _here("subscription()"),
         "unregisterMetricFromSubscription": _left_out(_NO_PUSH),
         "unsubscribe": _here("unsubscribe()"),
-        "wakeup": _here("wakeup()", "of `poll` only; all else that waits has its `timeout_ms`"),
+        "wakeup": _here("wakeup()", "of all that waits but `close` and `unsubscribe`"),
     },
     "ConsumerRecords": {
         "count": _here("__len__()"),
@@ -169,7 +170,11 @@ _JAVA_CLASSES = (
     "Kafka's own classes and Amazon's say which mechanism it is; for others use `token_provider`"
 )
 _HERE = {
-    "client.id": Setting(Verdict.HERE, "`spark-kafka-source` by default", "spark-kafka-source"),
+    "client.id": Setting(
+        Verdict.HERE,
+        "`spark-kafka-source`, the group and a number by default",
+        "spark-kafka-source",
+    ),
     "max.poll.records": Setting(
         Verdict.HERE, "10,000 by default, not 500: they are no objects", "10000"
     ),
