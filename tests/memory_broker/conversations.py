@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 from tests.memory_broker.steps import (
     CLOSE,
     EARLIEST,
@@ -37,7 +38,6 @@ from tests.memory_broker.steps import (
     Sync,
     Until,
 )
-from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 
 BEGINNING: Sequence[Step] = [Create("a", 2), Create("b"), Append("a", 3), Append("b", 1)]
 """How each of them begins: topic a with 3 records in the first of two partitions, b with 1."""
@@ -289,8 +289,7 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
     "joins that are refused": [
         Join(STRANGER),
         Join("m", assignors=""),
-        Join("m", session_timeout_ms=1),
-        Join("m", session_timeout_ms=86_400_000),
+        List(),
         *_M,
         Join("n", assignors="roundrobin"),
         Join("n", protocol_type="connect"),
@@ -317,6 +316,19 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
         Heartbeat("m", shift=1),
         Heartbeat("m", shift=-1),
         Heartbeat(STRANGER, shift=2),
+    ],
+    "a stranger makes no group": [
+        Heartbeat(STRANGER),
+        Sync(STRANGER),
+        Leave(STRANGER),
+        List(),
+        Commit("a-0=1", by=STRANGER, shift=2),
+        Commit("a-0=1", by=STRANGER, shift=2, highest_version=8),
+        Commit("nope-0=1"),
+        List(),
+        Join("m"),
+        List(),
+        Describe(),
     ],
     "leaving": [
         Leave(STRANGER),
@@ -383,9 +395,10 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
         Beat("k", 1, topics="a"),
         *_K,
         Beat("k", shift=1),
+        Beat("k", topics="a b"),
         Beat("k", shift=-1),
-        Beat("j", LEAVE),
-        Beat("j", 1),
+        Beat("l", LEAVE),
+        Beat("l", 1),
     ],
     "a member by KIP-848 and its topics": [
         Beat("k", JOIN, topics="a nope", owned="", rebalance_timeout_ms=30_000),
@@ -421,11 +434,12 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
     ],
     "a second member by KIP-848": [
         *_K,
-        Beat("j", JOIN, topics="a", owned="", rebalance_timeout_ms=30_000),
+        Beat("l", JOIN, topics="a", owned="", rebalance_timeout_ms=30_000),
         Beat("k"),
+        DescribeConsumers(),
         Beat("k", owned="a-0"),
-        Beat("j"),
-        Beat("j", owned="a-1"),
+        Beat("l"),
+        Beat("l", owned="a-1"),
         DescribeConsumers(),
     ],
     "a static member by KIP-848": [

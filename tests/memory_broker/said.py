@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.errors import error_code
+from spark_kafka_source.protocol.wire import ZERO_UUID
 from spark_kafka_source.records import batches
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.sides import Side
@@ -16,55 +17,79 @@ NOT_COMPARED = {
     "host": "where the broker is",
     "port": "where the broker is",
     "rack": "where the broker is",
+    "node_id": "the double's first is 0, Kafka's 1",
+    "replica_nodes": "the double's first is 0, Kafka's 1",
+    "isr_nodes": "the double's first is 0, Kafka's 1",
     "heartbeat_interval_ms": "a broker's own setting",
     "cluster_id": "the double has none",
     "controller_id": "the double has none",
+    "assignment_epoch": "the double assigns at once",
     "client_id": "the double does not keep it",
     "client_host": "the double does not keep it",
 }
 """Fields of any answer, and why they may differ."""
 
-_NODE_IDS = {"node_id", "leader_id", "preferred_read_replica", "replica_nodes", "isr_nodes"}
+_NAMES = ("topic", "name", "topic_id", "group_id", "key", "member_id")
+_NUMBERS = ("partition_index", "partition")
+"""What tells the elements of a list apart; their order is not compared."""
+_NODE_IDS = {"leader_id", "preferred_read_replica"}
 _NODE = "a node"
+_EPOCHS = {"member_epoch", "group_epoch"}
+"""Of KIP-848: what counts is how far they went from the first, which is not 1 in all versions."""
 
 Said = dict[str, object]
 
 
 def said(side: Side, answer: Any) -> Said:
-    """Each field by its path, in the words of the conversation; lists are in no order."""
+    """Each field that is not as by default, by its path, in the words of the conversation."""
     return dict(_fields(side, answer, type(answer).__name__))
 
 
 def _fields(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
-    if dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            if field.name not in NOT_COMPARED:
-                yield from _fields(side, getattr(value, field.name), f"{path}.{field.name}")
-    elif isinstance(value, list):
-        parts = sorted((dict(_fields(side, each, "")) for each in value), key=str)
-        yield f"{path}[]", len(parts)
-        for place, part in enumerate(parts):
-            yield from ((f"{path}[{place}]{rest}", found) for rest, found in part.items())
-    else:
-        yield path, _word(side, value, path.rpartition(".")[2].partition("[")[0])
+    for field in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
+        found, its_path = getattr(value, field.name), f"{path}.{field.name}"
+        if field.name in NOT_COMPARED:
+            continue
+        if dataclasses.is_dataclass(found):
+            yield from _fields(side, found, its_path)
+        elif isinstance(found, list):
+            for each in found:
+                yield from _element(side, each, its_path)
+        elif found != field.default or field.name in _NODE_IDS:
+            yield its_path, _word(side, found, field.name)
+
+
+def _element(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
+    """One of a list, by what tells it from the others. Two of one name are as good as one."""
+    if not dataclasses.is_dataclass(value):
+        yield f"{path}[{_word(side, value, path)}]", "there"
+        return
+    names = [getattr(value, each, None) for each in _NAMES]
+    numbers = [getattr(value, each) for each in _NUMBERS if hasattr(value, each)]
+    known = [_word(side, each, "") for each in names if each and each != ZERO_UUID]
+    path = f"{path}[{'-'.join(map(str, [*known, *numbers]))}]"
+    yield path, "there"
+    yield from _fields(side, value, path)
 
 
 def _word(side: Side, value: Any, name: str) -> object:
+    if name in _EPOCHS:
+        return value - side.first_epoch + 1 if value > 0 else value
     if name in _NODE_IDS:
         return _NODE if value >= 0 else value
     if name == "error_code":
-        return error_code(value).name if value else 0
+        return error_code(value).name
     if name == "session_id":
-        return "a session" if value else 0
+        return "a session"
     if name == "records":
         return _offsets(value)
     if isinstance(value, str | UUID):
-        return side.meanings.get(value, value if isinstance(value, str) or not value.int else "id")
+        return side.meanings.get(value, value)
     return bytes(value) if isinstance(value, memoryview) else value
 
 
 def _offsets(records: memoryview | None) -> list[tuple[int, int]]:
-    """The first and the last offset of each batch; no records are said by null and by none."""
+    """The first and the last offset of each batch."""
     found = batches(memoryview(records or b""), TopicPartition("", 0), check_crcs=True)
     return [(each.base_offset, each.base_offset + each.last_offset_delta) for each, _ in found]
 
@@ -72,7 +97,7 @@ def _offsets(records: memoryview | None) -> list[tuple[int, int]]:
 def differences(kafka: Said, memory: Said) -> list[str]:
     """A line for each field in which the two differ."""
     return [
-        f"{path}: Kafka {kafka.get(path, '-')!r}, in memory {memory.get(path, '-')!r}"
+        f"{path}: Kafka {kafka.get(path)!r}, in memory {memory.get(path)!r}"
         for path in dict.fromkeys([*kafka, *memory])
-        if kafka.get(path, "-") != memory.get(path, "-")
+        if kafka.get(path) != memory.get(path)
     ]

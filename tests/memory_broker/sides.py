@@ -1,11 +1,15 @@
 """Two brokers to hold the same conversation with: the in-memory one and a real one."""
 
+import time
 import uuid
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar, cast
 
+from spark_kafka_source.errors import error_named
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Deadline
 from spark_kafka_source.protocol import (
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
     MetadataRequest,
     MetadataRequestTopic,
     Request,
@@ -23,6 +27,8 @@ STRANGER = "stranger"
 """A member that has an id which no broker gave."""
 
 _PATIENCE_MS = 30_000
+_STEP_SECONDS = 0.01
+_NOT_YET = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 
 
 def records(count: int, first: int) -> list[Record]:
@@ -48,6 +54,7 @@ class Side(ABC):
         self.topic_ids: dict[str, uuid.UUID] = {}
         self.member_ids: dict[str, str] = {}
         self.generations: dict[str, int] = {}
+        self.first_epoch = 1
         self.session_id, self.session_epoch = 0, 1
         self.meanings: dict[object, str] = {}
         """What a name or an id of this side is called in the conversation."""
@@ -102,7 +109,10 @@ class Side(ABC):
 
     def topic_id(self, topic: str) -> uuid.UUID:
         """The present one or the last; for a topic that never was one that nobody has."""
-        return self.topic_ids.setdefault(topic, uuid.uuid5(uuid.NAMESPACE_OID, self.name(topic)))
+        if topic not in self.topic_ids:
+            self.topic_ids[topic] = uuid.uuid4()
+            self.meanings[self.topic_ids[topic]] = f"id of {topic}"
+        return self.topic_ids[topic]
 
     def member_id(self, member: str) -> str:
         """The one that a broker gave it; "" before that, and its short name for a stranger."""
@@ -166,11 +176,24 @@ class Real(Side):
         super().__init__()
         self._kafka = kafka
         self._fence_partitions = 0
+        self._wait_for_coordinator()
 
     @property
     def address(self) -> Address:
         host, port = self._kafka.bootstrap_servers.split(":")
         return Address(host, int(port))
+
+    def _wait_for_coordinator(self) -> None:
+        """A cluster makes the topic of offsets, and loads it, when it is first asked for it."""
+        not_yet = [error_named(name).code for name in _NOT_YET]
+        deadline = Deadline.after_ms(_PATIENCE_MS)
+        while not deadline.expired:
+            self.ask("", FindCoordinatorRequest(coordinator_keys=[self.name(GROUP)]))
+            described = self.ask("", DescribeGroupsRequest([self.name(GROUP)]))
+            if described.groups[0].error_code not in not_yet:
+                return
+            time.sleep(_STEP_SECONDS)
+        raise TimeoutError(f"group {GROUP} has no coordinator")
 
     def make_topic(self, name: str, partitions: int) -> None:
         self._kafka.create_topic(name, partitions)

@@ -228,7 +228,10 @@ class ListOffsets(Question):
             topics=[
                 ListOffsetsTopic(
                     side.name(topic),
-                    [ListOffsetsPartition(at.partition, self.leader_epoch, self.at) for at in those],
+                    [
+                        ListOffsetsPartition(at.partition, self.leader_epoch, self.at)
+                        for at in those
+                    ],
                 )
                 for topic, those in by_topic(self.partitions)
             ],
@@ -433,6 +436,8 @@ class Join(Question):
 
     def learn(self, side: Side, answer: Any) -> None:
         required = error_named("MEMBER_ID_REQUIRED").code
+        if answer.error_code == error_named("UNKNOWN_MEMBER_ID").code:
+            side.member_ids.pop(self.member, None)
         if answer.error_code in (0, required):
             side.learn_member(self.member, answer.member_id)
         if not answer.error_code:
@@ -548,6 +553,8 @@ class Beat(Question):
 
     def learn(self, side: Side, answer: Any) -> None:
         if not answer.error_code:
+            if not side.generations:
+                side.first_epoch = answer.member_epoch
             side.generations[self.member] = answer.member_epoch
 
 

@@ -1,17 +1,33 @@
 """The in-memory broker says what a real one says, in conversations written here and drawn."""
 
+import os
 from collections.abc import Iterable, Iterator
 
 import pytest
+from hypothesis import given, settings
 
 from spark_kafka_source.testing import LocalKafka
-from tests.memory_broker import MemoryBroker
+from tests.memory_broker import MemoryBroker, drawn
 from tests.memory_broker.conversations import BEGINNING, CONVERSATIONS
 from tests.memory_broker.said import differences, said
 from tests.memory_broker.sides import InMemory, Real
 from tests.memory_broker.steps import Step
 
 pytestmark = pytest.mark.kafka
+
+
+EXAMPLES = int(os.environ.get("CONVERSATIONS", "60"))
+# So that KIP-848's coordinator assigns within the heartbeat that calls for it, as the double does.
+AT_ONCE = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.assignor.offload.enable": "false",
+}
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[LocalKafka]:
+    with LocalKafka(properties=AT_ONCE) as kafka:
+        yield kafka
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +50,10 @@ def compared(kafka: LocalKafka, memory: MemoryBroker, steps: Iterable[Step]) -> 
 def test_a_conversation(name: str, kafka: LocalKafka, memory: MemoryBroker) -> None:
     if found := compared(kafka, memory, CONVERSATIONS[name]):
         pytest.fail("\n".join(found), pytrace=False)
+
+
+@settings(max_examples=EXAMPLES, derandomize=True)
+@given(steps=drawn.CONVERSATIONS)
+def test_drawn_conversations(kafka: LocalKafka, memory: MemoryBroker, steps: list[Step]) -> None:
+    found = compared(kafka, memory, steps)
+    assert not found, "\n".join(found)
