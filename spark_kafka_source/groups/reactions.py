@@ -52,6 +52,8 @@ REACTIONS: Mapping[type[Request[Any]], Mapping[str, Reaction]] = {
         "GROUP_ID_NOT_FOUND": Reaction.GONE,
     },
     ConsumerGroupHeartbeatRequest: {
+        # Its session was over, and the group was deleted: there it would not be a member, either.
+        "GROUP_ID_NOT_FOUND": Reaction.LOSE_MEMBER,
         "UNKNOWN_MEMBER_ID": Reaction.LOSE_MEMBER,
         "FENCED_MEMBER_EPOCH": Reaction.LOSE_MEMBER,
         "STALE_MEMBER_EPOCH": Reaction.RETRY,

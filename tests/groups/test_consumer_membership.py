@@ -54,6 +54,14 @@ def test_one_whose_session_is_over_has_lost_all_and_joins_anew(broker: MemoryBro
         one.settle(*ALL)
 
 
+def test_one_whose_group_is_gone_joins_anew(broker: MemoryBroker) -> None:
+    with consumer(broker) as one:
+        one.settle(*ALL)
+        del broker.cluster.consumer_groups["g"]
+        one.poll_until(lambda: ("lost", ALL) in one.told.said)
+        one.settle(*ALL)
+
+
 def test_static_members_come_back_to_what_they_had(broker: MemoryBroker) -> None:
     with consumer(broker, group_instance_id="i") as one:
         one.settle(*ALL)

@@ -208,7 +208,13 @@ def test_each_partition_may_have_metadata_of_its_own(
 
 @pytest.mark.parametrize(
     "name",
-    ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "REBALANCE_IN_PROGRESS"],
+    [
+        "UNKNOWN_MEMBER_ID",
+        "ILLEGAL_GENERATION",
+        "FENCED_MEMBER_EPOCH",
+        "REBALANCE_IN_PROGRESS",
+        "GROUP_ID_NOT_FOUND",
+    ],
 )
 def test_a_member_whose_commit_comes_too_late_is_told_so(
     broker: MemoryBroker, client: KafkaClient, name: str
