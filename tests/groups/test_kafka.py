@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
@@ -22,6 +22,8 @@ from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.real_members import SESSION_MS, Ours, Theirs, divided, settle
+from tests.memory_broker.sides import GROUP, Real
+from tests.memory_broker.steps import Join
 
 pytestmark = pytest.mark.kafka
 
@@ -165,6 +167,19 @@ def test_a_member_whose_group_was_deleted_joins_anew(
         assert not deadline.expired
     settle([one], lambda: "lost" in [told[0] for told in one.told.said])
     settle([one], divided([one], 6))
+
+
+def test_a_group_of_something_else_is_refused_by_name(
+    kafka: LocalKafka, made: tuple[str, str, str], members: ExitStack
+) -> None:
+    """A broker says that there is no such group, which to a member is a reason to join anew."""
+    with Real(kafka) as side:
+        for step in [Join("m", protocol_type="connect")] * 2:
+            step.take(side)
+        servers, _, topic = made
+        one = members.enter_context(closing(Ours(servers, side.name(GROUP), "consumer", topic)))
+        with pytest.raises(BrokerError, match=r"GROUP_ID_NOT_FOUND.*classic protocol.*migration"):
+            settle([one], lambda: False)
 
 
 @PROTOCOLS

@@ -94,6 +94,8 @@ class ConsumerGroup:
             if holder.epoch != LEAVE_FOR_A_WHILE:
                 return code("UNRELEASED_INSTANCE_ID")
             del self.members[holder.member_id]
+        if request.member_id in self.members:  # Its answer was lost: nothing has changed.
+            return 0
         topics = request.subscribed_topic_names or []
         regex = request.subscribed_topic_regex or ""
         member = ConsumerMember(request.member_id, request.instance_id, topics, regex)
@@ -196,7 +198,7 @@ class ConsumerGroup:
         if not self.members:
             return "Empty"
         is_stable = all(
-            each.epoch == self.epoch and each.owned == self.targets[each.member_id]
+            each.epoch == self.epoch and each.assigned == self.targets[each.member_id]
             for each in self.members.values()
         )
         return "Stable" if is_stable else "Reconciling"
@@ -217,12 +219,23 @@ def consumer_group_heartbeat(
     error = cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
     if error:
         return ConsumerGroupHeartbeatResponse(error_code=error)
+    if not _is_whole(request):
+        return ConsumerGroupHeartbeatResponse(error_code=code("INVALID_REQUEST"))
     if request.member_epoch != 0 and request.group_id not in cluster.consumer_groups:
         unknown = code("GROUP_ID_NOT_FOUND")
         return ConsumerGroupHeartbeatResponse(error_code=unknown)
     group = cluster.consumer_groups.setdefault(request.group_id, ConsumerGroup())
     found: ConsumerGroup = group
     return found.heartbeat(cluster, request)
+
+
+def _is_whole(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether it says all that it must where it joins or leaves for a while."""
+    if request.member_epoch == LEAVE_FOR_A_WHILE:
+        return request.instance_id is not None
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex
+    has_all = subscribes and request.rebalance_timeout_ms >= 0 and request.topic_partitions == []
+    return request.member_epoch != 0 or bool(has_all)
 
 
 def _is_regex(text: str | None) -> bool:

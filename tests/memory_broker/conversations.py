@@ -1,12 +1,14 @@
 """Conversations that a broker in memory and a real one are both held to; see `test_as_kafka`."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 from tests.memory_broker.steps import (
     CLOSE,
     EARLIEST,
     FIRST,
+    GREATEST,
     JOIN,
     LATE,
     LEAVE,
@@ -70,6 +72,7 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
         ListOffsets("a-0 a-1", FIRST_TIMESTAMP_MS + 1),
         ListOffsets("a-0 a-1", FIRST_TIMESTAMP_MS + 60_000),
     ],
+    "the greatest time": [ListOffsets("a-0 a-1 nope-0", GREATEST)],
     "ends of what is not there": [ListOffsets("nope-0 a-9 a-0"), ListOffsets("nope-0", EARLIEST)],
     "ends of a deleted topic": [Delete("a"), ListOffsets("a-0 b-0"), EpochEnd("a-0 b-0")],
     "ends in another epoch": [
@@ -393,6 +396,10 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
     "heartbeats by KIP-848 that are refused": [
         Beat("k"),
         Beat("k", 1, topics="a"),
+        Beat("k", JOIN, topics="a", owned=""),
+        Beat("k", JOIN, topics="a", rebalance_timeout_ms=1),
+        Beat("k", JOIN, owned="", rebalance_timeout_ms=1),
+        Beat("k", LEAVE_FOR_A_WHILE),
         *_K,
         Beat("k", shift=1),
         Beat("k", topics="a b"),
@@ -494,3 +501,35 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
     "a group of KIP-848 is not deleted": [*_K, DeleteGroup(), Beat("k", LEAVE), DeleteGroup()],
     "the last offset's topic goes": [Commit("a-0=1"), Delete("a"), Describe(), List()],
 }
+
+
+class Parting(NamedTuple):
+    """A conversation in which the two do not say the same, and why the double stays as it is."""
+
+    steps: Sequence[Step]
+    reason: str
+
+
+PARTINGS: dict[str, Parting] = {
+    "a short session": Parting(
+        [Join("m", session_timeout_ms=1)],
+        "tests take sessions of milliseconds, so as not to wait for their end",
+    ),
+    "a classic member in a group of KIP-848": Parting(
+        [*_K, *_M],
+        "the double keeps the two kinds of groups apart: they are mixed on real brokers only",
+    ),
+    "a member by KIP-848 in a classic group": Parting(
+        [*_M, Beat("k", JOIN, topics="a", owned="", rebalance_timeout_ms=30_000)],
+        "the double keeps the two kinds of groups apart: they are mixed on real brokers only",
+    ),
+    "a heartbeat by KIP-848 whose answer was lost": Parting(
+        [*_K, Beat("k", topics="a b"), Beat("k", shift=-1, owned="a-0 a-1")],
+        "Kafka takes the last epoch once more, the double never: the member then joins anew",
+    ),
+    "a pattern by KIP-848": Parting(
+        [Beat("k", JOIN, like="a", owned="", rebalance_timeout_ms=30_000)],
+        "Kafka looks for a pattern's topics in its own time, the double at once",
+    ),
+}
+"""A test sees to it that they do part: else the conversation belongs to those above."""

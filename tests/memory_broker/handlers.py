@@ -154,6 +154,8 @@ def list_offsets(
 ) -> ListOffsetsResponse:
     """v1-11: -1 the latest (stable, for READ_COMMITTED), -2 the earliest, or a time in ms.
 
+    From v7 on -3 is the record with the greatest time.
+
     The leader epoch is in the answer from v4 on.
     """
     return ListOffsetsResponse(
@@ -181,7 +183,11 @@ def _list_offset(
     refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
     if refusal or log is None:
         return ListOffsetsPartitionResponse(asked.partition_index, refusal)
-    ends = {-1: (-1, log.visible_end(isolation_level)), -2: (-1, log.log_start_offset)}
+    ends = {
+        -1: (-1, log.visible_end(isolation_level)),
+        -2: (-1, log.log_start_offset),
+        -3: max(log.times, key=lambda each: each[0], default=(-1, -1)),
+    }
     timestamp, offset = ends.get(asked.timestamp) or log.offset_at(asked.timestamp)
     leader_epoch = log.leader_epoch if asked.timestamp == -1 else log.epoch_of(offset)
     return ListOffsetsPartitionResponse(asked.partition_index, 0, timestamp, offset, leader_epoch)

@@ -1,7 +1,7 @@
 """What an answer says, as plain values by path, so that two brokers' answers can be compared."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -33,9 +33,7 @@ _NAMES = ("topic", "name", "topic_id", "group_id", "key", "member_id")
 _NUMBERS = ("partition_index", "partition")
 """What tells the elements of a list apart; their order is not compared."""
 _NODE_IDS = {"leader_id", "preferred_read_replica"}
-_NODE = "a node"
-_EPOCHS = {"member_epoch", "group_epoch"}
-"""Of KIP-848: what counts is how far they went from the first, which is not 1 in all versions."""
+"""Whose default, 0, is one of the nodes."""
 
 Said = dict[str, object]
 
@@ -72,20 +70,28 @@ def _element(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
     yield from _fields(side, value, path)
 
 
+_WORDS: dict[str, Callable[[Side, Any], object]] = {
+    # Of KIP-848: what counts is how far they went from the first, which is not 1 in all versions.
+    "member_epoch": lambda side, value: value - side.first_epoch + 1 if value > 0 else value,
+    "group_epoch": lambda side, value: value - side.first_epoch + 1,
+    "leader_id": lambda _, value: _node(value),
+    "preferred_read_replica": lambda _, value: _node(value),
+    "error_code": lambda _, value: error_code(value).name,
+    "session_id": lambda _, value: "a session" if value else 0,
+    "records": lambda _, value: _offsets(value),
+}
+
+
 def _word(side: Side, value: Any, name: str) -> object:
-    if name in _EPOCHS:
-        return value - side.first_epoch + 1 if value > 0 else value
-    if name in _NODE_IDS:
-        return _NODE if value >= 0 else value
-    if name == "error_code":
-        return error_code(value).name
-    if name == "session_id":
-        return "a session"
-    if name == "records":
-        return _offsets(value)
+    if name in _WORDS:
+        return _WORDS[name](side, value)
     if isinstance(value, str | UUID):
         return side.meanings.get(value, value)
     return bytes(value) if isinstance(value, memoryview) else value
+
+
+def _node(node_id: int) -> str:
+    return "a node" if node_id >= 0 else "none"
 
 
 def _offsets(records: memoryview | None) -> list[tuple[int, int]]:

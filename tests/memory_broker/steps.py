@@ -514,13 +514,16 @@ JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
 
 @dataclass(frozen=True, repr=False)
 class Beat(Question):
-    """A heartbeat by KIP-848, in the epoch that the member has, or in one that is given."""
+    """A heartbeat by KIP-848, in the epoch that the member has, or in one that is given.
+
+    It subscribes to topics, or by a pattern to those whose names begin `like` that of one.
+    """
 
     member: str
     epoch: int | None = None
     topics: str | None = None
     owned: str | None = None
-    regex: str | None = None
+    like: str | None = None
     instance: str | None = None
     shift: int = 0
     rebalance_timeout_ms: int = -1
@@ -539,6 +542,7 @@ class Beat(Question):
                 TopicPartitions(side.topic_id(topic), [at.partition for at in those])
                 for topic, those in by_topic(self.owned)
             ]
+        regex = None if self.like is None else f"{side.name(self.like)}.*"
         return ConsumerGroupHeartbeatRequest(
             group_id=side.name(GROUP),
             member_id=side.own_member_id(self.member),
@@ -546,7 +550,7 @@ class Beat(Question):
             instance_id=self.instance,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             subscribed_topic_names=names,
-            subscribed_topic_regex=self.regex,
+            subscribed_topic_regex=regex,
             server_assignor=self.assignor,
             topic_partitions=owned,
         )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from spark_kafka_source.testing import LocalKafka
 from tests.memory_broker import MemoryBroker, drawn
-from tests.memory_broker.conversations import BEGINNING, CONVERSATIONS
+from tests.memory_broker.conversations import BEGINNING, CONVERSATIONS, PARTINGS
 from tests.memory_broker.said import differences, said
 from tests.memory_broker.sides import InMemory, Real
 from tests.memory_broker.steps import Step
@@ -50,6 +50,12 @@ def compared(kafka: LocalKafka, memory: MemoryBroker, steps: Iterable[Step]) -> 
 def test_a_conversation(name: str, kafka: LocalKafka, memory: MemoryBroker) -> None:
     if found := compared(kafka, memory, CONVERSATIONS[name]):
         pytest.fail("\n".join(found), pytrace=False)
+
+
+@pytest.mark.parametrize("name", PARTINGS)
+def test_where_they_part(name: str, kafka: LocalKafka, memory: MemoryBroker) -> None:
+    """Where they do not any more, the conversation is one like the others."""
+    assert compared(kafka, memory, PARTINGS[name].steps), PARTINGS[name].reason
 
 
 @settings(max_examples=EXAMPLES, derandomize=True)
