@@ -25,6 +25,7 @@ from spark_kafka_source.records import (
 from spark_kafka_source.records.batch import MAX_OFFSET
 from spark_kafka_source.records.chunk import CHUNK_RECORDS, MAX_CHUNK_RECORDS
 from spark_kafka_source.records.encode import encode_record, with_crc
+from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.records.walk import Run, runs
 from tests import bombs
 from tests.bombs import MIB
@@ -202,6 +203,18 @@ def test_a_record_that_only_claims_to_be_large_is_corrupt() -> None:
         Reading(data)
     assert type(caught.value) is CorruptRecordError
     assert caught.value.offset == 0
+
+
+def test_the_longest_record_that_there_can_be_is_told_of_as_any_other() -> None:
+    """Of its bytes there need be none: it is told of as soon as its length has come."""
+    head = encode_varint((1 << 31) - 1) + bytes(3)
+    told: list[RecordTooLargeError] = []
+    limit = RecordLimit(LIMIT_BYTES, told.append)
+    data = bombs.batch(Codec.LZ4, [head, bytes(8 * MIB)], record_count=1)
+    with pytest.raises(CorruptRecordError, match=r"its last record lacks \d+ bytes"):
+        list(chunks(data, topic_partition=TOPIC_PARTITION, limit=limit))
+    assert [error.offset for error in told] == [0]
+    assert f"a record of {(1 << 31) + 4} bytes" in told[0].reason
 
 
 @pytest.mark.parametrize(
