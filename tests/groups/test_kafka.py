@@ -22,8 +22,10 @@ from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.real_members import SESSION_MS, Ours, Theirs, divided, settle
+from tests.memory_broker.group_steps import (
+    Join,
+)
 from tests.memory_broker.sides import GROUP, Real
-from tests.memory_broker.steps import Join
 
 pytestmark = pytest.mark.kafka
 

@@ -6,39 +6,41 @@ One, since a second one's JoinGroup waits for the first: such rounds are written
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from tests.memory_broker.group_steps import (
+    JOIN,
+    LEAVE,
+    Beat,
+    Commit,
+    Committed,
+    DeleteGroup,
+    Describe,
+    DescribeConsumers,
+    ForgetOffsets,
+    Heartbeat,
+    Join,
+    Leave,
+    List,
+    Sync,
+)
 from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 from tests.memory_broker.steps import (
     ALONE,
     CLOSE,
     EARLIEST,
     FIRST,
-    JOIN,
     LATE,
     LATEST,
-    LEAVE,
     NEXT,
     NOBODY,
     UNKNOWN,
     Append,
-    Beat,
-    Commit,
-    Committed,
     Create,
     Delete,
-    DeleteGroup,
-    Describe,
-    DescribeConsumers,
     EpochEnd,
     Fetch,
-    ForgetOffsets,
-    Heartbeat,
-    Join,
-    Leave,
-    List,
     ListOffsets,
     Metadata,
     Step,
-    Sync,
 )
 
 MOST_STEPS = 12

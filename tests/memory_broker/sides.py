@@ -10,6 +10,9 @@ from spark_kafka_source.net import Address, Connection, ConnectionSettings, Dead
 from spark_kafka_source.protocol import (
     DescribeGroupsRequest,
     FindCoordinatorRequest,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
     MetadataRequest,
     MetadataRequestTopic,
     Request,
@@ -196,7 +199,14 @@ class Real(Side):
         raise TimeoutError(f"group {GROUP} has no coordinator")
 
     def make_topic(self, name: str, partitions: int) -> None:
+        """Returns once its leader answers for all partitions, which the metadata says before."""
         self._kafka.create_topic(name, partitions)
+        asked = [ListOffsetsPartition(each, timestamp=-1) for each in range(partitions)]
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name, asked)])
+        deadline = Deadline.after_ms(_PATIENCE_MS)
+        while any(each.error_code for each in self.ask("", request).topics[0].partitions):
+            assert not deadline.expired, f"nobody leads {name}"
+            time.sleep(_STEP_SECONDS)
 
     def remove_topic(self, name: str) -> None:
         """Returns once the group's coordinator, too, has dealt with it.

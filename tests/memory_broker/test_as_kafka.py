@@ -15,7 +15,6 @@ from tests.memory_broker.steps import Step
 
 pytestmark = pytest.mark.kafka
 
-
 EXAMPLES = int(os.environ.get("CONVERSATIONS", "60"))
 # So that KIP-848's coordinator assigns within the heartbeat that calls for it, as the double does.
 AT_ONCE = {

@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,18 +66,20 @@ def main(arguments: Sequence[str], root: Path) -> None:
     planted = drawn(
         root, modules(root, given.files or changed(root, given.base)), given.count, given.seed
     )
-    survivors = []
+    survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Copy(root, Path(folder))
         for number, fault in enumerate(planted, 1):
             verdict = copy.verdict(fault, given.seconds)
-            survivors += [fault] if verdict is Verdict.SURVIVED else []
-            where = f"{fault.path}:{fault.line}"
-            print(f"{number}/{len(planted)} {verdict.value}: {where} {fault.kind}", flush=True)
-    print(f"\n{len(survivors)} of {len(planted)} survived")
-    for fault in survivors:
-        print(f"\n{fault.path}:{fault.line} {fault.kind}\n{fault.diff}")
+            where = f"{fault.path}:{fault.line} {fault.kind}"
+            print(f"{number}/{len(planted)} {verdict.value}: {where}", flush=True)
+            if verdict is Verdict.SURVIVED:
+                survivors += 1
+                print(fault.diff, flush=True)
+    print(f"{survivors} of {len(planted)} survived")
 
 
 if __name__ == "__main__":
+    # So that one who ends this process ends the tests as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     main(sys.argv[1:], Path(__file__).parents[2])

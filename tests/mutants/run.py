@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 
 from tests.mutants.faults import Fault
@@ -43,6 +45,7 @@ def matching(root: Path, path: str) -> list[list[str]]:
         rf"\b{re.escape(module)}\b|from {re.escape(parent)} import[^\n]*\b{stem}\b|test_{stem}"
     )
     near = [each for each in all_of_it if names.search(f"{each.read_text()} {each.name}")]
+    near.sort(key=lambda each: not each.stem.startswith(f"test_{stem}"))
     steps = [near, [each for each in all_of_it if each not in near]]
     return [[str(each.relative_to(root)) for each in step] for step in steps if step]
 
@@ -59,21 +62,21 @@ class Copy:
         self._seconds: dict[str, float] = {}
 
     def verdict(self, fault: Fault, limit_seconds: float) -> Verdict:
-        """Of all the tests together, none of which takes longer than the limit and without it."""
+        """What the tests make of it, given the limit beyond what all take without a fault."""
         steps = matching(self._folder, fault.path)
-        usual_seconds = [self._usual_seconds(tests, limit_seconds) for tests in steps]
+        usual_seconds = self._usual_seconds(sorted(chain.from_iterable(steps)), limit_seconds)
         module = self._folder / fault.path
         module.write_text(fault.after)
         try:
-            for tests, seconds in zip(steps, usual_seconds, strict=True):
-                if (passed := self._pass(tests, limit_seconds + seconds)) is not True:
+            for tests in steps:
+                if (passed := self._pass(tests, limit_seconds + usual_seconds)) is not True:
                     return Verdict.TIMED_OUT if passed is None else Verdict.CAUGHT
             return Verdict.SURVIVED
         finally:
             module.write_text(fault.before)
 
-    def _usual_seconds(self, tests: list[str], limit_seconds: float) -> float:
-        """What they take without a fault; they are to pass then, or no verdict is worth a thing."""
+    def _usual_seconds(self, tests: Sequence[str], limit_seconds: float) -> float:
+        """What they take without a fault. Where one fails then, no verdict is worth a thing."""
         key = " ".join(tests)
         if key not in self._seconds:
             began_seconds = time.monotonic()
@@ -82,7 +85,7 @@ class Copy:
             self._seconds[key] = time.monotonic() - began_seconds
         return self._seconds[key]
 
-    def _pass(self, tests: list[str], limit_seconds: float) -> bool | None:
+    def _pass(self, tests: Sequence[str], limit_seconds: float) -> bool | None:
         """Whether they all pass; None where they are not done in time."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         process = subprocess.Popen(
