@@ -32,8 +32,9 @@ def modules(root: Path, names: Iterable[str]) -> list[str]:
 
 
 def is_equivalent(fault: Fault) -> bool:
-    removed, _, added = fault.diff.partition("\n+")
-    return (fault.path, removed.lstrip("- "), added.strip()) in EQUIVALENT
+    """Whether it is listed as one that is none."""
+    before, _, after = fault.diff.partition("\n+")
+    return (fault.path, before[1:].strip(), after.strip()) in EQUIVALENT
 
 
 def drawn(root: Path, paths: Iterable[str], count: int, seed: int) -> list[Fault]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import drawn, main, modules
+from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.faults import faults
 from tests.mutants.run import PACKAGE, matching
 
@@ -63,6 +64,16 @@ def test_a_draw_is_the_same_for_the_same_seed() -> None:
     assert drawn(ROOT, paths, 20, 1) == drawn(ROOT, paths, 20, 1) != drawn(ROOT, paths, 20, 2)
     every = drawn(ROOT, [f"{PACKAGE}/net/deadline.py"], 10_000, 0)
     assert len({fault.after for fault in every}) == len(every) < 100
+
+
+def test_a_fault_that_is_none_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "limits.py").write_text(LIMITS)
+    every = drawn(tmp_path, ["limits.py"], 10, 0)
+    known = ("limits.py", "return min(number, MOST)", "return (number)")
+    monkeypatch.setitem(EQUIVALENT, known, "nobody gives more")
+    left = drawn(tmp_path, ["limits.py"], 10, 0)
+    assert len(left) == len(every) - 1
+    assert known[2] not in "".join(fault.after for fault in left)
 
 
 def test_the_tests_that_name_a_module_come_before_the_others_of_its_package() -> None:
