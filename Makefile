@@ -52,7 +52,7 @@ assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands 
 fuzz: .venv/fuzz  ## bytes that nobody should send, to each target for SECONDS=60; a table in build/fuzz
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
 
-mutants: .venv/test  ## COUNT=60 faults planted in what changed since BASE=HEAD~20, or in FILES; the unseen are listed
+mutants: .venv/test  ## COUNT=60 faults in what changed since BASE=HEAD~20, or in FILES; the unseen are listed
 	$(BIN)/python -m tests.mutants --count $(COUNT) --seed $(SEED) --base $(BASE) $(FILES)
 
 java-consumer: .venv/test  ## Kafka's Java consumer and ours: the tables in the README, held by tests
