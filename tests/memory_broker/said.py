@@ -23,6 +23,8 @@ NOT_COMPARED = {
     "heartbeat_interval_ms": "a broker's own setting",
     "cluster_id": "the double has none",
     "controller_id": "the double has none",
+    "current_leader": "the double leaves out this hint at the new leader (KIP-951)",
+    "node_endpoints": "the double leaves out this hint at the new leader (KIP-951)",
     "assignment_epoch": "the double assigns at once",
     "client_id": "the double does not keep it",
     "client_host": "the double does not keep it",

@@ -20,6 +20,7 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.broker import MemoryBroker
 
 R = TypeVar("R", bound=Response)
@@ -66,8 +67,7 @@ class Side(ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        for connection in self._connections.values():
-            connection.close()
+        self._close()
 
     @property
     @abstractmethod
@@ -81,6 +81,19 @@ class Side(ABC):
 
     @abstractmethod
     def write(self, name: str, partition: int, added: list[Record]) -> None: ...
+
+    @abstractmethod
+    def start_again(self) -> None: ...
+
+    def restart(self) -> None:
+        """The broker forgets its sessions, and leads all partitions in new epochs."""
+        self._close()
+        self.start_again()
+
+    def _close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
 
     def name(self, short: str) -> str:
         name = f"{short}-{self._suffix}"
@@ -171,6 +184,15 @@ class InMemory(Side):
     def write(self, name: str, partition: int, added: list[Record]) -> None:
         self._broker.cluster.topics[name].logs[partition].append(*added)
 
+    def start_again(self) -> None:
+        """Kafka counts an epoch without a leader, and one when it is back."""
+        self._broker.stop(0)
+        self._broker.start(0)
+        for name, topic in self._broker.cluster.topics.items():
+            for partition in range(len(topic.logs)):
+                for _ in range(2):
+                    self._broker.move_leader(TopicPartition(name, partition), 0)
+
 
 class Real(Side):
     """A real broker, the only one of its cluster."""
@@ -219,6 +241,10 @@ class Real(Side):
             self._kafka.create_topic(self.name("fence"))
         else:
             self._kafka.create_partitions(self.name("fence"), self._fence_partitions)
+
+    def start_again(self) -> None:
+        self._kafka.restart()
+        self._wait_for_coordinator()
 
     def write(self, name: str, partition: int, added: list[Record]) -> None:
         with Producer(self._kafka.bootstrap_servers) as producer:

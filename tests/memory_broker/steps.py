@@ -137,6 +137,14 @@ class Delete(Step):
 
 
 @dataclass(frozen=True, repr=False)
+class Restart(Step):
+    """The broker stops and starts: its sessions are gone, and leaders' epochs are former ones."""
+
+    def take(self, side: Side) -> None:
+        side.restart()
+
+
+@dataclass(frozen=True, repr=False)
 class Append(Step):
     """Records a second apart, in one batch."""
 
