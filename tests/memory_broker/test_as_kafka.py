@@ -1,4 +1,7 @@
-"""The in-memory broker says what a real one says, in conversations written here and drawn."""
+"""The in-memory broker says what a real one says, in conversations by hand and drawn ones.
+
+CONVERSATIONS=800 in the environment draws more of them than every day.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
