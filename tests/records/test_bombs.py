@@ -193,6 +193,16 @@ def test_a_block_of_snappy_too_large_takes_the_rest_of_its_batch_with_it(
         list(chunks(data, topic_partition=TOPIC_PARTITION, limit=RecordLimit(LIMIT_BYTES)))
 
 
+@pytest.mark.parametrize("framing", ["snappy, one bare block", "snappy, blocks of 16 MiB"])
+def test_a_block_too_large_is_told_of_from_where_one_reads_on(framing: str) -> None:
+    """Not from the beginning of its batch, whose first records were read before."""
+
+    def two() -> Iterator[bytes]:
+        return chain(bombs.record(0, 10), bombs.record(1, 20 * MIB))
+
+    assert Reading(framed(framing, two, 2), position=1).told_of == [1]
+
+
 # -- lies ------------------------------------------------------------------------------------------
 
 
