@@ -7,11 +7,15 @@ PYSPARK := 4.2.0
 SPARK ?= 4.0 4.1 4.2 4.3
 # How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
 SECONDS ?= 60
+# What `make mutants` draws from, how many faults, and which.
+BASE ?= HEAD~20
+COUNT ?= 60
+SEED ?= 0
 # Spark finds its Python workers by this; unset, it would take the python3 on the PATH.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability assignors fuzz java-consumer notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-consumer notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -48,6 +52,9 @@ assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands 
 
 fuzz: .venv/fuzz  ## bytes that nobody should send, to each target for SECONDS=60; a table in build/fuzz
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
+
+mutants: .venv/test  ## COUNT=60 faults in what changed since BASE=HEAD~20, or in FILES; the unseen are listed
+	$(BIN)/python -m tests.mutants --count $(COUNT) --seed $(SEED) --base $(BASE) $(FILES)
 
 java-consumer: .venv/test  ## Kafka's Java consumer and ours: the tables in the README, held by tests
 	$(BIN)/python -m tests.consumer.java_table

@@ -54,6 +54,7 @@ _REBALANCED = (
     "'max.poll.interval.ms', or the partitions go to others"
 )
 _ADVICE: Mapping[str, str] = {
+    "GROUP_ID_NOT_FOUND": _REBALANCED,
     "UNKNOWN_MEMBER_ID": _REBALANCED,
     "ILLEGAL_GENERATION": _REBALANCED,
     "FENCED_MEMBER_EPOCH": _REBALANCED,

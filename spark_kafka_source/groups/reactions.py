@@ -32,6 +32,9 @@ class Reaction(Enum):
     GONE = "it is not a member any more, which is what was asked for"
 
 
+# What one is told that joins by KIP-848 where the group cannot be converted: it is none of these.
+_IS_CLASSIC = "GROUP_ID_NOT_FOUND"
+
 _COORDINATOR: Mapping[str, Reaction] = {
     "ILLEGAL_GENERATION": Reaction.LOSE_GENERATION,
     "UNKNOWN_MEMBER_ID": Reaction.LOSE_MEMBER,
@@ -52,6 +55,8 @@ REACTIONS: Mapping[type[Request[Any]], Mapping[str, Reaction]] = {
         "GROUP_ID_NOT_FOUND": Reaction.GONE,
     },
     ConsumerGroupHeartbeatRequest: {
+        # Its session was over, and the group was deleted. For one that joins see `reaction`.
+        "GROUP_ID_NOT_FOUND": Reaction.LOSE_MEMBER,
         "UNKNOWN_MEMBER_ID": Reaction.LOSE_MEMBER,
         "FENCED_MEMBER_EPOCH": Reaction.LOSE_MEMBER,
         "STALE_MEMBER_EPOCH": Reaction.RETRY,
@@ -72,14 +77,22 @@ ADVICE: Mapping[str, str] = {
     "GROUP_MAX_SIZE_REACHED": "the group has as many members as the broker allows",
     "UNSUPPORTED_ASSIGNOR": "the broker does not have what 'kafka.group.remote.assignor' names",
     "INVALID_GROUP_ID": "see 'kafka.group.id'",
+    _IS_CLASSIC: "the group's members speak the classic protocol, and the broker does not let them "
+    "mix with others; see its 'group.consumer.migration.policy' and 'kafka.group.protocol'",
     "INVALID_REGULAR_EXPRESSION": "the broker reads patterns as RE2 does",
 }
 """What a user can do about an error that is raised, by its name."""
 
 
+def _joins(request: Request[Any]) -> bool:
+    return isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == 0
+
+
 def reaction(request: Request[Any], error: Exception) -> Reaction:
     """What to do about an error that came of a request."""
     if isinstance(error, BrokerError):
+        if error.error.name == _IS_CLASSIC and _joins(request):
+            return Reaction.RAISE
         found = REACTIONS[type(request)].get(error.error.name)
         if found is not None:
             return found

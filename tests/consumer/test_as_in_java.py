@@ -128,7 +128,7 @@ def test_the_first_record_at_a_time_has_a_time(broker: MemoryBroker) -> None:
         log.append(Record(value=b"a", timestamp_ms=1_000), Record(value=b"b", timestamp_ms=2_000))
     with consuming(broker) as consumer:
         found = consumer.offsets_for_times({T0: 1_500, T1: 2_001})
-        assert found == {T0: OffsetAndTimestamp(1, -1, 2_000), T1: None}
+        assert found == {T0: OffsetAndTimestamp(1, 0, 2_000), T1: None}
 
 
 # -- a real broker ---------------------------------------------------------------------------------

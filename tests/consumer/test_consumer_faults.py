@@ -216,6 +216,17 @@ def test_a_replica_in_the_rack_is_read_from(broker: MemoryBroker) -> None:
         assert set(near(broker)[1:]) == {2}
 
 
+def test_a_replica_in_the_rack_may_be_node_0(broker: MemoryBroker) -> None:
+    (log,) = broker.create_topic("t")
+    broker.move_leader(T0, 1)
+    log.replicas_by_rack = {"here": 0}
+    fill(broker, T0, 3)
+    with consuming(broker, T0, client_rack="here", max_partition_fetch_bytes=1) as consumer:
+        assert polled(consumer, 30) == of(T0, range(30))
+        assert near(broker)[0] == 1
+        assert set(near(broker)[1:]) == {0}
+
+
 def test_the_leader_is_asked_again_once_metadata_is_old(broker: MemoryBroker) -> None:
     (log,) = broker.create_topic("t")
     log.replicas_by_rack = {"here": 2}

@@ -7,7 +7,7 @@ from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ErrorCode, error_named
 from spark_kafka_source.protocol import FetchRequest, FetchResponse
 from spark_kafka_source.records import Record, encode_batch
-from tests.consumer.reading import answer, offsets, reader
+from tests.consumer.reading import T0, answer, offsets, reader
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
 
 HERE = FetchConfig(client_rack="here", max_partition_fetch_bytes=100)
@@ -35,6 +35,18 @@ def test_the_replica_that_the_leader_names_is_read_from(
     broker.control(FetchRequest, answer(records), node_id=REPLICA)
     assert offsets(reader(client, 0, 2, HERE)) == [0, 1]
     assert nodes_asked(broker) == [LEADER, REPLICA]
+
+
+def test_the_replica_may_be_node_0(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
+) -> None:
+    log.append(b"a", b"b")
+    broker.move_leader(T0, 1)
+    broker.control(FetchRequest, answer(b"", preferred_read_replica=0), node_id=1)
+    records = encode_batch([Record(value=b"a"), Record(value=b"b")])
+    broker.control(FetchRequest, answer(records), node_id=0)
+    assert offsets(reader(client, 0, 2, HERE)) == [0, 1]
+    assert nodes_asked(broker) == [1, 0]
 
 
 @pytest.mark.parametrize(

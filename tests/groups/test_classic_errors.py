@@ -16,6 +16,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, State
 from spark_kafka_source.groups.reactions import ADVICE, REACTIONS
+from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -184,6 +185,19 @@ def test_a_coordinator_that_asks_for_ids_without_end_is_not_asked_all_the_time()
         alone.answer(request, JoinGroupResponse(error_code=required, member_id=f"m{number}"))
         assert alone.next(JoinGroupRequest).member_id == f"m{number}"
     assert alone.clock.now_seconds > 3
+    alone.close()
+
+
+def test_what_comes_after_a_static_member_left_is_nobodys_concern() -> None:
+    """It says no farewell that would take the place of what was asked before."""
+    alone = Alone(config={"group_instance_id": "i"})
+    alone.settle(T0)
+    beat = alone.next(HeartbeatRequest)
+    alone.participant.leave(Deadline.after_ms(60_000), "test")
+    assert not alone.participant.wanted(beat)
+    alone.refuse(beat, error_named("GROUP_AUTHORIZATION_FAILED"))
+    alone.participant.subscribe(["t"])
+    alone.poll()
     alone.close()
 
 

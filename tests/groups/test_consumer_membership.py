@@ -8,7 +8,12 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups.lookups import partition_racks, topic_names
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import ConsumerGroupHeartbeatRequest, MetadataRequest
+from spark_kafka_source.protocol import (
+    ConsumerGroupHeartbeatRequest,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.members import consumer, settle_all
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
@@ -50,6 +55,14 @@ def test_one_whose_session_is_over_has_lost_all_and_joins_anew(broker: MemoryBro
         one.settle(*ALL)
         (member_id,) = broker.consumer_group("g").members
         broker.drop_consumer("g", member_id)
+        one.poll_until(lambda: ("lost", ALL) in one.told.said)
+        one.settle(*ALL)
+
+
+def test_one_whose_group_is_gone_joins_anew(broker: MemoryBroker) -> None:
+    with consumer(broker) as one:
+        one.settle(*ALL)
+        del broker.cluster.consumer_groups["g"]
         one.poll_until(lambda: ("lost", ALL) in one.told.said)
         one.settle(*ALL)
 
@@ -96,6 +109,9 @@ def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient
     assert partition_racks(client, [], SOON) == {}
     u = broker.cluster.topics["u"].topic_id
     assert topic_names(client, [u, uuid.uuid4()], SOON) == {u: "u"}
+    nameless = MetadataResponse(topics=[MetadataResponseTopic(0, None, u)])
+    broker.control(MetadataRequest, nameless)
+    assert topic_names(client, [u], SOON) == {}
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="Metadata of u, to assign its partitions"):
         partition_racks(client, ["u"], SOON)

@@ -9,12 +9,23 @@ from contextlib import ExitStack, closing
 import pytest
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import (
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+)
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.real_members import SESSION_MS, Ours, Theirs, divided, settle
+from tests.memory_broker.group_steps import (
+    Join,
+)
+from tests.memory_broker.sides import GROUP, Real
 
 pytestmark = pytest.mark.kafka
 
@@ -128,6 +139,49 @@ def test_only_members_commit_and_only_in_their_generation(
         error, refused = KafkaTimeoutError, "STALE_MEMBER_EPOCH"
     with pytest.raises(error, match=refused):
         commit_offsets(client, group, moved, member_of=lambda: former, timeout_ms=500)
+
+
+@PROTOCOLS
+def test_a_member_whose_group_was_deleted_joins_anew(
+    made: tuple[str, str, str], members: ExitStack, protocol: str
+) -> None:
+    """As where its session was over, since its process was halted, and somebody tidied up."""
+    servers, group, topic = made
+    config = ClientConfig.from_settings(Settings({"kafka.bootstrap.servers": servers}))
+    client = members.enter_context(KafkaClient(config))
+    one = members.enter_context(closing(Ours(servers, group, protocol, topic)))
+    settle([one], divided([one], 6))
+
+    def delete(deadline: Deadline) -> int:
+        member, coordinator = one.membership.member, client.coordinator(group, deadline)
+        if member is not None and protocol == "consumer":
+            beat = ConsumerGroupHeartbeatRequest(group, member.member_id, member_epoch=-1)
+            client.send(beat, coordinator, deadline)
+        elif member is not None:
+            leave = LeaveGroupRequest(group, members=[MemberIdentity(member.member_id)])
+            client.send(leave, coordinator, deadline)
+        answer = client.send(DeleteGroupsRequest([group]), coordinator, deadline)
+        return answer.results[0].error_code
+
+    # It may have heard that it is out, and be back, before its group is deleted.
+    deadline = Deadline.after_ms(10_000)
+    while delete(deadline):
+        assert not deadline.expired
+    settle([one], lambda: "lost" in [told[0] for told in one.told.said])
+    settle([one], divided([one], 6))
+
+
+def test_a_group_of_something_else_is_refused_by_name(
+    kafka: LocalKafka, made: tuple[str, str, str], members: ExitStack
+) -> None:
+    """A broker says that there is no such group, which to a member is a reason to join anew."""
+    with Real(kafka) as side:
+        for step in [Join("m", protocol_type="connect")] * 2:
+            step.take(side)
+        servers, _, topic = made
+        one = members.enter_context(closing(Ours(servers, side.name(GROUP), "consumer", topic)))
+        with pytest.raises(BrokerError, match=r"GROUP_ID_NOT_FOUND.*classic protocol.*migration"):
+            settle([one], lambda: False)
 
 
 @PROTOCOLS

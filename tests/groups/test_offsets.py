@@ -32,6 +32,7 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
+from tests.memory_broker.consumer_coordinator import ConsumerGroup, ConsumerMember
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
@@ -159,6 +160,8 @@ def test_a_coordinator_that_stays_silent_bounds_the_commit(
 def test_a_member_commits_as_the_member_that_it_is_at_each_try(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
+    in_epoch_2 = ConsumerMember("m", "instance", ["t"], epoch=2)
+    broker.cluster.consumer_groups["g"] = ConsumerGroup(members={"m": in_epoch_2})
     members = [Member("g", "m", 1, "instance"), Member("g", "m", 2, "instance")]
     broker.control(OffsetCommitRequest, error_named("STALE_MEMBER_EPOCH"))
     commit_offsets(client, "g", {T0: 5}, member_of=lambda: members.pop(0))
@@ -205,7 +208,13 @@ def test_each_partition_may_have_metadata_of_its_own(
 
 @pytest.mark.parametrize(
     "name",
-    ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "REBALANCE_IN_PROGRESS"],
+    [
+        "UNKNOWN_MEMBER_ID",
+        "ILLEGAL_GENERATION",
+        "FENCED_MEMBER_EPOCH",
+        "REBALANCE_IN_PROGRESS",
+        "GROUP_ID_NOT_FOUND",
+    ],
 )
 def test_a_member_whose_commit_comes_too_late_is_told_so(
     broker: MemoryBroker, client: KafkaClient, name: str

@@ -1,6 +1,7 @@
 """A broker in memory that speaks Kafka's wire format over loopback sockets, for tests without JVM.
 
 In the spirit of franz-go's kfake: one small handler per API, and `control` to answer anything else.
+What it answers by itself is held against a real broker, in `test_as_kafka`.
 """
 
 from tests.memory_broker.answers import Action, Answer, Hold, Raw

@@ -123,6 +123,13 @@ class MemoryBroker:
         self.cluster.topics[name] = MemoryTopic(name, topic_id or uuid.uuid4(), logs)
         return logs
 
+    def delete_topic(self, name: str) -> None:
+        """The topic is gone, and what groups committed of it."""
+        del self.cluster.topics[name]
+        for committed in self.cluster.committed.values():
+            for where in [each for each in committed if each.topic == name]:
+                del committed[where]
+
     def move_leader(self, topic_partition: TopicPartition, node_id: int) -> None:
         """Another node leads from now on, in an epoch of its own."""
         log = self.cluster.topics[topic_partition.topic].logs[topic_partition.partition]

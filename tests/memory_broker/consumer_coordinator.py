@@ -14,11 +14,18 @@ from spark_kafka_source.protocol import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    OffsetCommitRequest,
     TopicPartitions,
 )
 
 if TYPE_CHECKING:
     from tests.memory_broker.cluster import MemoryCluster
+
+KIP_848_COMMIT = 9
+"""From here on OffsetCommit has a member's epoch."""
+
+LEAVE, LEAVE_FOR_A_WHILE = -1, -2
+"""In place of a member's epoch; the second of a static member."""
 
 Owned = frozenset[tuple[uuid.UUID, int]]
 
@@ -84,13 +91,15 @@ class ConsumerGroup:
     def _join(self, cluster: "MemoryCluster", request: ConsumerGroupHeartbeatRequest) -> int:
         holder = self._holder(request.instance_id)
         if holder is not None and holder.member_id != request.member_id:
-            if holder.epoch != -2:
+            if holder.epoch != LEAVE_FOR_A_WHILE:
                 return code("UNRELEASED_INSTANCE_ID")
             del self.members[holder.member_id]
+        if request.member_id in self.members:  # Its answer was lost: nothing has changed.
+            return 0
         topics = request.subscribed_topic_names or []
         regex = request.subscribed_topic_regex or ""
         member = ConsumerMember(request.member_id, request.instance_id, topics, regex)
-        if holder is not None and holder.epoch == -2:
+        if holder is not None and holder.epoch == LEAVE_FOR_A_WHILE:
             member.assigned = holder.assigned
             self.targets[member.member_id] = self.targets.pop(holder.member_id)
             self.members[member.member_id] = member
@@ -108,21 +117,40 @@ class ConsumerGroup:
         return next(found, None)
 
     def _refusal(self, request: ConsumerGroupHeartbeatRequest) -> int:
+        holder = self._holder(request.instance_id)
+        if holder is not None and holder.member_id != request.member_id:
+            return code("FENCED_INSTANCE_ID")
         member = self.members.get(request.member_id)
         if member is None:
             return code("UNKNOWN_MEMBER_ID")
-        return 0 if request.member_epoch == member.epoch else code("FENCED_MEMBER_EPOCH")
+        is_its_own = request.member_epoch in (member.epoch, LEAVE, LEAVE_FOR_A_WHILE)
+        return 0 if is_its_own else code("FENCED_MEMBER_EPOCH")
+
+    def commit_refusal(self, request: OffsetCommitRequest, version: int) -> int:
+        """Why one may not commit, or 0. Of a group without members anybody may."""
+        epoch = request.generation_id_or_member_epoch
+        if epoch < 0 and not self.members:
+            return 0
+        if request.member_id in self.members and version < KIP_848_COMMIT:
+            return code("UNSUPPORTED_VERSION")
+        return self.epoch_refusal(request.member_id, epoch)
+
+    def epoch_refusal(self, member_id: str, epoch: int) -> int:
+        """Why one is no member of this epoch, or 0."""
+        member = self.members.get(member_id)
+        if member is None:
+            return code("UNKNOWN_MEMBER_ID")
+        return 0 if member.epoch == epoch else code("STALE_MEMBER_EPOCH")
 
     def _leave(
         self, cluster: "MemoryCluster", request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
-        member = self.members.get(request.member_id)
-        if member is None:
-            return ConsumerGroupHeartbeatResponse(error_code=code("UNKNOWN_MEMBER_ID"))
-        if request.member_epoch == -2:
-            member.epoch = -2
+        if error := self._refusal(request):
+            return ConsumerGroupHeartbeatResponse(error_code=error)
+        if request.member_epoch == LEAVE_FOR_A_WHILE:
+            self.members[request.member_id].epoch = LEAVE_FOR_A_WHILE
         else:
-            self.drop(cluster, member.member_id)
+            self.drop(cluster, request.member_id)
         return ConsumerGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )
@@ -164,6 +192,17 @@ class ConsumerGroup:
             assignment=Assignment(_by_topic(assigned)) if tells else None,
         )
 
+    @property
+    def state(self) -> str:
+        """It assigns at once, so that it never is Assigning."""
+        if not self.members:
+            return "Empty"
+        is_stable = all(
+            each.epoch == self.epoch and each.assigned == self.targets[each.member_id]
+            for each in self.members.values()
+        )
+        return "Stable" if is_stable else "Reconciling"
+
 
 def _by_topic(owned: Owned) -> list[TopicPartitions]:
     found: dict[uuid.UUID, list[int]] = {}
@@ -175,14 +214,28 @@ def _by_topic(owned: Owned) -> list[TopicPartitions]:
 def consumer_group_heartbeat(
     cluster: "MemoryCluster", node_id: int, request: ConsumerGroupHeartbeatRequest, version: int
 ) -> ConsumerGroupHeartbeatResponse:
-    """v0-1, without patterns."""
+    """v0-1."""
     wrong = cluster.coordinator(request.group_id) != node_id
     error = cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
     if error:
         return ConsumerGroupHeartbeatResponse(error_code=error)
+    if not _is_whole(request):
+        return ConsumerGroupHeartbeatResponse(error_code=code("INVALID_REQUEST"))
+    if request.member_epoch != 0 and request.group_id not in cluster.consumer_groups:
+        unknown = code("GROUP_ID_NOT_FOUND")
+        return ConsumerGroupHeartbeatResponse(error_code=unknown)
     group = cluster.consumer_groups.setdefault(request.group_id, ConsumerGroup())
     found: ConsumerGroup = group
     return found.heartbeat(cluster, request)
+
+
+def _is_whole(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether it says all that it must where it joins or leaves for a while."""
+    if request.member_epoch == LEAVE_FOR_A_WHILE:
+        return request.instance_id is not None
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex
+    has_all = subscribes and request.rebalance_timeout_ms >= 0 and request.topic_partitions == []
+    return request.member_epoch != 0 or bool(has_all)
 
 
 def _is_regex(text: str | None) -> bool:

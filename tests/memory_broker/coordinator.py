@@ -67,6 +67,7 @@ class MemoryGroup:
 
     state: str = EMPTY
     generation_id: int = 0
+    protocol_type: str = ""
     protocol_name: str = ""
     leader: str = ""
     members: dict[str, GroupMember] = field(default_factory=dict)
@@ -102,10 +103,15 @@ class MemoryGroup:
             return code("UNKNOWN_MEMBER_ID")
         if len(self.members) >= self.max_size and not known:
             return code("GROUP_MAX_SIZE_REACHED")
+        return 0 if self._fits(request) else code("INCONSISTENT_GROUP_PROTOCOL")
+
+    def _fits(self, request: JoinGroupRequest) -> bool:
+        """Whether there is an assignor, one in common with the other members, if there are any."""
         others = [each for each in self.members.values() if each.member_id != request.member_id]
-        if others and not self._common([*others, GroupMember("", request)]):
-            return code("INCONSISTENT_GROUP_PROTOCOL")
-        return 0
+        if not others:
+            return bool(request.protocols)
+        is_alike = request.protocol_type == self.protocol_type
+        return is_alike and bool(self._common([*others, GroupMember("", request)]))
 
     def _holder(self, instance_id: str | None) -> GroupMember | None:
         return next(
@@ -155,6 +161,7 @@ class MemoryGroup:
         member = known or GroupMember(member_id, request)
         member.join = request
         self.members[member_id] = member
+        self.protocol_type = request.protocol_type
         if member.session is not None:
             member.session.cancel()
         joining = member.joining = asyncio.get_running_loop().create_future()
@@ -194,7 +201,6 @@ class MemoryGroup:
         self.protocol_name = self._common(members)[0]
         self.leader = self.leader if self.leader in self.members else members[0].member_id
         for member in members:
-            member.assignment = b""
             joining, member.joining = member.joining, None
             is_leader = member.member_id == self.leader
             _answer(joining, self._joined(member, tells_members=is_leader))
@@ -235,6 +241,8 @@ class MemoryGroup:
         error = self.refusal(request.member_id, request.generation_id, request.group_instance_id)
         if not error and self.state == PREPARING:
             error = code("REBALANCE_IN_PROGRESS")
+        if not error and request.protocol_name not in (None, self.protocol_name):
+            error = code("INCONSISTENT_GROUP_PROTOCOL")
         if error:
             return _now(SyncGroupResponse(error_code=error))
         member = self.members[request.member_id]
@@ -283,7 +291,10 @@ class MemoryGroup:
         if member_id in self.pending:
             self.pending.discard(member_id)
             return 0
-        member = self._holder(instance_id) or self.members.get(member_id)
+        holder = self._holder(instance_id)
+        if holder is not None and member_id not in ("", holder.member_id):
+            return code("FENCED_INSTANCE_ID")
+        member = holder or (None if instance_id else self.members.get(member_id))
         if member is None:
             return code("UNKNOWN_MEMBER_ID")
         self.drop(member.member_id)
@@ -342,13 +353,15 @@ async def _now(response: R) -> R:
 def _at(
     cluster: MemoryCluster, node_id: int, request: Any, response_type: type[Any]
 ) -> "MemoryGroup | Response":
-    """The group, where this node coordinates it."""
+    """The group, where this node coordinates it; one is made for a newcomer, taken or not."""
     wrong = cluster.coordinator(request.group_id) != node_id
     error = cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
     if error:
         refused: Response = response_type(error_code=error)
         return refused
-    group: MemoryGroup = cluster.groups.setdefault(request.group_id, MemoryGroup())
+    group: MemoryGroup = cluster.groups.get(request.group_id) or MemoryGroup()
+    if response_type is JoinGroupResponse and not request.member_id:
+        cluster.groups[request.group_id] = group
     return group
 
 

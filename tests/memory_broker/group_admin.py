@@ -1,6 +1,7 @@
 """What a coordinator tells those outside of its groups, and lets them delete."""
 
 from typing import Any
+from uuid import UUID
 
 from spark_kafka_source.protocol import (
     ConsumerGroupDescribeRequest,
@@ -20,17 +21,18 @@ from spark_kafka_source.protocol import (
     OffsetDeleteResponseTopic,
     Request,
 )
-from spark_kafka_source.protocol.messages import (
-    consumer_group_describe as consumer_group_messages,
-)
+from spark_kafka_source.protocol.messages import consumer_group_describe as messages
 from spark_kafka_source.protocol.messages.group_admin import DescribedGroup
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
+from tests.memory_broker.consumer_coordinator import ConsumerGroup, Owned
 from tests.memory_broker.coordinator import EMPTY, STABLE, Handler, MemoryGroup, code
 
 CLIENT_ID, HOST = "client", "/127.0.0.1"
 
 _ERROR_FOR_UNKNOWN_SINCE = 6
+_BY_KIP_848 = 1
+"""A member's type (KIP-1099)."""
 
 
 def _refusal(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
@@ -39,7 +41,9 @@ def _refusal(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
 
 
 def _group(cluster: MemoryCluster, group_id: str) -> MemoryGroup | None:
-    """One with members, or with offsets alone."""
+    """A classic one with members, or with offsets alone."""
+    if group_id in cluster.consumer_groups:
+        return None
     found: MemoryGroup | None = cluster.groups.get(group_id)
     return found or (MemoryGroup() if group_id in cluster.committed else None)
 
@@ -47,20 +51,26 @@ def _group(cluster: MemoryCluster, group_id: str) -> MemoryGroup | None:
 def list_groups(
     cluster: MemoryCluster, node_id: int, request: ListGroupsRequest, version: int
 ) -> ListGroupsResponse:
-    """v0-5: states from v4 on, types from v5 on; all are classic."""
+    """v0-5: states from v4 on, types from v5 on."""
     if cluster.refusal:
         return ListGroupsResponse(error_code=cluster.refusal)
     groups = []
-    for group_id in sorted({*cluster.groups, *cluster.committed}):
+    for group_id in {*cluster.groups, *cluster.committed}:
         group = _group(cluster, group_id)
         if group is None or cluster.coordinator(group_id) != node_id:
             continue
-        if group.state in (request.states_filter or [group.state]):
-            protocol_type = "consumer" if group.members else ""
-            groups.append(ListedGroup(group_id, protocol_type, group.state, "classic"))
-    if request.types_filter and "classic" not in request.types_filter:
-        groups = []
-    return ListGroupsResponse(groups=groups)
+        groups.append(ListedGroup(group_id, group.protocol_type, group.state, "classic"))
+    for group_id, consumers in cluster.consumer_groups.items():
+        if cluster.coordinator(group_id) == node_id:
+            groups.append(ListedGroup(group_id, "consumer", consumers.state, "consumer"))
+    return ListGroupsResponse(
+        groups=[
+            each
+            for each in groups
+            if each.group_state in (request.states_filter or [each.group_state])
+            and each.group_type in (request.types_filter or [each.group_type])
+        ]
+    )
 
 
 def describe_groups(
@@ -82,7 +92,7 @@ def _describe(cluster: MemoryCluster, node_id: int, group_id: str, version: int)
     return DescribedGroup(
         group_id=group_id,
         group_state=group.state,
-        protocol_type="consumer" if group.members else "",
+        protocol_type=group.protocol_type,
         protocol_data=group.protocol_name if stable else "",
         members=[
             DescribedGroupMember(
@@ -91,7 +101,7 @@ def _describe(cluster: MemoryCluster, node_id: int, group_id: str, version: int)
                 CLIENT_ID,
                 HOST,
                 each.metadata(group.protocol_name) if stable else b"",
-                each.assignment if stable else b"",
+                each.assignment,
             )
             for each in group.members.values()
         ],
@@ -101,14 +111,51 @@ def _describe(cluster: MemoryCluster, node_id: int, group_id: str, version: int)
 def consumer_group_describe(
     cluster: MemoryCluster, node_id: int, request: ConsumerGroupDescribeRequest, version: int
 ) -> ConsumerGroupDescribeResponse:
-    """v0-1. There are none but classic groups here, so that none is found."""
-    unknown = code("GROUP_ID_NOT_FOUND")
+    """v0-1. A classic group is not found."""
     return ConsumerGroupDescribeResponse(
-        groups=[
-            consumer_group_messages.DescribedGroup(
-                _refusal(cluster, node_id, each) or unknown, group_id=each
+        groups=[_describe_consumers(cluster, node_id, each) for each in request.group_ids]
+    )
+
+
+def _describe_consumers(
+    cluster: MemoryCluster, node_id: int, group_id: str
+) -> messages.DescribedGroup:
+    group: ConsumerGroup | None = cluster.consumer_groups.get(group_id)
+    refusal = _refusal(cluster, node_id, group_id)
+    if refusal or group is None:
+        return messages.DescribedGroup(refusal or code("GROUP_ID_NOT_FOUND"), group_id=group_id)
+    return messages.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.epoch,
+        assignor_name="uniform",
+        members=[
+            messages.Member(
+                member_id=each.member_id,
+                instance_id=each.instance_id,
+                member_epoch=each.epoch,
+                client_id=CLIENT_ID,
+                client_host=HOST,
+                subscribed_topic_names=each.topics,
+                subscribed_topic_regex=each.regex,
+                assignment=_assignment(cluster, each.owned | each.assigned),
+                target_assignment=_assignment(cluster, group.targets[each.member_id]),
+                member_type=_BY_KIP_848,
             )
-            for each in request.group_ids
+            for each in group.members.values()
+        ],
+    )
+
+
+def _assignment(cluster: MemoryCluster, owned: Owned) -> messages.Assignment:
+    found: dict[UUID, list[int]] = {}
+    for topic_id, partition in sorted(owned):
+        found.setdefault(topic_id, []).append(partition)
+    return messages.Assignment(
+        [
+            messages.TopicPartitions(topic_id, cluster.name_of(topic_id) or "", partitions)
+            for topic_id, partitions in found.items()
         ]
     )
 
@@ -126,7 +173,7 @@ def delete_groups(
 
 
 def _delete(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
-    group = _group(cluster, group_id)
+    group = cluster.consumer_groups.get(group_id) or _group(cluster, group_id)
     if refusal := _refusal(cluster, node_id, group_id):
         return refusal
     if group is None:
@@ -134,6 +181,7 @@ def _delete(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
     if group.state != EMPTY:
         return code("NON_EMPTY_GROUP")
     cluster.groups.pop(group_id, None)
+    cluster.consumer_groups.pop(group_id, None)
     cluster.committed.pop(group_id, None)
     return 0
 
@@ -142,7 +190,7 @@ def offset_delete(
     cluster: MemoryCluster, node_id: int, request: OffsetDeleteRequest, version: int
 ) -> OffsetDeleteResponse:
     """v0. A topic counts as subscribed to as soon as the group has any member."""
-    group = _group(cluster, request.group_id)
+    group = cluster.consumer_groups.get(request.group_id) or _group(cluster, request.group_id)
     unknown = code("GROUP_ID_NOT_FOUND") if group is None else 0
     if error := _refusal(cluster, node_id, request.group_id) or unknown:
         return OffsetDeleteResponse(error)
@@ -152,9 +200,11 @@ def offset_delete(
         partitions = []
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
-            if not subscribed:
+            unknown = code("UNKNOWN_TOPIC_OR_PARTITION") if cluster.log(*where) is None else 0
+            error = unknown or subscribed
+            if not error:
                 cluster.committed.get(request.group_id, {}).pop(where, None)
-            partitions.append(OffsetDeleteResponsePartition(each.partition_index, subscribed))
+            partitions.append(OffsetDeleteResponsePartition(each.partition_index, error))
         topics.append(OffsetDeleteResponseTopic(topic.name, partitions))
     return OffsetDeleteResponse(topics=topics)
 

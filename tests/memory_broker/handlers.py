@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from spark_kafka_source.errors import error_named
+from spark_kafka_source.errors import ErrorCode, error_named
 from spark_kafka_source.protocol import (
     AbortedTransaction,
     ApiVersion,
@@ -53,8 +53,12 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
-from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
-from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
+from tests.memory_broker.consumer_coordinator import (
+    KIP_848_COMMIT,
+    ConsumerGroup,
+    consumer_group_heartbeat,
+)
+from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler, MemoryGroup
 from tests.memory_broker.group_admin import GROUP_ADMIN_HANDLERS
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.sessions import Context, FetchSessions, Place
@@ -150,7 +154,9 @@ def list_offsets(
 ) -> ListOffsetsResponse:
     """v1-11: -1 the latest (stable, for READ_COMMITTED), -2 the earliest, or a time in ms.
 
-    The leader epoch is in the answer from v4 on; here that of the latest alone.
+    From v7 on -3 is the record with the greatest time.
+
+    The leader epoch is in the answer from v4 on.
     """
     return ListOffsetsResponse(
         topics=[
@@ -177,9 +183,13 @@ def _list_offset(
     refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch)
     if refusal or log is None:
         return ListOffsetsPartitionResponse(asked.partition_index, refusal)
-    ends = {-1: (-1, log.visible_end(isolation_level)), -2: (-1, log.log_start_offset)}
+    ends = {
+        -1: (-1, log.visible_end(isolation_level)),
+        -2: (-1, log.log_start_offset),
+        -3: max(log.times, key=lambda each: each[0], default=(-1, -1)),
+    }
     timestamp, offset = ends.get(asked.timestamp) or log.offset_at(asked.timestamp)
-    leader_epoch = log.leader_epoch if asked.timestamp == -1 else -1
+    leader_epoch = log.leader_epoch if asked.timestamp == -1 else log.epoch_of(offset)
     return ListOffsetsPartitionResponse(asked.partition_index, 0, timestamp, offset, leader_epoch)
 
 
@@ -233,14 +243,27 @@ def fetch_once(
     found: dict[Place, PartitionData] = {}
     left_bytes = request.max_bytes
     for place, asked in context.asked.items():
-        name = place.topic or cluster.name_of(place.topic_id)
-        data = _fetch_partition(cluster, node_id, request, name, asked)
+        data = _fetch_partition(cluster, node_id, request, _named(cluster, place, context), asked)
         is_first = left_bytes == request.max_bytes
         if not is_first and len(data.records or b"") > left_bytes:
             data.records = b""
         left_bytes = max(0, left_bytes - len(data.records or b""))
         found[place] = data
     return found
+
+
+def _named(cluster: MemoryCluster, place: Place, context: Context) -> str | ErrorCode:
+    """The topic's name, or what is wrong with its id. A session goes by the name it once had."""
+    if place.topic:
+        return place.topic
+    former = context.names.get(place.topic_id)
+    name = context.names[place.topic_id] = former or cluster.name_of(place.topic_id)
+    if name is None:
+        return error_named("UNKNOWN_TOPIC_ID")
+    topic = cluster.topics.get(name)
+    if topic is not None and topic.topic_id != place.topic_id:
+        return error_named("INCONSISTENT_TOPIC_ID")
+    return name
 
 
 def fetched(context: Context, found: dict[Place, PartitionData]) -> FetchResponse:
@@ -261,17 +284,17 @@ def _fetch_partition(
     cluster: MemoryCluster,
     node_id: int,
     request: FetchRequest,
-    name: str | None,
+    name: str | ErrorCode,
     asked: FetchPartition,
 ) -> PartitionData:
-    if name is None:
-        return PartitionData(asked.partition, cluster.refusal or code("UNKNOWN_TOPIC_ID"), -1)
+    if isinstance(name, ErrorCode):
+        return _refused(asked, cluster.refusal or name.code)
     log = cluster.log(name, asked.partition)
     refusal = _refusal(cluster, log, node_id, asked.current_leader_epoch, log_reader=True)
     if log and not refusal and not log.log_start_offset <= asked.fetch_offset <= log.end_offset:
         refusal = code("OFFSET_OUT_OF_RANGE")
     if refusal or log is None:
-        return PartitionData(asked.partition, refusal, -1)
+        return _refused(asked, refusal)
     aborted = [
         AbortedTransaction(each.producer_id, each.first_offset)
         for each in log.aborted_since(asked.fetch_offset)
@@ -288,6 +311,10 @@ def _fetch_partition(
         preferred_read_replica=preferred,
         records=b"" if preferred >= 0 else log.read(asked.fetch_offset, visible_end, most_bytes),
     )
+
+
+def _refused(asked: FetchPartition, error_code: int) -> PartitionData:
+    return PartitionData(asked.partition, error_code, -1, records=b"")
 
 
 def find_coordinator(
@@ -314,24 +341,37 @@ def _coordinator(cluster: MemoryCluster, group_id: str) -> Coordinator:
 def offset_commit(
     cluster: MemoryCluster, node_id: int, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
-    """v2-9, by name; where the group has members, from one of them."""
+    """v2-9, by name; where the group has members, from one of them.
+
+    A partition that is not there is refused by itself, whatever the group is.
+    """
     assert version <= 9, "by id from v10 on, which no client here asks for"
     refusal = _wrong_coordinator(cluster, node_id, request.group_id)
-    if not refusal and request.group_id in cluster.groups:
-        refusal = cluster.groups[request.group_id].commit_refusal(request)
-    committed = cluster.committed.setdefault(request.group_id, {})
+    refusal = refusal or _commit_refusal(cluster, request, version)
     topics = []
     for topic in request.topics:
         partitions = []
         for each in topic.partitions:
-            known = cluster.log(topic.name, each.partition_index)
-            error = refusal or (0 if known else code("UNKNOWN_TOPIC_OR_PARTITION"))
+            where = TopicPartition(topic.name, each.partition_index)
+            unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
+            error = cluster.refusal or unknown or refusal
             if not error:
-                where = TopicPartition(topic.name, each.partition_index)
+                committed = cluster.committed.setdefault(request.group_id, {})
                 committed[where] = each.committed_offset
             partitions.append(OffsetCommitResponsePartition(each.partition_index, error))
         topics.append(OffsetCommitResponseTopic(topic.name, partitions=partitions))
     return OffsetCommitResponse(topics=topics)
+
+
+def _commit_refusal(cluster: MemoryCluster, request: OffsetCommitRequest, version: int) -> int:
+    if request.group_id in cluster.consumer_groups:
+        group: ConsumerGroup = cluster.consumer_groups[request.group_id]
+        return group.commit_refusal(request, version)
+    is_known = request.group_id in {*cluster.groups, *cluster.committed}
+    if not is_known and request.generation_id_or_member_epoch >= 0:
+        return code("GROUP_ID_NOT_FOUND" if version >= KIP_848_COMMIT else "ILLEGAL_GENERATION")
+    classic: MemoryGroup = cluster.groups.get(request.group_id) or MemoryGroup()
+    return classic.commit_refusal(request)
 
 
 def offset_fetch(
@@ -366,7 +406,11 @@ def offset_fetch(
 def _committed_of_group(
     cluster: MemoryCluster, node_id: int, asked: OffsetFetchRequestGroup
 ) -> OffsetFetchResponseGroup:
-    if refusal := _wrong_coordinator(cluster, node_id, asked.group_id):
+    refusal = _wrong_coordinator(cluster, node_id, asked.group_id)
+    if not refusal and asked.group_id in cluster.consumer_groups and asked.member_id is not None:
+        group: ConsumerGroup = cluster.consumer_groups[asked.group_id]
+        refusal = group.epoch_refusal(asked.member_id, asked.member_epoch)
+    if refusal:
         return OffsetFetchResponseGroup(asked.group_id, error_code=refusal)
     committed = cluster.committed.get(asked.group_id, {})
     return OffsetFetchResponseGroup(

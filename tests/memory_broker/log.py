@@ -72,6 +72,15 @@ class PartitionLog:
         known = [epoch for epoch in starts if epoch <= leader_epoch]
         return (max(known, default=leader_epoch), min(later)) if later else (-1, -1)
 
+    def epoch_of(self, offset: int) -> int:
+        """That of the record at `offset`, or else the present one; -1 where there is no offset."""
+        if offset < 0:
+            return -1
+        for batch in self.batches:
+            if batch.base_offset <= offset <= batch.last_offset:
+                return BatchHeader._make(HEADER.unpack_from(batch.data)).partition_leader_epoch
+        return self.leader_epoch
+
     def truncate(self, offset: int) -> None:
         """Loses all from `offset` on, as where a replica that lacks it is elected."""
         self.batches = [batch for batch in self.batches if batch.last_offset < offset]

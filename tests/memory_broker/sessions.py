@@ -50,18 +50,21 @@ class Session:
     by_id: bool
     epoch: int = 1
     partitions: dict[Place, Cached] = field(default_factory=dict)
+    names: dict[UUID, str | None] = field(default_factory=dict)
+    """Those that topics had when the session first met their ids."""
 
     def update(self, request: FetchRequest) -> None:
-        for forgotten in request.forgotten_topics_data:
-            for partition in forgotten.partitions:
-                gone = Place(forgotten.topic, forgotten.topic_id, partition)
-                assert self.partitions.pop(gone, None), f"{gone} is forgotten, but was not known"
         for place, asked in places(request.topics):
             known = self.partitions.get(place)
             if known is None:
                 self.partitions[place] = Cached(asked)
             else:
                 known.asked = asked
+        # As Kafka does it, after what is added: a partition that is named in both is forgotten.
+        for forgotten in request.forgotten_topics_data:
+            for partition in forgotten.partitions:
+                gone = Place(forgotten.topic, forgotten.topic_id, partition)
+                assert self.partitions.pop(gone, None), f"{gone} is forgotten, but was not known"
         self.epoch = self.epoch % _LAST_EPOCH + 1
 
     def said(self, found: dict[Place, PartitionData], *, all_of_it: bool) -> None:
@@ -133,6 +136,10 @@ class Context:
     @property
     def session_id(self) -> int:
         return self.session.session_id if self.session else _NO_SESSION
+
+    @property
+    def names(self) -> dict[UUID, str | None]:
+        return self.session.names if self.session else {}
 
     def said(self, found: dict[Place, PartitionData]) -> None:
         if self.session is not None:

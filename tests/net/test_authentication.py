@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from spark_kafka_source.net.sasl import Mechanism, SaslSettings
 from spark_kafka_source.protocol import (
     MetadataRequest,
     MetadataResponse,
+    Request,
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
@@ -85,6 +87,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 def asked(broker: MemoryBroker) -> list[str]:
     return [type(seen.request).__name__.removesuffix("Request") for seen in broker.seen]
+
+
+@pytest.mark.parametrize("request_type", [SaslHandshakeRequest, SaslAuthenticateRequest])
+def test_a_broker_that_hangs_up_meanwhile_is_not_suspected_of_tls(
+    broker: MemoryBroker, request_type: type[Request[Any]]
+) -> None:
+    """It has said its versions, and so is spoken to as it expects."""
+    broker.control(request_type, Action.CLOSE)
+    with pytest.raises(ConnectionFailedError, match="closed the connection") as caught:
+        connect(broker)
+    assert "does this listener expect" not in str(caught.value)
 
 
 # -- once ------------------------------------------------------------------------------------------

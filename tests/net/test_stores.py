@@ -255,6 +255,9 @@ def test_a_key_out_of_pkcs12_lies_there_encrypted(
 
 # -- versions and cipher suites --------------------------------------------------------------------
 
+OF_1_3 = "TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256,TLS_AES_128_GCM_SHA256"
+OF_BOTH = f"{OF_1_3},TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+
 
 @pytest.mark.parametrize(
     ("values", "lowest", "highest"),
@@ -266,14 +269,10 @@ def test_a_key_out_of_pkcs12_lies_there_encrypted(
         ({"protocol": "TLS"}, "TLSv1_2", "TLSv1_3"),
         ({"cipher_suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}, "TLSv1_2", "TLSv1_2"),
         ({"cipher_suites": "ECDHE-RSA-CHACHA20-POLY1305"}, "TLSv1_2", "TLSv1_2"),
-        (
-            {
-                "cipher_suites": "TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256,"
-                "TLS_AES_128_GCM_SHA256"
-            },
-            "TLSv1_3",
-            "TLSv1_3",
-        ),
+        ({"cipher_suites": OF_1_3}, "TLSv1_3", "TLSv1_3"),
+        ({"cipher_suites": OF_BOTH}, "TLSv1_2", "TLSv1_3"),
+        ({"cipher_suites": OF_BOTH, "enabled_protocols": "TLSv1.2"}, "TLSv1_2", "TLSv1_2"),
+        ({"cipher_suites": OF_BOTH, "enabled_protocols": "TLSv1.3"}, "TLSv1_3", "TLSv1_3"),
     ],
 )
 def test_versions(values: dict[str, str], lowest: str, highest: str) -> None:

@@ -19,6 +19,7 @@ from spark_kafka_source.net import (
     SecuritySettings,
     TlsError,
 )
+from spark_kafka_source.net.tls import start_tls
 from spark_kafka_source.protocol import (
     ApiVersionsRequest,
     FetchableTopicResponse,
@@ -251,6 +252,14 @@ def test_a_certificate_for_another_name(
     assert "is for another name" in said
     assert "'kafka.ssl.endpoint.identification.algorithm'" in said
     assert host in said
+
+
+@pytest.mark.parametrize("host", ["", "."])
+def test_a_host_that_no_certificate_could_name(settings: ConnectionSettings, host: str) -> None:
+    assert settings.security.tls is not None
+    link, other = socket.socketpair()
+    with link, other, pytest.raises(OSError, match="is no name that a certificate could have"):
+        start_tls(link, settings.security.tls, host)
 
 
 def test_names_are_not_checked_where_so_set_and_that_is_warned_of_once(

@@ -25,6 +25,7 @@ from spark_kafka_source.records import (
 from spark_kafka_source.records.batch import MAX_OFFSET
 from spark_kafka_source.records.chunk import CHUNK_RECORDS, MAX_CHUNK_RECORDS
 from spark_kafka_source.records.encode import encode_record, with_crc
+from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.records.walk import Run, runs
 from tests import bombs
 from tests.bombs import MIB
@@ -192,6 +193,16 @@ def test_a_block_of_snappy_too_large_takes_the_rest_of_its_batch_with_it(
         list(chunks(data, topic_partition=TOPIC_PARTITION, limit=RecordLimit(LIMIT_BYTES)))
 
 
+@pytest.mark.parametrize("framing", ["snappy, one bare block", "snappy, blocks of 16 MiB"])
+def test_a_block_too_large_is_told_of_from_where_one_reads_on(framing: str) -> None:
+    """Not from the beginning of its batch, whose first records were read before."""
+
+    def two() -> Iterator[bytes]:
+        return chain(bombs.record(0, 10), bombs.record(1, 20 * MIB))
+
+    assert Reading(framed(framing, two, 2), position=1).told_of == [1]
+
+
 # -- lies ------------------------------------------------------------------------------------------
 
 
@@ -202,6 +213,18 @@ def test_a_record_that_only_claims_to_be_large_is_corrupt() -> None:
         Reading(data)
     assert type(caught.value) is CorruptRecordError
     assert caught.value.offset == 0
+
+
+def test_the_longest_record_that_there_can_be_is_told_of_as_any_other() -> None:
+    """Of its bytes there need be none: it is told of as soon as its length has come."""
+    head = encode_varint((1 << 31) - 1) + bytes(3)
+    told: list[RecordTooLargeError] = []
+    limit = RecordLimit(LIMIT_BYTES, told.append)
+    data = bombs.batch(Codec.LZ4, [head, bytes(8 * MIB)], record_count=1)
+    with pytest.raises(CorruptRecordError, match=r"its last record lacks \d+ bytes"):
+        list(chunks(data, topic_partition=TOPIC_PARTITION, limit=limit))
+    assert [error.offset for error in told] == [0]
+    assert f"a record of {(1 << 31) + 4} bytes" in told[0].reason
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,111 @@
+"""What an answer says, as plain values by path, so that two brokers' answers can be compared."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+from spark_kafka_source.errors import error_code
+from spark_kafka_source.protocol.wire import ZERO_UUID
+from spark_kafka_source.records import batches
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.sides import Side
+
+NOT_COMPARED = {
+    "throttle_time_ms": "quotas are a broker's own",
+    "error_message": "words, which nobody reads but people",
+    "host": "where the broker is",
+    "port": "where the broker is",
+    "rack": "where the broker is",
+    "node_id": "the double's first is 0, Kafka's 1",
+    "replica_nodes": "the double's first is 0, Kafka's 1",
+    "isr_nodes": "the double's first is 0, Kafka's 1",
+    "heartbeat_interval_ms": "a broker's own setting",
+    "cluster_id": "the double has none",
+    "controller_id": "the double has none",
+    "current_leader": "the double leaves out this hint at the new leader (KIP-951)",
+    "node_endpoints": "the double leaves out this hint at the new leader (KIP-951)",
+    "assignment_epoch": "the double assigns at once",
+    "client_id": "the double does not keep it",
+    "client_host": "the double does not keep it",
+}
+"""Fields of any answer, and why they may differ."""
+
+_NAMES = ("topic", "name", "topic_id", "group_id", "key", "member_id")
+_NUMBERS = ("partition_index", "partition")
+"""What tells the elements of a list apart; their order is not compared."""
+_NODE_IDS = {"leader_id", "preferred_read_replica"}
+"""Whose default, 0, is one of the nodes."""
+
+Said = dict[str, object]
+
+
+def said(side: Side, answer: Any) -> Said:
+    """Each field that is not as by default, by its path, in the words of the conversation."""
+    return dict(_fields(side, answer, type(answer).__name__))
+
+
+def _fields(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
+    for field in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
+        found, its_path = getattr(value, field.name), f"{path}.{field.name}"
+        if field.name in NOT_COMPARED:
+            continue
+        if dataclasses.is_dataclass(found):
+            yield from _fields(side, found, its_path)
+        elif isinstance(found, list):
+            for each in found:
+                yield from _element(side, each, its_path)
+        elif found != field.default or field.name in _NODE_IDS:
+            yield its_path, _word(side, found, field.name)
+
+
+def _element(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
+    """One of a list, by what tells it from the others. Two of one name are as good as one."""
+    if not dataclasses.is_dataclass(value):
+        yield f"{path}[{_word(side, value, path)}]", "there"
+        return
+    names = [getattr(value, each, None) for each in _NAMES]
+    numbers = [getattr(value, each) for each in _NUMBERS if hasattr(value, each)]
+    known = [_word(side, each, "") for each in names if each and each != ZERO_UUID]
+    path = f"{path}[{'-'.join(map(str, [*known, *numbers]))}]"
+    yield path, "there"
+    yield from _fields(side, value, path)
+
+
+_WORDS: dict[str, Callable[[Side, Any], object]] = {
+    # Of KIP-848: what counts is how far they went from the first, which is not 1 in all versions.
+    "member_epoch": lambda side, value: value - side.first_epoch + 1 if value > 0 else value,
+    "group_epoch": lambda side, value: value - side.first_epoch + 1,
+    "leader_id": lambda _, value: _node(value),
+    "preferred_read_replica": lambda _, value: _node(value),
+    "error_code": lambda _, value: error_code(value).name,
+    "session_id": lambda _, value: "a session" if value else 0,
+    "records": lambda _, value: _offsets(value),
+}
+
+
+def _word(side: Side, value: Any, name: str) -> object:
+    if name in _WORDS:
+        return _WORDS[name](side, value)
+    if isinstance(value, str | UUID):
+        return side.meanings.get(value, value)
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def _node(node_id: int) -> str:
+    return "a node" if node_id >= 0 else "none"
+
+
+def _offsets(records: memoryview | None) -> list[tuple[int, int]]:
+    """The first and the last offset of each batch."""
+    found = batches(memoryview(records or b""), TopicPartition("", 0), check_crcs=True)
+    return [(each.base_offset, each.base_offset + each.last_offset_delta) for each, _ in found]
+
+
+def differences(kafka: Said, memory: Said) -> list[str]:
+    """A line for each field in which the two differ."""
+    return [
+        f"{path}: Kafka {kafka.get(path)!r}, in memory {memory.get(path)!r}"
+        for path in dict.fromkeys([*kafka, *memory])
+        if kafka.get(path) != memory.get(path)
+    ]

@@ -1,0 +1,251 @@
+"""Two brokers to hold the same conversation with: the in-memory one and a real one."""
+
+import time
+import uuid
+from abc import ABC, abstractmethod
+from typing import Any, TypeVar, cast
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.net import Address, Connection, ConnectionSettings, Deadline
+from spark_kafka_source.protocol import (
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    MetadataRequestTopic,
+    Request,
+    Response,
+)
+from spark_kafka_source.records import Record
+from spark_kafka_source.testing import LocalKafka, Producer
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.broker import MemoryBroker
+
+R = TypeVar("R", bound=Response)
+
+FIRST_TIMESTAMP_MS = 1_700_000_000_000
+GROUP = "g"
+STRANGER = "stranger"
+"""A member that has an id which no broker gave."""
+
+_PATIENCE_MS = 30_000
+_STEP_SECONDS = 0.01
+_NOT_YET = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+
+
+def records(count: int, first: int) -> list[Record]:
+    """Records a second apart, the first of which is that of offset `first`."""
+    return [
+        Record(value=b"v", timestamp_ms=FIRST_TIMESTAMP_MS + 1_000 * at)
+        for at in range(first, first + count)
+    ]
+
+
+class Side(ABC):
+    """One broker, and what a conversation with it has come to.
+
+    Topics and groups have short names in a conversation, and here names that no other has.
+    Each speaker has a connection of its own, so that one can wait for an answer while others talk.
+    """
+
+    def __init__(self) -> None:
+        self._suffix = uuid.uuid4().hex[:8]
+        self._connections: dict[str, Connection] = {}
+        self._ends: dict[str, int] = {}
+        self.topics: set[str] = set()
+        self.topic_ids: dict[str, uuid.UUID] = {}
+        self.member_ids: dict[str, str] = {}
+        self.generations: dict[str, int] = {}
+        self.first_epoch = 1
+        self.session_id, self.session_epoch = 0, 1
+        self.meanings: dict[object, str] = {}
+        """What a name or an id of this side is called in the conversation."""
+
+    def __enter__(self) -> "Side":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    @property
+    @abstractmethod
+    def address(self) -> Address: ...
+
+    @abstractmethod
+    def make_topic(self, name: str, partitions: int) -> None: ...
+
+    @abstractmethod
+    def remove_topic(self, name: str) -> None: ...
+
+    @abstractmethod
+    def write(self, name: str, partition: int, added: list[Record]) -> None: ...
+
+    @abstractmethod
+    def start_again(self) -> None: ...
+
+    def restart(self) -> None:
+        """The broker forgets its sessions, and leads all partitions in new epochs."""
+        self._close()
+        self.start_again()
+
+    def _close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def name(self, short: str) -> str:
+        name = f"{short}-{self._suffix}"
+        self.meanings[name] = short
+        return name
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        if topic in self.topics:
+            return
+        self.make_topic(self.name(topic), partitions)
+        self.topics.add(topic)
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=self.name(topic))])
+        self.topic_ids[topic] = self.ask("", asked).topics[0].topic_id
+        self.meanings[self.topic_ids[topic]] = f"id of {topic}"
+
+    def delete_topic(self, topic: str) -> None:
+        if topic not in self.topics:
+            return
+        self.topics.remove(topic)
+        self.meanings[self.topic_ids[topic]] = f"former id of {topic}"
+        self._ends = {at: end for at, end in self._ends.items() if not at.startswith(f"{topic}-")}
+        self.remove_topic(self.name(topic))
+
+    def append(self, topic: str, partition: int, count: int) -> None:
+        if topic in self.topics:
+            first = self._ends.get(f"{topic}-{partition}", 0)
+            self.write(self.name(topic), partition, records(count, first))
+            self._ends[f"{topic}-{partition}"] = first + count
+
+    def topic_id(self, topic: str) -> uuid.UUID:
+        """The present one or the last; for a topic that never was one that nobody has."""
+        if topic not in self.topic_ids:
+            self.topic_ids[topic] = uuid.uuid4()
+            self.meanings[self.topic_ids[topic]] = f"id of {topic}"
+        return self.topic_ids[topic]
+
+    def member_id(self, member: str) -> str:
+        """The one that a broker gave it; "" before that, and its short name for a stranger."""
+        return self.member_ids.get(member, STRANGER if member == STRANGER else "")
+
+    def own_member_id(self, member: str) -> str:
+        """One that the member made up for itself, as KIP-848 has it."""
+        if member not in self.member_ids:
+            self.learn_member(member, f"{member}-{self._suffix}")
+        return self.member_ids[member]
+
+    def generation(self, member: str) -> int:
+        """Its generation or epoch; -1 where it never had one."""
+        return self.generations.get(member, -1)
+
+    def learn_member(self, member: str, member_id: str) -> None:
+        self.member_ids[member] = member_id
+        self.meanings.setdefault(member_id, f"id of {member}")
+
+    def ask(self, speaker: str, request: Request[R], max_version: int | None = None) -> R:
+        """The answer, on the speaker's connection."""
+        self.send(speaker, request, max_version)
+        return cast(R, self.hear(speaker))
+
+    def send(self, speaker: str, request: Request[Any], max_version: int | None = None) -> None:
+        deadline = Deadline.after_ms(_PATIENCE_MS)
+        if speaker not in self._connections:
+            settings = ConnectionSettings()
+            self._connections[speaker] = Connection.connect(self.address, settings, deadline)
+        self._connections[speaker].send(request, deadline, max_version=max_version)
+
+    def hear(self, speaker: str) -> Response:
+        return self._connections[speaker].receive(Deadline.after_ms(_PATIENCE_MS))
+
+
+class InMemory(Side):
+    """The in-memory broker."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        super().__init__()
+        self._broker = broker
+
+    @property
+    def address(self) -> Address:
+        return self._broker.address()
+
+    def make_topic(self, name: str, partitions: int) -> None:
+        self._broker.create_topic(name, partitions)
+
+    def remove_topic(self, name: str) -> None:
+        self._broker.delete_topic(name)
+
+    def write(self, name: str, partition: int, added: list[Record]) -> None:
+        self._broker.cluster.topics[name].logs[partition].append(*added)
+
+    def start_again(self) -> None:
+        """Kafka counts an epoch without a leader, and one when it is back."""
+        self._broker.stop(0)
+        self._broker.start(0)
+        for name, topic in self._broker.cluster.topics.items():
+            for partition in range(len(topic.logs)):
+                for _ in range(2):
+                    self._broker.move_leader(TopicPartition(name, partition), 0)
+
+
+class Real(Side):
+    """A real broker, the only one of its cluster."""
+
+    def __init__(self, kafka: LocalKafka) -> None:
+        super().__init__()
+        self._kafka = kafka
+        self._fence_partitions = 0
+        self._wait_for_coordinator()
+
+    @property
+    def address(self) -> Address:
+        host, port = self._kafka.bootstrap_servers.split(":")
+        return Address(host, int(port))
+
+    def _wait_for_coordinator(self) -> None:
+        """A cluster makes the topic of offsets, and loads it, when it is first asked for it."""
+        not_yet = [error_named(name).code for name in _NOT_YET]
+        deadline = Deadline.after_ms(_PATIENCE_MS)
+        while not deadline.expired:
+            self.ask("", FindCoordinatorRequest(coordinator_keys=[self.name(GROUP)]))
+            described = self.ask("", DescribeGroupsRequest([self.name(GROUP)]))
+            if described.groups[0].error_code not in not_yet:
+                return
+            time.sleep(_STEP_SECONDS)
+        raise TimeoutError(f"group {GROUP} has no coordinator")
+
+    def make_topic(self, name: str, partitions: int) -> None:
+        """Returns once its leader answers for all partitions, which the metadata says before."""
+        self._kafka.create_topic(name, partitions)
+        asked = [ListOffsetsPartition(each, timestamp=-1) for each in range(partitions)]
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name, asked)])
+        deadline = Deadline.after_ms(_PATIENCE_MS)
+        while any(each.error_code for each in self.ask("", request).topics[0].partitions):
+            assert not deadline.expired, f"nobody leads {name}"
+            time.sleep(_STEP_SECONDS)
+
+    def remove_topic(self, name: str) -> None:
+        """Returns once the group's coordinator, too, has dealt with it.
+
+        The metadata lacks the topic before that; but changes are dealt with one after another.
+        """
+        self._kafka.delete_topic(name)
+        self._fence_partitions += 1
+        if self._fence_partitions == 1:
+            self._kafka.create_topic(self.name("fence"))
+        else:
+            self._kafka.create_partitions(self.name("fence"), self._fence_partitions)
+
+    def start_again(self) -> None:
+        self._kafka.restart()
+        self._wait_for_coordinator()
+
+    def write(self, name: str, partition: int, added: list[Record]) -> None:
+        with Producer(self._kafka.bootstrap_servers) as producer:
+            producer.send(name, partition, added)

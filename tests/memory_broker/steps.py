@@ -1,0 +1,282 @@
+"""What can be said to a broker in a conversation: one line each, with short names for everything.
+
+A partition is `a-0`, and `a-0=5` or `a-0@5` gives its offset. A member is a short name; its id and
+its generation (or epoch) are those that the broker gave it, unless a step says otherwise.
+"""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from spark_kafka_source.protocol import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    MetadataRequestTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+    Request,
+    Response,
+)
+from tests.memory_broker.sides import Side
+
+LATEST, EARLIEST, GREATEST = -1, -2, -3
+NOBODY = ""
+
+_MOST_BYTES = 1 << 20
+
+
+class At(NamedTuple):
+    """A partition of a text, and the number given for it."""
+
+    topic: str
+    partition: int
+    number: int
+
+
+def by_topic(text: str) -> list[tuple[str, list[At]]]:
+    """`a-0=5 a-1=7 b-0` by topic, in the order of the text."""
+    found = []
+    for word in text.split():
+        where, _, number = word.replace("@", "=").partition("=")
+        topic, _, partition = where.partition("-")
+        found.append(At(topic, int(partition), int(number or 0)))
+    return [(topic, list(those)) for topic, those in groupby(found, lambda each: each.topic)]
+
+
+class Step(ABC):
+    """One thing that happens; the broker's answer, where it is a question."""
+
+    def __repr__(self) -> str:
+        """As it was written: without what was left as it is."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # all that there are, are
+        given = [
+            f"{each.name}={value!r}"
+            for each in fields
+            if (value := getattr(self, each.name)) != each.default
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    @abstractmethod
+    def take(self, side: Side) -> Response | None: ...
+
+
+class Question(Step):
+    """A request, on the connection of its `speaker`."""
+
+    @property
+    def speaker(self) -> str:
+        return NOBODY
+
+    @property
+    def highest_version(self) -> int | None:
+        """With None the highest that both sides speak."""
+        return None
+
+    @abstractmethod
+    def request(self, side: Side) -> Request[Any]: ...
+
+    def learn(self, side: Side, answer: Any) -> None:
+        """Keeps what later steps need."""
+
+    def take(self, side: Side) -> Response | None:
+        return self.answered(side, side.ask(self.speaker, self.request(side), self.highest_version))
+
+    def answered(self, side: Side, answer: Response) -> Response:
+        self.learn(side, answer)
+        return answer
+
+
+@dataclass(frozen=True, repr=False)
+class Says(Step):
+    """Asks and does not wait; the answer is taken by `Hears`."""
+
+    question: Question
+
+    def take(self, side: Side) -> None:
+        question = self.question
+        side.send(question.speaker, question.request(side), question.highest_version)
+
+
+@dataclass(frozen=True, repr=False)
+class Hears(Step):
+    """The answer to what was said."""
+
+    question: Question
+
+    def take(self, side: Side) -> Response:
+        return self.question.answered(side, side.hear(self.question.speaker))
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Create(Step):
+    topic: str
+    partitions: int = 1
+
+    def take(self, side: Side) -> None:
+        side.create_topic(self.topic, self.partitions)
+
+
+@dataclass(frozen=True, repr=False)
+class Delete(Step):
+    topic: str
+
+    def take(self, side: Side) -> None:
+        side.delete_topic(self.topic)
+
+
+@dataclass(frozen=True, repr=False)
+class Restart(Step):
+    """The broker stops and starts: its sessions are gone, and leaders' epochs are former ones."""
+
+    def take(self, side: Side) -> None:
+        side.restart()
+
+
+@dataclass(frozen=True, repr=False)
+class Append(Step):
+    """Records a second apart, in one batch."""
+
+    topic: str
+    count: int
+    partition: int = 0
+
+    def take(self, side: Side) -> None:
+        side.append(self.topic, self.partition, self.count)
+
+
+@dataclass(frozen=True, repr=False)
+class Metadata(Question):
+    topics: str
+    by_id: bool = False
+
+    def request(self, side: Side) -> MetadataRequest:
+        names = self.topics.split()
+        asked = [
+            MetadataRequestTopic(side.topic_id(each), None)
+            if self.by_id
+            else MetadataRequestTopic(name=side.name(each))
+            for each in names
+        ]
+        return MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+
+
+@dataclass(frozen=True, repr=False)
+class ListOffsets(Question):
+    """Of each partition the offset at a time in ms, or at the end that a negative one names."""
+
+    partitions: str
+    at: int = LATEST
+    leader_epoch: int = -1
+    isolation_level: int = 0
+
+    def request(self, side: Side) -> ListOffsetsRequest:
+        return ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=self.isolation_level,
+            topics=[
+                ListOffsetsTopic(
+                    side.name(topic),
+                    [
+                        ListOffsetsPartition(at.partition, self.leader_epoch, self.at)
+                        for at in those
+                    ],
+                )
+                for topic, those in by_topic(self.partitions)
+            ],
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class EpochEnd(Question):
+    """Of each partition where an epoch ends."""
+
+    partitions: str
+    epoch: int = 0
+    leader_epoch: int = -1
+
+    def request(self, side: Side) -> OffsetForLeaderEpochRequest:
+        return OffsetForLeaderEpochRequest(
+            replica_id=-1,
+            topics=[
+                OffsetForLeaderTopic(
+                    side.name(topic),
+                    [
+                        OffsetForLeaderPartition(at.partition, self.leader_epoch, self.epoch)
+                        for at in those
+                    ],
+                )
+                for topic, those in by_topic(self.partitions)
+            ],
+        )
+
+
+ALONE, FIRST, NEXT, LATE, UNKNOWN, CLOSE = "alone", "first", "next", "late", "unknown", "close"
+"""What a fetch is to a session: none of it, its first, its next, one with a former epoch, one of a
+session that never was, or its last."""
+
+
+@dataclass(frozen=True, repr=False)
+class Fetch(Question):
+    """From these offsets on, in a session or without; `by_name`, as up to v12."""
+
+    partitions: str = ""
+    session: str = ALONE
+    leader_epoch: int = -1
+    forget: str = ""
+    by_name: bool = False
+    isolation_level: int = 0
+
+    @property
+    def highest_version(self) -> int | None:
+        return 12 if self.by_name else None
+
+    def request(self, side: Side) -> FetchRequest:
+        session_id, session_epoch = {
+            ALONE: (0, -1),
+            FIRST: (0, 0),
+            NEXT: (side.session_id, side.session_epoch),
+            LATE: (side.session_id, max(1, side.session_epoch - 1)),
+            UNKNOWN: (side.session_id + 1_000, 1),
+            CLOSE: (side.session_id, -1),
+        }[self.session]
+        return FetchRequest(
+            max_bytes=_MOST_BYTES,
+            isolation_level=self.isolation_level,
+            session_id=session_id,
+            session_epoch=session_epoch,
+            topics=[
+                FetchTopic(
+                    side.name(topic), side.topic_id(topic), [self._partition(at) for at in those]
+                )
+                for topic, those in by_topic(self.partitions)
+            ],
+            forgotten_topics_data=[
+                ForgottenTopic(
+                    side.name(topic), side.topic_id(topic), [at.partition for at in those]
+                )
+                for topic, those in by_topic(self.forget)
+            ],
+        )
+
+    def _partition(self, at: At) -> FetchPartition:
+        return FetchPartition(
+            at.partition, self.leader_epoch, at.number, partition_max_bytes=_MOST_BYTES
+        )
+
+    def learn(self, side: Side, answer: Any) -> None:
+        if self.session == FIRST:
+            side.session_id, side.session_epoch = answer.session_id, 1
+        elif self.session == NEXT and not answer.error_code:
+            side.session_epoch += 1

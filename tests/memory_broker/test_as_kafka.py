@@ -1,0 +1,67 @@
+"""The in-memory broker says what a real one says, in conversations by hand and drawn ones.
+
+CONVERSATIONS=800 in the environment draws more of them than every day.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from spark_kafka_source.testing import LocalKafka
+from tests.memory_broker import MemoryBroker, drawn
+from tests.memory_broker.conversations import BEGINNING, CONVERSATIONS, PARTINGS
+from tests.memory_broker.said import differences, said
+from tests.memory_broker.sides import InMemory, Real
+from tests.memory_broker.steps import Step
+
+pytestmark = pytest.mark.kafka
+
+EXAMPLES = int(os.environ.get("CONVERSATIONS", "60"))
+# So that KIP-848's coordinator assigns within the heartbeat that calls for it, as the double does.
+AT_ONCE = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.assignor.offload.enable": "false",
+}
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[LocalKafka]:
+    with LocalKafka(properties=AT_ONCE) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        yield broker
+
+
+def compared(kafka: LocalKafka, memory: MemoryBroker, steps: Iterable[Step]) -> list[str]:
+    """The differences of a conversation, each after its step."""
+    found = []
+    with Real(kafka) as real, InMemory(memory) as double:
+        for place, step in enumerate([*BEGINNING, *steps], 1 - len(BEGINNING)):
+            theirs, ours = said(real, step.take(real)), said(double, step.take(double))
+            found += [f"{place} {step}: {line}" for line in differences(theirs, ours)]
+    return found
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_a_conversation(name: str, kafka: LocalKafka, memory: MemoryBroker) -> None:
+    if found := compared(kafka, memory, CONVERSATIONS[name]):
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+@pytest.mark.parametrize("name", PARTINGS)
+def test_where_they_part(name: str, kafka: LocalKafka, memory: MemoryBroker) -> None:
+    """Where they do not any more, the conversation is one like the others."""
+    assert compared(kafka, memory, PARTINGS[name].steps), PARTINGS[name].reason
+
+
+@settings(max_examples=EXAMPLES, derandomize=True)
+@given(steps=drawn.CONVERSATIONS)
+def test_drawn_conversations(kafka: LocalKafka, memory: MemoryBroker, steps: list[Step]) -> None:
+    found = compared(kafka, memory, steps)
+    assert not found, "\n".join(found)

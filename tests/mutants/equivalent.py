@@ -1,0 +1,9 @@
+"""Faults that are none, by path, line before and line after, each with its reason."""
+
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (
+        "spark_kafka_source/groups/classic.py",
+        'self._protocol_name = response.protocol_name or ""',
+        "self._protocol_name = (response.protocol_name)",
+    ): "it is the name of one of the assignors by then; only mypy does not know",
+}
