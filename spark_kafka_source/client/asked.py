@@ -137,19 +137,19 @@ class Asked(Generic[R]):
             self._error = error
 
     def _start(self) -> None:
-        connection = self._client.connection_to(self.address)
+        connection = self._client.connections.usable_to(self.address)
         if connection is None:
-            self._dial = self._client.dial(self.address)
+            self._dial = self._client.connections.dial(self.address)
         elif connection.needs_login:
-            self._dial = self._client.renewing(connection)
+            self._dial = self._client.connections.renewing(connection)
         else:
             self._send(connection)
 
     def _advance(self) -> None:
         if self._connection is None and self._dial is not None and self._dial.is_done:
-            connection = self._client.dialed(self._dial)
+            connection = self._client.connections.dialed(self._dial)
             if connection.in_flight:  # Another request was sooner, and awaits its answer there.
-                self._dial = self._client.dial(self.address)
+                self._dial = self._client.connections.dial(self.address)
             else:
                 self._send(connection)
         if self._connection is not None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
 from spark_kafka_source.client.cluster import Broker, Cluster, Topic
 from spark_kafka_source.client.config import ClientConfig
+from spark_kafka_source.client.connections import Connections
 from spark_kafka_source.client.race import Race
 from spark_kafka_source.client.retry import Retry
 from spark_kafka_source.errors import (
@@ -26,7 +27,7 @@ from spark_kafka_source.errors import (
     error_named,
     lacking,
 )
-from spark_kafka_source.net import Address, Connection, Contacts, Deadline, Dial
+from spark_kafka_source.net import Address, Connection, Contacts, Deadline
 from spark_kafka_source.protocol import (
     FindCoordinatorRequest,
     MetadataRequest,
@@ -62,9 +63,7 @@ class KafkaClient:
         self.cluster = cluster or Cluster()
         self.contacts = contacts or Contacts()
         self.requests_sent = 0
-        # Of several to one address all but one still await an answer.
-        self._connections: dict[Address, list[Connection]] = {}
-        self._dials: dict[Address, Dial] = {}
+        self.connections = Connections(config.connection, self.contacts)
         self._throttled_until_seconds: dict[Address, float] = {}
         self._closing = threading.Event()
         # Waiting on it in place of sleeping, so that `close` ends a pause, too.
@@ -87,11 +86,7 @@ class KafkaClient:
     def close(self) -> None:
         """Closes all connections; what still waits on one raises. Never raises itself."""
         self._closing.set()
-        for dial in list(self._dials.values()):
-            dial.close()
-        for connections in list(self._connections.values()):
-            for connection in list(connections):
-                connection.close()
+        self.connections.close()
 
     @property
     def closed(self) -> bool:
@@ -282,14 +277,9 @@ class KafkaClient:
         bootstrap = list(self.config.bootstrap_servers)
         random.shuffle(known)
         random.shuffle(bootstrap)
-        known.sort(key=lambda address: not self._is_connected(address))
+        known.sort(key=lambda address: not self.connections.has(address))
         candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
         return self.contacts.best_first(each for each in candidates if each != but)
-
-    def _is_connected(self, address: Address) -> bool:
-        return any(each.usable for each in self._connections.get(address, ()))
-
-    # -- connections -------------------------------------------------------------------------------
 
     def _ask(
         self,
@@ -301,53 +291,6 @@ class KafkaClient:
         deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
         self._wait_out_throttle(address, deadline)
         return Asked(self, request, address, deadline, max_version)
-
-    def connection_to(self, address: Address) -> Connection | None:
-        """The connection that a request can be sent on now, if there is one."""
-        found = None
-        awaiting = []
-        for each in self._connections.pop(address, ()):
-            if each.in_flight and not each.closed:
-                awaiting.append(each)
-            elif found is None and each.usable:
-                found = each
-            else:
-                each.close()
-        self._connections[address] = awaiting if found is None else [*awaiting, found]
-        if self.closed:  # `close` came between, and did not see these.
-            for each in self._connections[address]:
-                each.close()
-        return found
-
-    def dial(self, address: Address) -> Dial:
-        """A connection on its way, perhaps since an earlier request gave up waiting for it."""
-        dial = self._dials.get(address)
-        if dial is not None and not dial.is_good:
-            dial.close()
-            dial = None
-        if dial is None:
-            settings = self.config.connection
-            dial = Dial.connecting(address, settings, self.contacts)
-            self._dials[address] = dial
-            if self.closed:  # `close` came between, and did not see this one.
-                dial.close()
-        return dial
-
-    def renewing(self, connection: Connection) -> Dial:
-        """The same connection, once it has authenticated anew (KIP-368)."""
-        return Dial.renewing(connection, self.config.connection.request_timeout_ms)
-
-    def dialed(self, dial: Dial) -> Connection:
-        """The connection that a dial has led to. Raises why there is none."""
-        if self._dials.get(dial.address) is dial:
-            del self._dials[dial.address]
-        connection = dial.connection()
-        connections = self._connections.setdefault(dial.address, [])
-        if connection not in connections:
-            connections.append(connection)
-        if self.closed:
-            connection.close()
-        return connection
 
     def heard(self, connection: Connection, response: R) -> R:
         """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
@@ -383,9 +326,7 @@ class KafkaClient:
     def _rebootstrap(self) -> None:
         """Forgets all brokers where one says that it is not of this cluster any more (KIP-1102)."""
         self.cluster.brokers = {}
-        for connections in self._connections.values():
-            for connection in connections:
-                connection.close()
+        self.connections.close_all()
         raise ConnectionFailedError("the broker asks to bootstrap anew (REBOOTSTRAP_REQUIRED)")
 
     def leaders(

@@ -26,6 +26,7 @@ from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.authentication import Session, authenticate, expects_sasl
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.incoming import Incoming
 from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
@@ -42,9 +43,6 @@ from spark_kafka_source.settings import setting
 
 R = TypeVar("R", bound=Response)
 
-# A frame's memory is taken in steps as its bytes come in, whatever length its first four claim.
-_RECEIVE_STEP_BYTES = 4 * 1024 * 1024
-_PREFIX_BYTES = 4
 _PROBE_TIMEOUT_MS = 2_000
 # How long an address that took the connection may say nothing, where its host has others.
 _LONGEST_SILENCE_MS = 2_000
@@ -89,10 +87,7 @@ class Connection:
         self._exchange = Exchange(
             settings.client_id, max_response_bytes=settings.max_response_bytes
         )
-        # The answer that is coming in: first the bytes of its size, then itself.
-        self._frame = bytearray(_PREFIX_BYTES)
-        self._frame_size: int | None = None
-        self._received = 0
+        self._incoming = Incoming(self._exchange.frame_size)
         self._last_used_seconds = time.monotonic()
         self.in_flight = 0
         self.is_heard = False
@@ -180,12 +175,10 @@ class Connection:
         Without a deadline do not wait at all.
         """
         try:
-            while not self._is_frame_here():
+            while (frame := self._incoming.frame()) is None:
                 if not self._read_some(deadline):
                     return None
-            frame, self._frame, self._frame_size = self._frame, bytearray(_PREFIX_BYTES), None
-            self._received = 0
-            _, response = self._exchange.response(memoryview(frame))
+            _, response = self._exchange.response(frame)
         except OSError as error:
             raise self._failed(error, "waiting for an answer") from error
         except ProtocolError as error:
@@ -195,29 +188,17 @@ class Connection:
         self.is_heard = self._is_proven = True
         return response
 
-    def _is_frame_here(self) -> bool:
-        """Make room for what is still to come, first for the frame's size, then for the frame."""
-        if self._received < len(self._frame):
-            return False
-        if self._frame_size is None:
-            self._frame_size = self._exchange.frame_size(bytes(self._frame))
-            self._frame, self._received = bytearray(min(self._frame_size, _RECEIVE_STEP_BYTES)), 0
-            return False
-        left = self._frame_size - self._received
-        self._frame.extend(bytes(min(left, len(self._frame))))
-        return left == 0
-
     def _read_some(self, deadline: Deadline | None) -> bool:
-        """Wait for more of the frame. Without a deadline do not wait; return whether some came."""
+        """Wait for more of the answer. Without a deadline do not; return whether some came."""
         try:
-            with memoryview(self._frame) as view:
+            with self._incoming.room() as room:
                 self._set_timeout(deadline)
-                count = self._socket.recv_into(view[self._received :])
+                count = self._socket.recv_into(room)
         except (TimeoutError, BlockingIOError, InterruptedError, ssl.SSLWantReadError):
             return False
         if not count:
             raise ConnectionResetError("the broker closed the connection")
-        self._received += count
+        self._incoming.received(count)
         self._last_used_seconds = time.monotonic()
         return True
 

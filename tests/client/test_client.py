@@ -381,12 +381,12 @@ def test_a_connection_that_opens_while_the_client_closes_does_not_outlive_it(
 ) -> None:
     """Pytest turns a socket that nobody closed into an error."""
     client = KafkaClient(broker.config())
-    dialed = client.dialed
+    dialed = client.connections.dialed
 
     def closed_first(dial: Any) -> Any:
         client.close()
         return dialed(dial)
 
-    monkeypatch.setattr(client, "dialed", closed_first)
+    monkeypatch.setattr(client.connections, "dialed", closed_first)
     with pytest.raises((ClosedError, ConnectionFailedError)):
         leader(client, T0)
