@@ -56,7 +56,7 @@ class PartitionLookups(Generic[Q, A]):
         asked = {
             where: (self._positions[where], question)
             for where, question in questions.items()
-            if not self._is_asked(where)
+            if not self.is_asked(where)
         }
         if not asked:
             return
@@ -78,7 +78,8 @@ class PartitionLookups(Generic[Q, A]):
         if first_error is not None:
             raise first_error
 
-    def _is_asked(self, where: TopicPartition) -> bool:
+    def is_asked(self, where: TopicPartition) -> bool:
+        """Whether an answer about this partition is awaited that will be of use."""
         position = self._positions[where]
         asked = (each.asked[where] for each in self._open if where in each.asked)
         return any(of is position and self._is_current(of, question) for of, question in asked)

@@ -133,7 +133,7 @@ class Reading:
         moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
         if self._topics is None and self._unknown_topics():
             moments.append(self._ask_topics_at_seconds)
-        if self._unchecked():
+        if any(not self._log_lookups.is_asked(each.topic_partition) for each in self._unchecked()):
             moments.append(self._looked_at_seconds)
         return min((moment for moment in moments if moment is not None), default=None)
 

@@ -21,6 +21,7 @@ from spark_kafka_source.protocol import (
     MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    OffsetForLeaderEpochRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
@@ -122,6 +123,51 @@ def test_a_reset_during_a_lookup_counts(broker: MemoryBroker) -> None:
         held.release()
         poll_until(consumer, lambda: len(broker.requests(ListOffsetsRequest)) == 2)
         assert consumer.position(T0) == 10
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        MetadataRequest,
+        FindCoordinatorRequest,
+        OffsetFetchRequest,
+        ListOffsetsRequest,
+        OffsetForLeaderEpochRequest,
+        FetchRequest,
+        OffsetCommitRequest,
+    ],
+)
+def test_a_poll_that_waits_for_an_answer_sleeps_meanwhile(
+    broker: MemoryBroker, silent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not look again and again whether the answer is here."""
+    fill(broker, T0, 1)
+    interval_ms = 100 if silent is OffsetCommitRequest else HOUR_MS
+    config = {"group_id": "g", "auto_commit_interval_ms": interval_ms} | FOR_HOURS
+    with consuming(broker, T0, **config) as consumer:
+        if silent not in (MetadataRequest, FindCoordinatorRequest, OffsetFetchRequest):
+            consumer.seek(T0, 0, leader_epoch=0)
+        if silent is OffsetForLeaderEpochRequest:
+            broker.move_leader(T0, 1)
+        if silent is OffsetCommitRequest:
+            polled(consumer, 10)
+        if silent is ListOffsetsRequest:
+            consumer.seek_to_beginning(T0)
+        broker.control(silent, Action.SILENCE, times=None)
+        poll_until(consumer, lambda: bool(broker.requests(silent)))
+        looks = 0
+        prepare = consumer._reading.prepare
+
+        def counted() -> None:
+            nonlocal looks
+            looks += 1
+            prepare()
+
+        monkeypatch.setattr(consumer._reading, "prepare", counted)
+        consumer.poll(timeout_ms=300)
+        # Of a healthy broker each fetch that it holds back for 50 ms is a reason to look.
+        assert looks < 60
+        consumer.close(timeout_ms=100)
 
 
 @pytest.mark.parametrize("timeout_ms", [-1, -5])
