@@ -37,7 +37,7 @@ class Race(Generic[R]):
         Raises `BootstrapError` with what went wrong at each address, the first error among them
         that has no remedy, or at once an error that says that the login is refused.
         """
-        while self._running or (self._waiting and not deadline.expired):
+        while self._running or (self._waiting and not (self._failures and deadline.expired)):
             if self._waiting and self._is_next_turn():
                 self._running.append(self._ask(self._waiting.popleft()))
                 self._turn_began_seconds = time.monotonic()
