@@ -54,9 +54,12 @@ class Race(Generic[R]):
         raise self._failure()
 
     def close(self) -> None:
-        """Give up the answers that are still awaited."""
+        """Give up the answers that are still awaited; an address without a word is tried last."""
         for each in self._running:
-            each.abandon()
+            if each.is_heard:
+                each.abandon()
+            else:
+                each.give_up("another broker was sooner, so it was given up while")
 
     def _is_next_turn(self) -> bool:
         return not self._running or self._next_turn().expired
