@@ -56,7 +56,7 @@ class PartitionLookups(Generic[Q, A]):
         asked = {
             where: (self._positions[where], question)
             for where, question in questions.items()
-            if not self._is_asked(where)
+            if not self.is_asked(where)
         }
         if not asked:
             return
@@ -64,6 +64,12 @@ class PartitionLookups(Generic[Q, A]):
         new = {where: question for where, (_, question) in asked.items()}
         lookup = self._lookups.ask(lambda client: self._question(client, new, found))
         self._open.append(_Open(lookup, asked, found))
+
+    def is_asked(self, where: TopicPartition) -> bool:
+        """Whether an answer that will be of use is awaited for this partition."""
+        position = self._positions[where]
+        asked = (each.asked[where] for each in self._open if where in each.asked)
+        return any(of is position and self._is_current(of, question) for of, question in asked)
 
     def take(self) -> None:
         """Take the answers that came in. Raises what went wrong, once all others are taken."""
@@ -77,11 +83,6 @@ class PartitionLookups(Generic[Q, A]):
                     first_error = first_error or error
         if first_error is not None:
             raise first_error
-
-    def _is_asked(self, where: TopicPartition) -> bool:
-        position = self._positions[where]
-        asked = (each.asked[where] for each in self._open if where in each.asked)
-        return any(of is position and self._is_current(of, question) for of, question in asked)
 
     def _take_found(self, each: _Open[Q, A]) -> None:
         for where in [where for where in each.asked if where in each.found]:
