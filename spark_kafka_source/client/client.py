@@ -374,9 +374,11 @@ class KafkaClient:
 
     def coordinator(self, group_id: str, deadline: Deadline) -> Broker:
         """The broker that coordinates a group, or the `BrokerError` that says there is none."""
-        if group_id not in self.cluster.coordinators:
-            self.cluster.coordinators[group_id] = self._find_coordinator(group_id, deadline)
-        return self.cluster.coordinators[group_id]
+        found = self.cluster.coordinators.get(group_id)  # Other threads may forget it any time.
+        if found is None:
+            found = self._find_coordinator(group_id, deadline)
+            self.cluster.coordinators[group_id] = found
+        return found
 
     def learn_coordinators(self, group_ids: Iterable[str], deadline: Deadline) -> None:
         """Asks for those that are unknown, all at once where brokers can (KIP-699).

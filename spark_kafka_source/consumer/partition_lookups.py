@@ -65,6 +65,12 @@ class PartitionLookups(Generic[Q, A]):
         lookup = self._lookups.ask(lambda client: self._question(client, new, found))
         self._open.append(_Open(lookup, asked, found))
 
+    def is_asked(self, where: TopicPartition) -> bool:
+        """Whether an answer that will be of use is awaited for this partition."""
+        position = self._positions[where]
+        asked = (each.asked[where] for each in self._open if where in each.asked)
+        return any(of is position and self._is_current(of, question) for of, question in asked)
+
     def take(self) -> None:
         """Take the answers that came in. Raises what went wrong, once all others are taken."""
         first_error: KafkaError | None = None
@@ -77,12 +83,6 @@ class PartitionLookups(Generic[Q, A]):
                     first_error = first_error or error
         if first_error is not None:
             raise first_error
-
-    def is_asked(self, where: TopicPartition) -> bool:
-        """Whether an answer about this partition is awaited that will be of use."""
-        position = self._positions[where]
-        asked = (each.asked[where] for each in self._open if where in each.asked)
-        return any(of is position and self._is_current(of, question) for of, question in asked)
 
     def _take_found(self, each: _Open[Q, A]) -> None:
         for where in [where for where in each.asked if where in each.found]:

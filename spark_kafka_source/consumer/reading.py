@@ -133,7 +133,7 @@ class Reading:
         moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
         if self._topics is None and self._unknown_topics():
             moments.append(self._ask_topics_at_seconds)
-        if any(not self._log_lookups.is_asked(each.topic_partition) for each in self._unchecked()):
+        if not all(map(self._log_lookups.is_asked, self._unchecked())):
             moments.append(self._looked_at_seconds)
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -191,10 +191,10 @@ class Reading:
         if (
             position.next is None
             or position.next.leader_epoch < 0
-            or not self._has_leader(position)
+            or (log := self._log(position)) is None
         ):
             return True
-        topic_id, leader_epoch = self._log(position)
+        topic_id, leader_epoch = log
         return position.is_elsewhere(topic_id) or leader_epoch <= position.checked_epoch
 
     def _hand_out(self, position: Position, max_records: int) -> Iterator[pa.RecordBatch]:
@@ -293,29 +293,36 @@ class Reading:
 
     # -- whether the log is still the same ---------------------------------------------------------
 
-    def _unchecked(self) -> list[Position]:
-        """Those whose leader is another than that whose log was seen last."""
+    def _unchecked(self) -> dict[TopicPartition, tuple[UUID, int]]:
+        """The logs of positions whose leader is another than that whose log was seen last."""
         now_seconds = time.monotonic()
-        return [
-            each
+        return {
+            each.topic_partition: log
             for each in self.positions
             if each.next is not None
             and each.not_before_seconds <= now_seconds
-            and self._has_leader(each)
-            and not is_checked(each, *self._log(each))
-        ]
+            and (log := self._log(each)) is not None
+            and not is_checked(each, *log)
+        }
 
-    def _log(self, position: Position) -> tuple[UUID, int]:
-        """The topic's id, and the leader's epoch. Raises `BrokerError` where there is no leader."""
+    def _log(self, position: Position) -> tuple[UUID, int] | None:
+        """The topic's id, and the leader's epoch; None where no leader is known.
+
+        Asked once, and not for whether there is a leader before: another thread may learn that
+        there is none meanwhile.
+        """
         cluster, where = self._client.cluster, position.topic_partition
-        _, leader_epoch = cluster.leader(where)
+        try:
+            _, leader_epoch = cluster.leader(where)
+        except BrokerError:
+            return None
         return cluster.topics[where.topic].topic_id, leader_epoch
 
     def _check_logs(self) -> None:
         """Where the leader is a new one, its log must reach as far as was read (KIP-320)."""
         moved: dict[TopicPartition, _Log] = {}
-        for each in self._unchecked():
-            topic_id, leader_epoch = self._log(each)
+        for where, (topic_id, leader_epoch) in self._unchecked().items():
+            each = self.positions[where]
             if each.is_elsewhere(topic_id):
                 self._made_anew(each)
             elif leader_epoch < each.checked_epoch:
@@ -323,7 +330,7 @@ class Reading:
                 self._client.cluster.forget_leaders()
                 self._later(each)
             elif each.next is not None and each.next.leader_epoch >= 0:
-                moved[each.topic_partition] = _Log(each.next.leader_epoch, leader_epoch)
+                moved[where] = _Log(each.next.leader_epoch, leader_epoch)
             else:
                 each.checked_epoch = leader_epoch
         self._log_lookups.ask(moved)
@@ -342,7 +349,8 @@ class Reading:
         """Whether neither the position nor the leader has moved on to another epoch since."""
         if position.next is None or position.next.leader_epoch != log.reached_epoch:
             return False
-        return self._has_leader(position) and self._log(position)[1] == log.leader_epoch
+        found = self._log(position)
+        return found is not None and found[1] == log.leader_epoch
 
     def _compare(self, position: Position, end: int) -> None:
         """`end` is that of the epoch of the position, in the log that the leader has."""
@@ -351,8 +359,9 @@ class Reading:
             self._truncated(position, LogTruncatedError(where, position.next.offset, end))
         elif 0 <= end < position.fetch_offset:
             position.refetch()  # What was fetched ahead may be of the log that was cut.
-        if self._has_leader(position):
-            position.checked_epoch = self._log(position)[1]
+        log = self._log(position)
+        if log is not None:
+            position.checked_epoch = log[1]
 
     def _made_anew(self, position: Position) -> None:
         """The topic was deleted and made anew: its offsets are those of other records."""

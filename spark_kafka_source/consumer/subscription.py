@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -52,6 +53,14 @@ class ConsumerRebalanceListener:
         self.on_partitions_revoked(partitions)
 
 
+@dataclass(frozen=True, slots=True)
+class _GivingUp:
+    """Partitions that hand out nothing until what was handed out of them is committed."""
+
+    partitions: frozenset[TopicPartition]
+    commit: Commit
+
+
 class Subscription:
     """Keeps a consumer's positions those of the partitions that it is to read.
 
@@ -93,7 +102,8 @@ class Subscription:
         self._look: Lookup[list[Topic]] | None = None
         self._look_to_join: Lookup[list[Topic]] | None = None
         self._has_looked = False
-        self._giving_up: Commit | None = None
+        self._giving_up: _GivingUp | None = None
+        self._holds_back = False
         self._told: set[str] = set()
         self._ends_by: Deadline | None = None
         self.topics: frozenset[str] = frozenset()
@@ -196,7 +206,10 @@ class Subscription:
             self._begin_look()
         if self._membership is not None:
             self._positions.hold(())
+            self._holds_back = False
             self._membership.poll()
+            if not self._holds_back:  # The step that waited for a commit is not to be taken now.
+                self._giving_up = None
 
     def _is_ready(self, step: Step) -> bool:
         """Whether the member may take a step: what must come before it takes several polls.
@@ -210,14 +223,24 @@ class Subscription:
             self._look_to_join = self._look_to_join or self._begin_look()
             if not self._look_to_join.is_done or self._look is not None:
                 return False
-        if step.revokes:
-            self._giving_up = self._giving_up or self._begin_commit(None)
-            if self._giving_up is not None and not self._giving_up.is_done:
-                self._positions.hold(step.revokes)
-                return False
+        if step.revokes and not self._is_committed(step.revokes):
+            self._positions.hold(step.revokes)
+            self._holds_back = True
+            return False
+        self._giving_up = None
         if step.joins:
             self._look_to_join = None
         return True
+
+    def _is_committed(self, partitions: frozenset[TopicPartition]) -> bool:
+        """Whether their commit is through, which begins here. One of other partitions says nothing.
+
+        Those were held back since it began, but these have been handed out further.
+        """
+        if self._giving_up is None or self._giving_up.partitions != partitions:
+            commit = self._begin_commit(None)
+            self._giving_up = None if commit is None else _GivingUp(partitions, commit)
+        return self._giving_up is None or self._giving_up.commit.is_done
 
     @property
     def _looks_for_itself(self) -> bool:
@@ -300,9 +323,10 @@ class Subscription:
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""
-        is_committed, self._giving_up = self._giving_up is not None, None
         try:
-            if self._ends_by is not None and not is_committed:
+            if self._ends_by is not None:
+                # Also where a commit is under way: the coordinator takes none after the farewell,
+                # and what was not held back has been handed out further.
                 self._commit(self._ends_by)
             if self._listener is not None:
                 self._listener.on_partitions_revoked(partitions)
@@ -327,7 +351,6 @@ class Subscription:
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""
-        self._giving_up = None
         self._metrics.rebalance_failed()
         try:
             if self._listener is not None:

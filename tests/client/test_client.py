@@ -157,6 +157,18 @@ def test_a_coordinator_is_found_once(broker: MemoryBroker, client: KafkaClient) 
     assert (request.key, request.key_type) == ("g", 0)
 
 
+def test_a_coordinator_that_another_thread_forgets_at_once_is_still_the_answer(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    class Forgetful(dict[str, Broker]):
+        def __setitem__(self, group_id: str, found: Broker) -> None:
+            """As if another client's `recover` came next."""
+
+    client.cluster.coordinators = Forgetful()
+    broker.cluster.coordinators["g"] = 2
+    assert coordinator(client) == 2
+
+
 @pytest.mark.parametrize(
     ("name", "found_again"),
     [

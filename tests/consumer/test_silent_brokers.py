@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -343,3 +344,39 @@ def test_consumers_of_a_process_have_client_ids_of_their_own(broker: MemoryBroke
     assert ids[2] == "mine"
     assert ids[0] != ids[1]
     assert all(each.startswith("spark-kafka-source-g-") for each in ids[:2])
+
+
+def test_a_poll_does_not_spin_while_a_leader_does_not_say_how_far_its_log_reaches(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(broker, T0, 1)
+    with consuming(broker, T0, **FOR_HOURS) as consumer:
+        polled(consumer, 10)
+        broker.control(OffsetForLeaderEpochRequest, Action.SILENCE, times=None)
+        broker.move_leader(T0, 1)
+        poll_until(consumer, lambda: bool(broker.requests(OffsetForLeaderEpochRequest)))
+        waits: list[float] = []
+        monkeypatch.setattr(consumer._metrics.waited_ms, "record", waits.append)
+        consumer.poll(timeout_ms=200)
+        assert len(waits) < 50
+        consumer.close(timeout_ms=100)
+
+
+def test_another_thread_may_learn_at_any_time_that_there_is_no_leader(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(broker, T0, 1)
+    with consuming(broker, T0) as consumer:
+        polled(consumer, 5)
+        cluster, calls = consumer._client.cluster, count()
+        leader = cluster.leader
+
+        def sometimes(where: TopicPartition) -> Any:
+            if next(calls) % 2:
+                raise BrokerError(error_named("LEADER_NOT_AVAILABLE"), "Metadata")
+            return leader(where)
+
+        monkeypatch.setattr(cluster, "leader", sometimes)
+        for _ in range(5):
+            consumer.poll(timeout_ms=5)
+        assert next(calls) > 5

@@ -1,0 +1,113 @@
+"""The commit before partitions are given up, where something else happens while it is under way."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.groups import classic
+from spark_kafka_source.groups.assignors import Assignment
+from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.protocol import (
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import IN_GROUP, T0, T1, consuming, fill, poll_until, polled
+from tests.memory_broker import MemoryBroker
+
+U0 = TopicPartition("u", 0)
+BY_ITSELF = IN_GROUP | {
+    "enable_auto_commit": True,
+    "auto_commit_interval_ms": 3_600_000,
+    "max_poll_records": 5,
+}
+COOPERATIVE = BY_ITSELF | {"partition_assignment_strategy": "cooperative-sticky"}
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        broker.create_topic("t", 2)
+        broker.create_topic("u")
+        yield broker
+
+
+def committed(broker: MemoryBroker) -> dict[TopicPartition, int]:
+    return dict(broker.cluster.committed.get("g", {}))
+
+
+def test_what_was_handed_out_while_others_are_given_up_is_committed_at_the_end(
+    broker: MemoryBroker,
+) -> None:
+    fill(broker, T0, 5)
+    fill(broker, U0, 1)
+    with consuming(broker, **COOPERATIVE) as consumer:
+        consumer.subscribe(["t", "u"])
+        polled(consumer, 15)
+        held = broker.hold(OffsetCommitRequest)
+        consumer.subscribe(["t"])
+        poll_until(consumer, lambda: bool(broker.requests(OffsetCommitRequest)))
+        polled(consumer, 20)
+        position = consumer.position(T0)
+        held.release()
+    assert committed(broker)[T0] == position
+
+
+def test_a_member_does_not_leave_before_its_commit_is_through(broker: MemoryBroker) -> None:
+    """The coordinator would refuse it then, and others read the records again."""
+    fill(broker, T0, 3)
+    with consuming(broker, **BY_ITSELF) as consumer:
+        consumer.subscribe(["t"])
+        polled(consumer, 15)
+        held = broker.hold(OffsetCommitRequest)
+        consumer.commit_async({T0: 1})
+        broker.gather("g")
+        poll_until(consumer, lambda: consumer._subscription._giving_up is not None)
+        position = consumer.position(T0)
+        leaving = threading.Thread(target=consumer.unsubscribe)
+        leaving.start()
+        assert not broker.requests(LeaveGroupRequest)
+        held.release()
+        leaving.join(20)
+    assert committed(broker)[T0] == position
+
+
+def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The subscription changes while T1 is given up, so it is kept, and the member joins anew."""
+    assignments = [Assignment((T0, T1)), Assignment((T0, U0))]
+
+    def synced(participant: Any, request: SyncGroupRequest, response: SyncGroupResponse) -> None:
+        classic.ClassicParticipant._synced(participant, request, response)
+        if assignments:
+            participant._assigned = assignments.pop(0)
+
+    monkeypatch.setitem(classic._TAKE_IN, SyncGroupRequest, synced)
+    fill(broker, T0, 8)
+    with consuming(broker, **COOPERATIVE) as consumer:
+        consumer.subscribe(["t", "u"])
+        polled(consumer, 15)
+        held = broker.hold(OffsetCommitRequest)
+        consumer.enforce_rebalance()
+        poll_until(consumer, lambda: consumer._subscription._giving_up is not None)
+        consumer.subscribe(["t"])
+        held.release()
+        membership = consumer._subscription._membership
+        joined = broker.group("g").generation_id
+        poll_until(
+            consumer,
+            lambda: (
+                membership.state is State.STABLE
+                and broker.group("g").generation_id > joined
+                and membership.assignment == {T0, T1}
+            ),
+        )
+        polled(consumer, 30)
+        assert consumer._subscription._giving_up is None
+        position = consumer.position(T0)
+    assert committed(broker)[T0] == position
