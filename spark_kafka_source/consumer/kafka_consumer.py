@@ -327,8 +327,12 @@ class KafkaConsumer:
         lookup = self._lookups.ask(question)
         # A question ends by itself in this time: but the last try takes its own to end.
         deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
-        if not self._wait_until(lambda: lookup.is_done, deadline):
-            raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
+        try:
+            if not self._wait_until(lambda: lookup.is_done, deadline):
+                raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
+        except BaseException:
+            self._lookups.give_up(lookup)
+            raise
         return lookup.result()
 
     def _wait(self, deadline: Deadline) -> None:

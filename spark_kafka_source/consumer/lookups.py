@@ -52,7 +52,7 @@ class Lookups:
         self._lock = threading.Lock()
         self._waiting: deque[Lookup[Any]] = deque()
         self._idle: list[KafkaClient] = []
-        self._busy: dict[threading.Thread, KafkaClient] = {}
+        self._busy: dict[threading.Thread, tuple[Lookup[Any], KafkaClient]] = {}
         self._is_closed = False
 
     def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
@@ -63,12 +63,22 @@ class Lookups:
             self._begin()
         return lookup
 
+    def give_up(self, lookup: Lookup[Any]) -> None:
+        """End a question that nobody waits for any more, so that others have its place."""
+        with self._lock:
+            if lookup in self._waiting:
+                self._waiting.remove(lookup)
+            clients = [client for asked, client in self._busy.values() if asked is lookup]
+        for client in clients:
+            client.close()
+
     def close(self) -> None:
         """Give up what is not answered."""
         with self._lock:
             self._is_closed = True
             self._waiting.clear()
-            threads, clients = list(self._busy), [*self._idle, *self._busy.values()]
+            threads = list(self._busy)
+            clients = [*self._idle, *(client for _, client in self._busy.values())]
         for client in clients:
             client.close()
         for thread in threads:
@@ -78,21 +88,23 @@ class Lookups:
         while self._waiting and len(self._busy) < _MOST_AT_ONCE:
             # The client that was used last has the connections that are likely to be of use.
             client = self._idle.pop() if self._idle else self._client.sibling()
-            lookup = self._waiting.popleft()
+            lookup = self._waiting[0]
             thread = threading.Thread(
                 target=copy_context().run,
                 args=[self._run, lookup, client],
                 name="lookup",
                 daemon=True,
             )
-            self._busy[thread] = client
-            thread.start()
+            thread.start()  # Where there can be no more of them, this raises.
+            self._waiting.popleft()
+            self._busy[thread] = (lookup, client)
 
     def _run(self, lookup: Lookup[Any], client: KafkaClient) -> None:
         lookup.put_to(client)
         with self._lock:
             del self._busy[threading.current_thread()]
-            self._idle.append(client)
+            if not client.closed:
+                self._idle.append(client)
             if not self._is_closed:
                 self._begin()
         self.done.wake()

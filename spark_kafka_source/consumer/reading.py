@@ -142,9 +142,25 @@ class Reading:
 
         Partitions take turns, and what comes after is asked for. Raises `CorruptRecordError` with
         the position still before what is wrong; where there were records first, in the next call.
+        After Ctrl-C all positions are where they were: nobody was given the records.
         """
         self._raise_kept()
         self._keep_error(self._fetcher.take)
+        before = [(each, each.next) for each in self.positions]
+        try:
+            found = self._take(max_records)
+            self._keep_error(self._fetcher.ask)
+        except BaseException:
+            for position, at in before:
+                if position.next is not at:
+                    position.next = at
+                    position.refetch()
+            raise
+        if not found:
+            self._raise_kept()
+        return found
+
+    def _take(self, max_records: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
         found: list[tuple[TopicPartition, pa.RecordBatch]] = []
         left = max_records
         for position in self._in_turn():
@@ -159,9 +175,6 @@ class Reading:
                 break
             if left <= 0:
                 break
-        self._keep_error(self._fetcher.ask)
-        if not found:
-            self._raise_kept()
         return found
 
     def _keep_error(self, step: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ something else meanwhile.
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
+from typing import cast
 
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.net.address import Address
@@ -80,14 +81,17 @@ class Dial:
 
     def connection(self) -> Connection:
         """Return the connection, once `is_done`. Raises what `Connection.connect` raises."""
+        if not self.is_done:
+            raise ClosedError("the connection is not made yet")
+        # An error refers to this dial: without it, two sockets stay open until the next collection.
+        with self._lock:
+            self._done.close()
         if self._error is not None:
             raise self._error
-        if self._result is None:
-            raise ClosedError("the connection is not made yet")
-        return self._result
+        return cast(Connection, self._result)
 
     def fileno(self) -> int:
-        """Readable once it is done; -1 after `close`."""
+        """Readable once it is done or closed; -1 once its connection was taken."""
         return self._done.fileno()
 
     def close(self) -> None:
@@ -96,7 +100,7 @@ class Dial:
             self._is_closed = True
             if self._connection is not None:
                 self._connection.close()
-        self._done.wake()
+            self._done.wake()
 
     def _opened(self, connection: Connection) -> None:
         with self._lock:
@@ -111,4 +115,5 @@ class Dial:
             self._error = error
         if self._is_closed and self._result is not None:
             self._result.close()
-        self._done.wake()
+        with self._lock:
+            self._done.wake()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source.consumer.unread import Unread
 from spark_kafka_source.groups import classic
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.groups.classic_states import State
@@ -16,7 +17,16 @@ from spark_kafka_source.protocol import (
     SyncGroupResponse,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.consumer.consumers import IN_GROUP, T0, T1, consuming, fill, poll_until, polled
+from tests.consumer.consumers import (
+    IN_GROUP,
+    T0,
+    T1,
+    consuming,
+    eventually,
+    fill,
+    poll_until,
+    polled,
+)
 from tests.memory_broker import MemoryBroker
 
 U0 = TopicPartition("u", 0)
@@ -111,3 +121,34 @@ def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
         assert consumer._subscription._giving_up is None
         position = consumer.position(T0)
     assert committed(broker)[T0] == position
+
+
+def test_what_ctrl_c_kept_from_being_handed_out_is_not_committed(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+    taken: list[Unread] = []
+    take = Unread.take
+
+    def interrupted(unread: Unread, most: int) -> Any:
+        taken.append(unread)
+        if unread is not taken[0]:
+            raise KeyboardInterrupt
+        return take(unread, most)
+
+    with consuming(broker, T0, T1, group_id="g", max_poll_records=100) as consumer:
+        reading = consumer._reading
+
+        def both_are_here() -> bool:
+            reading.prepare()
+            reading._fetcher.take()
+            return all(each.fetched for each in reading.positions)
+
+        eventually(both_are_here)
+        monkeypatch.setattr(Unread, "take", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll(timeout_ms=0)
+        monkeypatch.undo()
+        assert {consumer.position(each) for each in (T0, T1)} == {0}
+        assert len(polled(consumer, 20)) == 20

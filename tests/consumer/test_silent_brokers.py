@@ -380,3 +380,30 @@ def test_another_thread_may_learn_at_any_time_that_there_is_no_leader(
         for _ in range(5):
             consumer.poll(timeout_ms=5)
         assert next(calls) > 5
+
+
+def test_a_call_that_wakeup_ended_takes_no_place_of_other_questions(broker: MemoryBroker) -> None:
+    broker.control(ListOffsetsRequest, Action.SILENCE, node_id=1, times=None)
+    with consuming(broker, T0, **FOR_HOURS) as consumer:
+        for _ in range(10):
+            consumer.wakeup()
+            with pytest.raises(WakeupError):
+                consumer.end_offsets([T1])
+        eventually(lambda: not consumer._lookups._busy)
+        fill(broker, T0, 1)
+        assert polled(consumer, 10) == of(T0, range(10))
+
+
+def test_a_thread_that_cannot_start_ends_one_poll(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    fill(broker, T0, 1)
+    with consuming(broker, T0) as consumer:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", none_left)
+            with pytest.raises(RuntimeError, match="start new thread"):
+                consumer.poll(timeout_ms=10)
+        assert polled(consumer, 10) == of(T0, range(10))

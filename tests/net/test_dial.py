@@ -46,6 +46,8 @@ def test_a_dial_that_failed_raises_why(broker: MemoryBroker) -> None:
         with pytest.raises(ConnectionFailedError, match="refused"):
             dial.connection()
     assert not dial.is_good
+    # Its error refers to it, and only the garbage collector would close what it waits with.
+    assert dial.fileno() == -1
 
 
 def test_nobody_has_to_wait_for_an_address_that_drops_attempts() -> None:
