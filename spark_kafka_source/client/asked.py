@@ -27,8 +27,8 @@ LONGEST_SILENCE_MS = 2_000
 class Asked(Generic[R]):
     """A request whose answer is still to come. Until it is taken, nothing else is sent there.
 
-    Only `wait` and `answer` wait. What goes wrong, from connecting on, is raised by `answer`. Who
-    drops it before that has its connection closed: the answer would still come there.
+    Only `wait` and `answer` wait. What goes wrong, from connecting on, is raised by `answer`. If it
+    is dropped before, its connection is closed: the answer would still come there.
     """
 
     def __init__(

@@ -272,14 +272,21 @@ class KafkaClient:
         return self._ask(request, address, deadline, max_version).answer()
 
     def _candidates(self, but: Address | None) -> list[Address]:
-        """Some known brokers at random, connected first; then always the bootstrap addresses."""
+        """Return at most three known brokers, connected ones first, and all bootstrap addresses.
+
+        Each part in any order; addresses that failed last, or are to be left alone, at the end.
+        """
         known = [broker.address for broker in self.cluster.brokers.values()]
         bootstrap = list(self.config.bootstrap_servers)
         random.shuffle(known)
         random.shuffle(bootstrap)
         known.sort(key=lambda address: not self.connections.has(address))
         candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
-        return self.contacts.best_first(each for each in candidates if each != but)
+        best_first = self.contacts.best_first(each for each in candidates if each != but)
+        return sorted(best_first, key=self._is_throttled)
+
+    def _is_throttled(self, address: Address) -> bool:
+        return self._throttled_until_seconds.get(address, 0.0) > time.monotonic()
 
     def _ask(
         self,

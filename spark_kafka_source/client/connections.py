@@ -36,7 +36,7 @@ class Connections:
         found = None
         awaiting = []
         for each in self._open.pop(address, ()):
-            if each.in_flight and not each.closed:
+            if each.is_busy and not each.closed:
                 awaiting.append(each)
             elif found is None and each.usable:
                 found = each
@@ -59,6 +59,7 @@ class Connections:
 
     def renewing(self, connection: Connection) -> Dial:
         """Return the same connection, on its way to authenticate anew (KIP-368)."""
+        connection.is_renewing = True  # Before the thread begins: nobody else is to use it.
         return Dial.renewing(connection, self._settings.request_timeout_ms)
 
     def dialed(self, dial: Dial) -> Connection:

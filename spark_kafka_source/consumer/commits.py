@@ -116,9 +116,13 @@ class Commits:
         consumed = self._consumed()
         if not self._by_itself or self._committer is None or not consumed:
             return None
-        self._automatic = self._committer.begin(
-            consumed, self._member_of, timeout_ms, self._log_failure
-        )
+        try:
+            self._automatic = self._committer.begin(
+                consumed, self._member_of, timeout_ms, self._log_failure
+            )
+        except LocalError as error:  # As many as there may be wait already.
+            self._log_failure(consumed, error)
+            return None
         return self._automatic
 
     def _log_failure(self, _: object, error: Exception | None) -> None:

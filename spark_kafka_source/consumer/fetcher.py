@@ -52,7 +52,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class FetchDone:
-    """One answer, for who counts: how long it took and how many bytes of records it brought."""
+    """One answer, for the metrics: how long it took and how many bytes of records it brought."""
 
     broker: Broker
     seconds: float
@@ -62,9 +62,9 @@ class FetchDone:
 class Fetcher:
     """Keeps each position's `fetched` filled, while the consumer hands out what is there.
 
-    `ask` sends what there is to ask, `take` what has come in, and neither waits; who has nothing
-    else to do waits for `in_flight` to become readable, or until `next_try_seconds`. A partition is
-    fetched ahead while what came before is handed out, and one that is paused is not.
+    `ask` sends what there is to ask, `take` takes what has come in, and neither waits; the consumer
+    waits until one of `in_flight` is readable, or until `next_try_seconds`. A partition is fetched
+    ahead while what came before is handed out, and one that is paused is not.
 
     Connections are its own, one to each broker, since a broker answers nothing else on one while
     it waits for records. `on_out_of_range` is told of a position that the log does not have.
@@ -139,10 +139,10 @@ class Fetcher:
                 self._take(source, source.asked)
 
     def overdue_topics(self) -> set[str]:
-        """Topics of fetches that their brokers should have answered long ago, told once a while.
+        """Return topics whose fetches are overdue; each at most every two seconds.
 
-        Such a broker may have frozen, and another lead its partitions. A replica that is no leader
-        is not waited for any longer.
+        Their broker may have frozen, and another may lead its partitions by now. A replica that is
+        not the leader is not waited for any longer.
         """
         now_seconds = time.monotonic()
         found: set[str] = set()

@@ -11,6 +11,9 @@ from spark_kafka_source.net import Wakeup
 
 T = TypeVar("T")
 
+LOOKUP_MS = 10_000
+"""How long a lookup of a poll goes on. What went wrong is logged then, and it is asked anew."""
+
 # More of them wait until some are answered: each may wait for a broker that is silent.
 _MOST_AT_ONCE = 8
 _LAST_WORDS_SECONDS = 1.0
@@ -41,7 +44,7 @@ class Lookup(Generic[T]):
 
 
 class Lookups:
-    """Belongs to the consumer's thread. `done` is woken whenever there is an answer.
+    """Used by the consumer's thread. `done` is woken after each answer.
 
     Each question has a client to itself, but the clients share what they learn.
     """

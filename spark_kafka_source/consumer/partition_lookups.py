@@ -24,7 +24,7 @@ class _Open(Generic[Q, A]):
 
 
 class PartitionLookups(Generic[Q, A]):
-    """Keeps a partition whose leader is silent from delaying the others.
+    """Asks about partitions in threads, so that one silent leader delays no other partition.
 
     `question` is called in another thread, and puts each answer into the dictionary that it is
     given. `is_current` says whether the answer to a question is still of use, `on_answer` uses it,
@@ -40,7 +40,7 @@ class PartitionLookups(Generic[Q, A]):
         ],
         *,
         is_current: Callable[[Position, Q], bool],
-        on_answer: Callable[[Position, A], None],
+        on_answer: Callable[[Position, Q, A], None],
         on_none: Callable[[Position], None],
     ) -> None:
         self._lookups = lookups
@@ -88,7 +88,7 @@ class PartitionLookups(Generic[Q, A]):
         for where in [where for where in each.asked if where in each.found]:
             position, question = each.asked.pop(where)
             if self._is_of_use(where, position, question):
-                self._on_answer(position, each.found[where])
+                self._on_answer(position, question, each.found[where])
 
     def _take_end(self, each: _Open[Q, A]) -> None:
         self._open.remove(each)

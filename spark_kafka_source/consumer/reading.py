@@ -2,25 +2,21 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
-from uuid import UUID
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.consumer.fetcher import FetchDone, Fetcher, is_checked
-from spark_kafka_source.consumer.log_checks import out_of_range
-from spark_kafka_source.consumer.lookups import Lookup, Lookups
+from spark_kafka_source.consumer.fetcher import FetchDone, Fetcher
+from spark_kafka_source.consumer.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.consumer.losses import (
     UNKNOWN_TOPIC,
-    LogTruncatedError,
-    RecordsLostError,
-    TopicGoneError,
 )
 from spark_kafka_source.consumer.offset_reset import ResetPolicy
-from spark_kafka_source.consumer.offsets import OffsetAndEpoch, epoch_end_offsets
+from spark_kafka_source.consumer.offsets import OffsetAndEpoch
 from spark_kafka_source.consumer.partition_lookups import PartitionLookups
+from spark_kafka_source.consumer.position_checks import PositionChecks, log_of
 from spark_kafka_source.consumer.positions import Position, Positions
 from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
 from spark_kafka_source.consumer.unread import Decoding, Unread
@@ -29,16 +25,6 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
-
-# How long one lookup goes on. What went wrong until then is logged, and it is asked for again.
-_LOOKUP_MS = 10_000
-
-
-class _Log(NamedTuple):
-    """What is to be compared: where the epoch of a position ends, in the log of this leader."""
-
-    reached_epoch: int
-    leader_epoch: int
 
 
 class Reading:
@@ -65,6 +51,7 @@ class Reading:
         self._ask_topics_at_seconds = 0.0
         self._topic_tries = 0
         self._told: set[str] = set()
+        self._told_kinds: set[type[KafkaError]] = set()
         self._looked_at_seconds = 0.0
         self._error: Exception | None = None
         woken = lookups.done.wake
@@ -78,22 +65,7 @@ class Reading:
             on_answer=self._begin,
             on_none=self._later,
         )
-        self._log_lookups: PartitionLookups[_Log, int] = PartitionLookups(
-            lookups,
-            self.positions,
-            self._find_ends,
-            is_current=self._is_current,
-            on_answer=self._compare,
-            on_none=self._later,
-        )
-        self._loss_lookups: PartitionLookups[int, RecordsLostError] = PartitionLookups(
-            lookups,
-            self.positions,
-            _find_losses,
-            is_current=_is_there,
-            on_answer=self._lost,
-            on_none=self._later,
-        )
+        self._checks = PositionChecks(client, self.positions, reset, lookups, self._later)
 
     def close(self) -> None:
         """Ends the fetch sessions."""
@@ -108,9 +80,8 @@ class Reading:
         self._looked_at_seconds = time.monotonic()
         for step in (
             self._find_leaders,
-            self._loss_lookups.take,
-            self._log_lookups.take,
-            self._check_logs,
+            self._checks.take,
+            self._checks.look,
             self._start_lookups.take,
             self._find_positions,
         ):
@@ -119,9 +90,14 @@ class Reading:
             except KafkaError as error:
                 if not _may_heal(error):
                     raise
-                level = logging.DEBUG if isinstance(error, BrokerError) else logging.WARNING
-                logger.log(level, "%s; trying again", error)
+                self._tell(error)
         self._fetcher.ask()
+
+    def _tell(self, error: KafkaError) -> None:
+        """Once of each kind, until brokers answer again: it is tried again many times a minute."""
+        is_new = not isinstance(error, BrokerError) and type(error) not in self._told_kinds
+        logger.log(logging.WARNING if is_new else logging.DEBUG, "%s; trying again", error)
+        self._told_kinds.add(type(error))
 
     @property
     def waited_for(self) -> list[Any]:
@@ -133,7 +109,7 @@ class Reading:
         moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
         if self._topics is None and self._unknown_topics():
             moments.append(self._ask_topics_at_seconds)
-        if not all(map(self._log_lookups.is_asked, self._unchecked())):
+        if self._checks.is_due:
             moments.append(self._looked_at_seconds)
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -199,16 +175,8 @@ class Reading:
 
     def _can_be_handed_out(self, position: Position) -> bool:
         """What was fetched ahead may be of a log that was cut: first its new leader is asked."""
-        if position.paused or position.is_held:
-            return False
-        if (
-            position.next is None
-            or position.next.leader_epoch < 0
-            or (log := self._log(position)) is None
-        ):
-            return True
-        topic_id, leader_epoch = log
-        return position.is_elsewhere(topic_id) or leader_epoch <= position.checked_epoch
+        is_held = position.paused or position.is_held
+        return not is_held and not self._checks.is_in_doubt(position)
 
     def _hand_out(self, position: Position, max_records: int) -> Iterator[pa.RecordBatch]:
         while max_records > 0 and position.fetched:
@@ -257,10 +225,11 @@ class Reading:
             pause_seconds = self._client.pause_seconds(self._topic_tries)
             self._ask_topics_at_seconds = time.monotonic() + pause_seconds
             self._topics = self._lookups.ask(
-                lambda client: client.topics(unknown, Deadline.after_ms(_LOOKUP_MS))
+                lambda client: client.topics(unknown, Deadline.after_ms(LOOKUP_MS))
             )
 
     def _take_topics(self, topics: list[Topic]) -> None:
+        self._told_kinds.clear()
         for topic in topics:
             error = BrokerError(topic.error, f"Metadata of {topic.name}")
             if topic.error.code and not topic.error.retriable:
@@ -271,7 +240,7 @@ class Reading:
             (self._told.add if topic.error.code else self._told.discard)(topic.name)
 
     def _find_positions(self) -> None:
-        """Those whose leaders are known; the others a while later."""
+        """Asks where to begin, in partitions whose leader is known."""
         now_seconds = time.monotonic()
         self._start_lookups.ask(
             {
@@ -286,9 +255,9 @@ class Reading:
     def _find_starts(
         self, client: KafkaClient, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch]
     ) -> None:
-        self.starts.find(client, wanted, found, _LOOKUP_MS)
+        self.starts.find(client, wanted, found, LOOKUP_MS)
 
-    def _begin(self, position: Position, at: OffsetAndEpoch) -> None:
+    def _begin(self, position: Position, _: ResetPolicy | None, at: OffsetAndEpoch) -> None:
         position.seek(*at)
         logger.info("%s: begins at offset %d", position.topic_partition, at.offset)
 
@@ -298,133 +267,14 @@ class Reading:
         position.not_before_seconds = time.monotonic() + pause_seconds
 
     def _has_leader(self, position: Position) -> bool:
-        try:
-            self._client.cluster.leader(position.topic_partition)
-        except BrokerError:
-            return False
-        return True
-
-    # -- whether the log is still the same ---------------------------------------------------------
-
-    def _unchecked(self) -> dict[TopicPartition, tuple[UUID, int]]:
-        """The logs of positions whose leader is another than that whose log was seen last."""
-        now_seconds = time.monotonic()
-        return {
-            each.topic_partition: log
-            for each in self.positions
-            if each.next is not None
-            and each.not_before_seconds <= now_seconds
-            and (log := self._log(each)) is not None
-            and not is_checked(each, *log)
-        }
-
-    def _log(self, position: Position) -> tuple[UUID, int] | None:
-        """The topic's id, and the leader's epoch; None where no leader is known.
-
-        Asked once, and not for whether there is a leader before: another thread may learn that
-        there is none meanwhile.
-        """
-        cluster, where = self._client.cluster, position.topic_partition
-        try:
-            _, leader_epoch = cluster.leader(where)
-        except BrokerError:
-            return None
-        return cluster.topics[where.topic].topic_id, leader_epoch
-
-    def _check_logs(self) -> None:
-        """Where the leader is a new one, its log must reach as far as was read (KIP-320)."""
-        moved: dict[TopicPartition, _Log] = {}
-        for where, (topic_id, leader_epoch) in self._unchecked().items():
-            each = self.positions[where]
-            if each.is_elsewhere(topic_id):
-                self._made_anew(each)
-            elif leader_epoch < each.checked_epoch:
-                # Who described the topic is behind those who wrote to it, or committed.
-                self._client.cluster.forget_leaders()
-                self._later(each)
-            elif each.next is not None and each.next.leader_epoch >= 0:
-                moved[where] = _Log(each.next.leader_epoch, leader_epoch)
-            else:
-                each.checked_epoch = leader_epoch
-        self._log_lookups.ask(moved)
-
-    def _find_ends(
-        self,
-        client: KafkaClient,
-        logs: Mapping[TopicPartition, _Log],
-        found: dict[TopicPartition, int],
-    ) -> None:
-        epochs = {where: log.reached_epoch for where, log in logs.items()}
-        woken = self._lookups.done.wake
-        epoch_end_offsets(client, epochs, timeout_ms=_LOOKUP_MS, found=found, on_answer=woken)
-
-    def _is_current(self, position: Position, log: _Log) -> bool:
-        """Whether neither the position nor the leader has moved on to another epoch since."""
-        if position.next is None or position.next.leader_epoch != log.reached_epoch:
-            return False
-        found = self._log(position)
-        return found is not None and found[1] == log.leader_epoch
-
-    def _compare(self, position: Position, end: int) -> None:
-        """`end` is that of the epoch of the position, in the log that the leader has."""
-        if position.next is not None and 0 <= end < position.next.offset:
-            where = position.topic_partition
-            self._truncated(position, LogTruncatedError(where, position.next.offset, end))
-        elif 0 <= end < position.fetch_offset:
-            position.refetch()  # What was fetched ahead may be of the log that was cut.
-        log = self._log(position)
-        if log is not None:
-            position.checked_epoch = log[1]
-
-    def _made_anew(self, position: Position) -> None:
-        """The topic was deleted and made anew: its offsets are those of other records."""
-        if position.next is None or position.fetched:
-            self._later(position)  # What is here comes first.
-            return
-        error = TopicGoneError(position.topic_partition, position.next.offset)
-        if self._reset.is_none:
-            raise error
-        logger.warning("%s; another has its name, going on there by the policy", error)
-        position.topic_id, position.checked_epoch = None, -1
-        position.reset(self._reset)
-
-    def _truncated(self, position: Position, error: LogTruncatedError) -> None:
-        if self._reset.is_none:
-            raise error
-        logger.warning("%s; going on there", error)
-        position.seek(error.diverged)
+        return log_of(self._client.cluster, position) is not None
 
     def _out_of_range(self, position: Position) -> None:
-        """Goes on by the policy; without one, finds out what there is to read instead."""
-        if position.fetched:
-            return  # What is here comes first, and this will be asked for again.
-        where, offset = position.topic_partition, position.fetch_offset
-        if self._reset.is_none:
-            self._loss_lookups.ask({where: offset})
-            self._later(position)
-            return
-        logger.warning("%s: offset %d is not in the log; going on by the policy", where, offset)
-        position.reset(self._reset)
-
-    def _lost(self, _: Position, error: RecordsLostError) -> None:
-        raise error
+        self._checks.out_of_range(position)
 
 
 def _is_unknown(position: Position, policy: ResetPolicy | None) -> bool:
     return position.next is None and position.reset_to is policy
-
-
-def _is_there(position: Position, offset: int) -> bool:
-    return position.next is not None and position.next.offset == offset
-
-
-def _find_losses(
-    client: KafkaClient,
-    offsets: Mapping[TopicPartition, int],
-    found: dict[TopicPartition, RecordsLostError],
-) -> None:
-    for where, offset in offsets.items():
-        found[where] = out_of_range(client, where, offset)
 
 
 def _may_heal(error: KafkaError) -> bool:

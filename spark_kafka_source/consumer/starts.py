@@ -46,7 +46,7 @@ class Starts:
         found: dict[TopicPartition, OffsetAndEpoch],
         timeout_ms: int,
     ) -> None:
-        """Put the starts into `found`, as they come in.
+        """Put each start into `found` as soon as its answer is here.
 
         Raises `NoOffsetError` where there is neither an offset nor a policy, `KafkaTimeoutError`,
         `BrokerError`.

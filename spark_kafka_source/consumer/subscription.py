@@ -12,7 +12,7 @@ from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
-from spark_kafka_source.consumer.lookups import Lookup, Lookups
+from spark_kafka_source.consumer.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.errors import (
     BrokerError,
@@ -28,8 +28,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# How long one look at the topics goes on; what went wrong until then is logged.
-_LOOK_MS = 10_000
+_FAREWELL_MS = 2_000
 
 
 class ConsumerRebalanceListener:
@@ -212,7 +211,7 @@ class Subscription:
                 self._giving_up = None
 
     def _is_ready(self, step: Step) -> bool:
-        """Whether the member may take a step: what must come before it takes several polls.
+        """Return whether a step can be taken now; its preparation may take several polls.
 
         Before joining a member looks at the topics again that its pattern may match, so that all
         members join with the same. Before partitions are given up, their offsets are committed.
@@ -244,10 +243,9 @@ class Subscription:
 
     @property
     def _looks_for_itself(self) -> bool:
-        """For what matches a pattern; partitions of a group's topics its leader looks for.
+        """Whether this consumer asks for topics. A group's leader asks for those that are named.
 
-        A member looks once for the topics that it names, to tell its user of those that are not
-        there.
+        A member asks for them once, to tell its user of topics that are not there.
         """
         in_group = self._membership is not None
         return self._pattern is not None or (
@@ -258,7 +256,7 @@ class Subscription:
         if self._look is None:
             names = None if self._pattern is not None else self.topics
             self._look = self._lookups.ask(
-                lambda client: describe_topics(client, names, Deadline.after_ms(_LOOK_MS))
+                lambda client: describe_topics(client, names, Deadline.after_ms(LOOKUP_MS))
             )
         return self._look
 
@@ -268,9 +266,10 @@ class Subscription:
             return
         self._look = None
         if not self._has_looked:  # The first one is also that before the first join.
-            self._look_to_join, self._has_looked = look, True
+            self._look_to_join = look
         try:
             asked = look.result()
+            self._has_looked = True
         except RemoteError as error:
             self._look_again()
             if not error.retriable and not isinstance(error, KafkaTimeoutError):
@@ -334,9 +333,12 @@ class Subscription:
             self._drop(partitions)
 
     def _commit(self, deadline: Deadline) -> None:
-        commit = self._begin_commit(deadline.remaining_ms())
+        """Leaves the coordinator some of the time to be told that the member leaves."""
+        left_ms = deadline.remaining_ms()
+        commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
+        commit = self._begin_commit(commit_by.remaining_ms())
         if commit is not None:
-            self._wait(lambda: commit.is_done, deadline)
+            self._wait(lambda: commit.is_done, commit_by)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """See `RebalanceListener`."""

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from spark_kafka_source.client import Retry
@@ -134,7 +135,9 @@ class ConsumerParticipant(Participant):
             if self._state is ConsumerState.UNSUBSCRIBED and self._wanted:
                 return Step(self._join, joins=True)
             if self._state is ConsumerState.RECONCILING:
-                return Step(self._reconcile, frozenset(self._named(self._owned - self._target)))
+                # The target that is looked at now: it may move on before the step is taken.
+                revoked = frozenset(self._named(self._owned - self._target))
+                return Step(partial(self._reconcile, self._target), revoked)
             return None
 
     def _join(self) -> None:
@@ -157,11 +160,9 @@ class ConsumerParticipant(Participant):
     def _named(self, owned: Owned) -> list[TopicPartition]:
         return [TopicPartition(self._names[topic_id], each) for topic_id, each in owned]
 
-    def _reconcile(self) -> None:
+    def _reconcile(self, target: Owned) -> None:
         """Gives up what it is not to own any more, then takes what is new."""
         first_error = FirstError()
-        with self.changed:
-            target = self._target
         revoked, added = self._owned - target, target - self._owned
         if revoked:
             first_error.tell(self._listener.revoked, self._named(revoked))

@@ -39,7 +39,7 @@ _HELD_LOOK_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a member's user may have a say in, or hear of.
+    """Two functions of the consumer that the membership calls.
 
     `is_ready`, in the thread that polls: whether the member may take its next step now. Where it
     may not, the next `poll` asks again, and no poll waits. `on_request`, in the other thread: how
@@ -98,7 +98,7 @@ class Membership:
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """What this member owns; within `revoked` with, within `assigned` already with those."""
+        """What this member owns; during `revoked` still, during `assigned` already."""
         return self._participant.assignment
 
     @property

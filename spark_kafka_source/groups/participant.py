@@ -31,7 +31,7 @@ UNTIL_WOKEN_SECONDS = 3600.0
 
 
 LONGEST_FAREWELL_MS = 5_000
-"""Of one that leaves since it does not poll: nobody waits for it."""
+"""The time for LeaveGroup where the consumer did not poll in time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class Connection:
         self._incoming = Incoming(self._exchange.frame_size)
         self._last_used_seconds = time.monotonic()
         self.in_flight = 0
+        self.is_renewing = False
         self.is_heard = False
         self._is_proven = False
         self._is_set_up = False
@@ -214,9 +215,13 @@ class Connection:
 
     def renew(self, deadline: Deadline) -> None:
         """Authenticate anew, on the same connection (KIP-368)."""
-        self._refusals = self._contacts.refusals
-        if self._settings.security.sasl is not None:
+        if self._settings.security.sasl is None:
+            return
+        self._refusals, self.is_renewing = self._contacts.refusals, True
+        try:
             self._log_in(self._settings.security.sasl, deadline)
+        finally:
+            self.is_renewing = False
 
     def supports(self, request_type: type[Request[R]], version: int) -> bool:
         """Whether the broker speaks `version` of this API."""
@@ -228,11 +233,16 @@ class Connection:
 
         Nor may its session be over: a broker closes the connection at the next request.
         """
-        if self.closed or self.in_flight or self._session.is_over():
+        if self.closed or self.is_busy or self._session.is_over():
             return False
         most_ms = self._settings.connections_max_idle_ms
         is_idle = 0 <= most_ms <= self.silent_seconds * 1000
         return not is_idle and not self._hung_up()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is awaited, or a login that another thread makes."""
+        return self.in_flight > 0 or self.is_renewing
 
     def fileno(self) -> int:
         """Of the socket, to wait for several at once; -1 once it is closed."""

@@ -135,6 +135,16 @@ def test_a_request_that_changes_something_goes_to_one_broker_only(
     assert seen.node_id != 0
 
 
+def test_a_throttled_broker_is_asked_last(broker: MemoryBroker, client: KafkaClient) -> None:
+    topics(client)
+    client._throttled_until_seconds[client.cluster.brokers[0].address] = float("inf")
+    broker.forget()
+    for _ in range(5):
+        topics(client)
+    asked_of = {each.node_id for each in broker.seen if isinstance(each.request, MetadataRequest)}
+    assert asked_of <= {1, 2}
+
+
 # -- a broker with a role --------------------------------------------------------------------------
 
 

@@ -219,7 +219,7 @@ class Program:
 def shared() -> Iterator[MemoryBroker]:
     """Where nobody waits long for a node that is down."""
     with MemoryBroker(2) as broker, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_LOOKUP_MS", 300)
+        patch.setattr(reading, "LOOKUP_MS", 300)
         broker.held_step_seconds = 0.001
         yield broker
 

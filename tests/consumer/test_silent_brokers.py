@@ -18,6 +18,7 @@ from spark_kafka_source.protocol import (
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
+    LeaveGroupRequest,
     ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
@@ -191,6 +192,30 @@ def test_a_topic_that_is_not_there_is_told_of_once(
     assert caplog.text.count("'nope': UNKNOWN_TOPIC_OR_PARTITION") == 1
 
 
+def test_brokers_that_are_all_gone_are_told_of_once(
+    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    with consuming(broker, T0) as consumer, caplog.at_level(logging.WARNING):
+        for node_id in (0, 1):
+            broker.stop(node_id)
+        for _ in range(30):
+            consumer.poll(timeout_ms=10)
+        assert caplog.text.count("No broker of") == 1
+        fill(broker, T0, 1)
+        for node_id in (0, 1):
+            broker.start(node_id)
+        assert polled(consumer, 10) == of(T0, range(10))
+
+
+def test_a_look_that_fails_is_made_again_in_a_group(
+    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.control(MetadataRequest, Action.CLOSE, times=3)
+    with consuming(broker, **IN_GROUP) as consumer, caplog.at_level(logging.WARNING):
+        consumer.subscribe(["nope"])
+        poll_until(consumer, lambda: "'nope': UNKNOWN_TOPIC" in caplog.text)
+
+
 # -- commits ---------------------------------------------------------------------------------------
 
 
@@ -253,6 +278,18 @@ def test_a_poll_does_not_wait_for_the_commit_before_a_rebalance(broker: MemoryBr
         held.release()
         found += polled(consumer, 30 - len(found))
     assert found == of(T0, range(30))
+
+
+def test_a_member_says_goodbye_even_where_its_last_commit_is_not_answered(
+    broker: MemoryBroker,
+) -> None:
+    fill(broker, T0, 1)
+    with consuming(broker, **IN_GROUP | {"enable_auto_commit": True}) as consumer:
+        consumer.subscribe(["t"])
+        polled(consumer, 10)
+        broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
+        consumer.close(timeout_ms=1_000)
+    assert broker.requests(LeaveGroupRequest)
 
 
 def test_members_with_a_pattern_look_again_before_they_join(broker: MemoryBroker) -> None:
