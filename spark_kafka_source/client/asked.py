@@ -85,6 +85,11 @@ class Asked(Generic[R]):
         else:  # A blocking read costs less than waiting for each part of a large answer.
             self._do(partial(self._receive, self._connection, deadline))
 
+    def wait_until_sent(self, deadline: Deadline) -> None:
+        """Wait until the broker has the request, or something went wrong, or the deadline."""
+        while not self.is_here() and not self.is_sent and not deadline.expired:
+            readable([self], deadline)
+
     def give_up(self, reason: str) -> None:
         """Have `answer` raise that it came to nothing, unless it is here already."""
         if self._is_over:
@@ -98,6 +103,11 @@ class Asked(Generic[R]):
         """Close the connection that an answer is still awaited on; it is out of step."""
         if self._connection is not None and not self._is_over:
             self._connection.close()
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the broker has the request: the connection may still be on its way."""
+        return self._connection is not None
 
     @property
     def is_heard(self) -> bool:

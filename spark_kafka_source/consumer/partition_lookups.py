@@ -85,10 +85,11 @@ class PartitionLookups(Generic[Q, A]):
             raise first_error
 
     def _take_found(self, each: _Open[Q, A]) -> None:
-        for where in [where for where in each.asked if where in each.found]:
+        found = dict(each.found)  # As of now: what is added meanwhile is for a later call.
+        for where in [where for where in each.asked if where in found]:
             position, question = each.asked.pop(where)
             if self._is_of_use(where, position, question):
-                self._on_answer(position, question, each.found[where])
+                self._on_answer(position, question, found[where])
 
     def _take_end(self, each: _Open[Q, A]) -> None:
         self._open.remove(each)

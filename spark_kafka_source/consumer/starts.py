@@ -76,9 +76,13 @@ class Starts:
         listed: dict[TopicPartition, OffsetAndTimestamp] = {}
 
         def share() -> None:
-            for where, at in listed.items():
-                if at.offset != NO_OFFSET:
-                    found[where] = OffsetAndEpoch(at.offset, at.leader_epoch)
+            new = {
+                where: OffsetAndEpoch(at.offset, at.leader_epoch)
+                for where, at in listed.items()
+                if at.offset != NO_OFFSET
+            }
+            # In one go: what the consumer finds here, its next fetch asks for.
+            found.update(new)
             self._on_answer()
 
         offsets_for_times(

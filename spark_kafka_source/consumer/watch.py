@@ -18,6 +18,8 @@ from spark_kafka_source.protocol import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
 _HELD_PART_OF_TIMEOUT = 0.8
+# Time to connect, that is not counted as time waited for news.
+_LONGEST_CONNECTING_MS = 1_000
 # Of all that there is, a broker sends one record batch; and that says enough.
 _AS_LITTLE_AS_POSSIBLE = 1
 
@@ -64,7 +66,8 @@ class Watch:
         if self.useful:
             try:
                 self._hold(ends)
-                return self._answered(deadline)
+                # Connections that had to be made have taken none of the time.
+                return self._answered(Deadline.after_ms(int(seconds * 1000)))
             except KafkaError as error:
                 self._held.clear()
                 if refuses_login(error):  # It would be shown the same login every time.
@@ -91,6 +94,9 @@ class Watch:
                 self._held[broker] = _Held(request, asked, time.monotonic())
         for broker in self._held.keys() - self._requests.keys():
             del self._held[broker]
+        connected_by = Deadline.after_ms(_LONGEST_CONNECTING_MS)
+        for held in self._held.values():
+            held.asked.wait_until_sent(connected_by)
 
     def _answered(self, deadline: Deadline) -> bool:
         by_asked = {each.asked: broker for broker, each in self._held.items()}
@@ -106,7 +112,8 @@ class Watch:
             elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
                 self.useful = False
                 self.close()
-        return news or not self.useful
+        is_asked_everywhere = all(each.asked.is_sent for each in self._held.values())
+        return news or not self.useful or not is_asked_everywhere
 
     def _request(self, ends: ByTopic[int]) -> FetchRequest:
         topic_ids = self._client.cluster.topic_ids(ends)

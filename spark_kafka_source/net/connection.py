@@ -77,11 +77,9 @@ class Connection:
         settings: ConnectionSettings,
         link: socket.socket,
         contacts: Contacts,
-        refusals: int,
     ) -> None:
         self.address = address
         self._contacts = contacts
-        self._refusals = refusals
         self._settings = settings
         self._socket = link
         self._exchange = Exchange(
@@ -106,26 +104,23 @@ class Connection:
         opened: Callable[["Connection"], None] = lambda _: None,
         *,
         contacts: Contacts | None = None,
-        refusals: int | None = None,
     ) -> "Connection":
         """Connect, agree on versions and authenticate, as set, within the set-up timeout.
 
         All addresses that the host's name resolves to are tried, in quick turns; one that takes
         the connection and says nothing has two seconds before it is the next one's turn.
-        `contacts` tells which to try last, and learns of them; where it has seen more logins
-        refused than `refusals`, none is tried. `opened` is called before the first wait for an
-        answer, so that another thread can close the connection by then.
+        `contacts` tells which to try last, and learns of them. `opened` is called before the first
+        wait for an answer, so that another thread can close the connection by then.
         Raises `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each
         address, `TlsError` and `AuthenticationError` where one of the two will not have the other,
         and what `Exchange.api_versions` raises.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         contacts = contacts or Contacts()
-        refusals = contacts.refusals if refusals is None else refusals
         with closing(Opening(address, _buffer_bytes(settings), contacts, deadline)) as opening:
             while not deadline.expired:
                 link, target = opening.next()
-                connection = cls(address, settings, link, contacts, refusals)
+                connection = cls(address, settings, link, contacts)
                 try:
                     connection._set_up(deadline, opened, is_last=not opening.has_more)
                 except (RequestTimeoutError, ConnectionFailedError):
@@ -217,7 +212,7 @@ class Connection:
         """Authenticate anew, on the same connection (KIP-368)."""
         if self._settings.security.sasl is None:
             return
-        self._refusals, self.is_renewing = self._contacts.refusals, True
+        self.is_renewing = True
         try:
             self._log_in(self._settings.security.sasl, deadline)
         finally:
@@ -290,8 +285,7 @@ class Connection:
 
     def _log_in(self, settings: SaslSettings, deadline: Deadline) -> None:
         """Authenticate, at first or anew (KIP-368)."""
-        attempt = partial(self._authenticate, settings, deadline)
-        self._contacts.log_in(attempt, deadline, self._refusals)
+        self._contacts.log_in(partial(self._authenticate, settings, deadline), deadline)
 
     def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
         def ask(request: Request[R]) -> R:

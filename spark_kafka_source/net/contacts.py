@@ -1,6 +1,7 @@
 """What a client has learnt of brokers: which addresses answer, and whether its login is good."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import TypeVar
@@ -12,6 +13,7 @@ A = TypeVar("A", bound=tuple[object, ...])
 
 # A broker that falls silent in mid-login is no refusal: others must have their turn in time.
 _LONGEST_TURN_MS = 3_000
+_QUIET_SECONDS = 3.0
 _MOST_REMEMBERED = 1_000
 
 
@@ -22,8 +24,7 @@ class Contacts:
         self._failed: dict[tuple[object, ...], int] = {}
         self._failures = count()
         self._turn = threading.Lock()
-        self.refusals = 0
-        """How many logins were refused."""
+        self._quiet_until_seconds = 0.0
         self._refusal: AuthenticationError | None = None
         self.was_reached = False
         """Whether any broker ever answered anything."""
@@ -48,8 +49,8 @@ class Contacts:
         """Return them in their order, but those that failed last, the latest of them at the end."""
         return sorted(addresses, key=lambda each: self._failed.get(each, -1))
 
-    def log_in(self, attempt: Callable[[], None], deadline: Deadline, refusals: int) -> None:
-        """Make an attempt to log in, one at a time. None is made after more than these refusals.
+    def log_in(self, attempt: Callable[[], None], deadline: Deadline) -> None:
+        """Make an attempt to log in, one at a time, and none in the three seconds after a refusal.
 
         So a wrong password is shown to one broker only, however many connections are made at once:
         showing it to all could lock the account. Raises what `attempt` raises, or the
@@ -58,8 +59,8 @@ class Contacts:
         wait_seconds = deadline.within_ms(_LONGEST_TURN_MS).remaining_seconds()
         has_turn = self._turn.acquire(timeout=wait_seconds)
         try:
-            if self._refusal is not None and self.refusals != refusals:
-                refusal = self._refusal
+            refusal = self._refusal
+            if refusal is not None and time.monotonic() < self._quiet_until_seconds:
                 raise type(refusal)(refusal.mechanism, refusal.found, refusal.expected)
             self._attempt(attempt)
         finally:
@@ -72,5 +73,5 @@ class Contacts:
         except AuthenticationError as error:
             if refuses_login(error):
                 self._refusal = error
-                self.refusals += 1
+                self._quiet_until_seconds = time.monotonic() + _QUIET_SECONDS
             raise

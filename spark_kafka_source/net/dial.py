@@ -43,13 +43,10 @@ class Dial:
     ) -> "Dial":
         """Connect within `socket.connection.setup.timeout.ms`, see `Connection.connect`."""
         timeout_ms = settings.socket_connection_setup_timeout_ms
-        refusals = contacts.refusals  # As of now: the thread may begin later.
 
         def make(opened: Opened) -> Connection:
             deadline = Deadline.after_ms(timeout_ms)
-            return Connection.connect(
-                address, settings, deadline, opened, contacts=contacts, refusals=refusals
-            )
+            return Connection.connect(address, settings, deadline, opened, contacts=contacts)
 
         return cls(address, make)
 

@@ -1,6 +1,7 @@
 """What is learnt of addresses and of the login."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ from spark_kafka_source.net import Address, AuthenticationError, Deadline
 from spark_kafka_source.net import contacts as contacts_module
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.sasl import TokenUnavailableError
+from tests.client.clock import Clock
 
 A, B, C = (Address(host, 9092) for host in "abc")
 
@@ -45,16 +47,18 @@ def refused() -> None:
     raise AuthenticationError("PLAIN", "wrong")
 
 
-def test_after_a_refusal_no_login_that_was_begun_before_is_tried() -> None:
+def test_after_a_refusal_no_login_is_tried_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(contacts_module, "time", SimpleNamespace(monotonic=clock.monotonic))
     contacts = Contacts()
-    begun_before = contacts.refusals
     with pytest.raises(AuthenticationError):
-        contacts.log_in(refused, in_time(), begun_before)
+        contacts.log_in(refused, in_time())
     tried: list[int] = []
     with pytest.raises(AuthenticationError, match="wrong"):
-        contacts.log_in(lambda: tried.append(1), in_time(), begun_before)
+        contacts.log_in(lambda: tried.append(1), in_time())
     assert not tried
-    contacts.log_in(lambda: tried.append(2), in_time(), contacts.refusals)
+    clock.now_seconds += 3.5
+    contacts.log_in(lambda: tried.append(2), in_time())
     assert tried == [2], "a later attempt is free: the password may have been changed"
 
 
@@ -65,8 +69,8 @@ def test_a_token_that_cannot_be_had_is_no_refusal() -> None:
         raise TokenUnavailableError("OAUTHBEARER", "the endpoint is down")
 
     with pytest.raises(TokenUnavailableError):
-        contacts.log_in(unavailable, in_time(), contacts.refusals)
-    contacts.log_in(lambda: None, in_time(), 0)
+        contacts.log_in(unavailable, in_time())
+    contacts.log_in(lambda: None, in_time())
 
 
 def test_logins_take_turns() -> None:
@@ -86,7 +90,7 @@ def test_logins_take_turns() -> None:
     def run() -> None:
         both.wait(20)
         for _ in range(200):
-            contacts.log_in(attempt, in_time(), 0)
+            contacts.log_in(attempt, in_time())
 
     threads = [threading.Thread(target=run) for _ in range(2)]
     for each in threads:
@@ -105,11 +109,11 @@ def test_a_login_that_hangs_does_not_keep_others_for_ever(monkeypatch: pytest.Mo
         has_begun.set()
         go_on.wait(20)
 
-    hanging = threading.Thread(target=contacts.log_in, args=[hangs, in_time(), 0])
+    hanging = threading.Thread(target=contacts.log_in, args=[hangs, in_time()])
     hanging.start()
     has_begun.wait(20)
     tried: list[int] = []
-    contacts.log_in(lambda: tried.append(1), in_time(), 0)
+    contacts.log_in(lambda: tried.append(1), in_time())
     go_on.set()
     hanging.join(20)
     assert tried == [1]
