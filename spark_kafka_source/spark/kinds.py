@@ -84,8 +84,8 @@ def byte_size(default: str, allowed: range) -> Kind[int]:
             raise ConfigurationError(name, "found {}", expected, text)
         return size
 
-    bounds = f"from {least}" if most == INT64_MAX else f"{least} to {most}"
-    return parsed(f"bytes, {bounds}, or with `k`, `m`, `g`", parse, default)
+    bounds = "" if most == INT64_MAX else f", `{_in_units(least)}` to `{_in_units(most)}`"
+    return parsed(f"bytes, as `64m`{bounds}", parse, default)
 
 
 def duration_ms(default: str) -> Kind[int]:
@@ -100,7 +100,7 @@ def duration_ms(default: str) -> Kind[int]:
             raise ConfigurationError(name, "found {}", expected, text)
         return int(match[1]) * _UNIT_MS[match[2]]
 
-    return parsed(f"a number of ms, or with {_words(units)}", parse, default)
+    return parsed(f"ms, or a number with {_words(units)}", parse, default)
 
 
 def _takes(default: object, minimum: int) -> str:
@@ -111,6 +111,11 @@ def _takes(default: object, minimum: int) -> str:
     if isinstance(default, int):
         return f"a whole number from {minimum}"
     return "a secret text" if isinstance(default, Secret) else "a text"
+
+
+def _in_units(size: int) -> str:
+    unit = max((each for each in _BYTES if size % _BYTES[each] == 0), key=lambda each: _BYTES[each])
+    return f"{size // _BYTES[unit]}{unit}"
 
 
 def _words(words: Iterable[str]) -> str:

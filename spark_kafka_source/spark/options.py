@@ -95,6 +95,10 @@ def _only_offsets(first: int, last: int | None) -> range:
     return range(first, last + 1)
 
 
+def _as_written(_: str, text: str) -> str:
+    return text
+
+
 def _not_blank(name: str, text: str) -> str:
     if not text.strip():
         raise ConfigurationError(name, "is empty", "Give a name, or leave it out")
@@ -141,7 +145,7 @@ class SourceOptions:
         Option(
             "failOnDataLoss",
             like(True),
-            "whether records that are gone are an error, or are logged and passed over",
+            "whether it is an error, or only logged, that records are gone before they were read",
         ),
     )
     columns: tuple[str, ...] = combined(
@@ -150,7 +154,7 @@ class SourceOptions:
         Option(
             "columns",
             if_given(parsed("names by comma, `key,value`", _named_columns)),
-            "only these, of all: what is left out is neither copied nor sent to the JVM",
+            "only these; what is left out is neither copied nor sent to the JVM",
         ),
     )
     group_id: str | None = option(
@@ -185,7 +189,7 @@ class SourceOptions:
     max_record_bytes: int = option(
         "maxRecordBytes",
         byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
-        "a record larger than this, decompressed, is taken for lost, by `failOnDataLoss`",
+        "a larger record, decompressed, is an error, or with `failOnDataLoss=false` passed over",
     )
     progress: bool = option(
         "progress",
@@ -197,7 +201,7 @@ class SourceOptions:
     max_offsets_per_trigger: int | None = option(
         "maxOffsetsPerTrigger",
         if_given(like(10_000, minimum=1)),
-        "at most so many offsets a micro-batch, in proportion to what waits in each partition",
+        "at most so many offsets a micro-batch, shared out in proportion to what waits",
         Use.STREAM_READ,
         since=SINCE,
     )
@@ -231,10 +235,10 @@ class SourceOptions:
         Option(
             "fetchOffset.numRetries",
             like(3),
-            "how many times `fetchOffset.retryIntervalMs` a topic may be unknown: all brokers must "
-            "first hear of a new one",
+            "how many `fetchOffset.retryIntervalMs` a topic may be unknown: all brokers must first "
+            "hear of a new one",
         ),
-        Option("fetchOffset.retryIntervalMs", like(1_000), "one of those times, in ms"),
+        Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
     )
 
 
@@ -244,9 +248,9 @@ OF_KAFKA: tuple[Option[Any], ...] = (
     *of_kafka(ConnectionSettings, Use.BOTH),
     Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
     *of_kafka(TlsSettings, Use.BOTH),
-    *(Option(name, like(""), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
+    *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
 )
-"""Kafka's own settings, which `FetchConfig` and the like declare."""
+"""Kafka's own settings, which `FetchConfig` and the like declare; those of SASL by name alone."""
 
 OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
 """Those of them that have an effect with `managedGroup`."""
@@ -254,7 +258,7 @@ OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
 OPTIONS: tuple[Option[Any], ...] = (
     Option(
         "kafka.bootstrap.servers",
-        parsed("`host:port`, more by comma", lambda _, text: text),
+        parsed("`host:port`, more by comma", _as_written),
         "the brokers' addresses; one that is up is enough to find the others",
         Use.BOTH,
     ),
