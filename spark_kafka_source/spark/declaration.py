@@ -85,7 +85,7 @@ def read_options(config_type: type[T], texts: Texts, **known: object) -> T:
 
 
 def given_since(found: Any, version: str) -> Iterator[str]:
-    """The options that this version of Spark brought, of the fields that are not None."""
+    """The names of the options that are given and that this version of Spark brought."""
     for each in fields(found):
         if getattr(found, each.name) is not None:
             options = each.metadata.get(_OPTIONS, ())
