@@ -15,7 +15,7 @@ SEED ?= 0
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-consumer notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-consumer options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -58,6 +58,9 @@ mutants: .venv/test  ## COUNT=60 faults in what changed since BASE=HEAD~20, or i
 
 java-consumer: .venv/test  ## Kafka's Java consumer and ours: the tables in the README, held by tests
 	$(BIN)/python -m tests.consumer.java_table
+
+options: .venv/test  ## the tables of options in the README and in docs/options.md, held by tests
+	$(BIN)/python -m tests.spark.options_table
 
 notebooks: .venv/test  ## run on a real broker, and what they show written into them
 	$(BIN)/python -m tests.notebooks

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import Secret
 
-_INT32_MAX = 2**31 - 1
-_INT64_MAX = 2**63 - 1
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -25,21 +25,26 @@ PREFIX = "kafka."
 SECURITY = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
 """What the names of settings begin with that have to do with passwords, tokens and keys."""
 
-_MINIMUM = "minimum"
+MINIMUM, MEANING = "minimum", "meaning"
+"""What the metadata of a field has that is a setting."""
+
 _MOST_COMPARED = 100
 _A_SLIP = 0.5
 _A_LIKENESS = 0.6
 
 
-def setting(default: T, *, minimum: int = 0) -> T:
-    """Declares a field that an option gives; `default` says its type, `minimum` is of numbers."""
-    found: T = field(default=default, metadata={_MINIMUM: minimum})
+def setting(default: T, *, minimum: int = 0, meaning: str = "") -> T:
+    """Declares a field that an option gives; `default` says its type, `minimum` is of numbers.
+
+    `meaning` is a sentence for the reference, where Kafka's own documentation does not say it.
+    """
+    found: T = field(default=default, metadata={MINIMUM: minimum, MEANING: meaning})
     return found
 
 
 def settings_of(config_type: type[Any]) -> dict[str, Field[Any]]:
     """The fields of a dataclass that are settings, by the names of their options."""
-    declared = (each for each in fields(config_type) if _MINIMUM in each.metadata)
+    declared = (each for each in fields(config_type) if MINIMUM in each.metadata)
     return {f"{PREFIX}{each.name.replace('_', '.')}": each for each in declared}
 
 
@@ -57,18 +62,23 @@ class Settings:
     def read(self, config_type: type[T], **known: object) -> T:
         """A dataclass whose settings are read, and whose other fields are `known` or defaults."""
         found = {
-            each.name: self._like(each.default, name, each.metadata[_MINIMUM])
+            each.name: self.like(
+                each.default, name, minimum=each.metadata[MINIMUM], maximum=INT32_MAX
+            )
             for name, each in settings_of(config_type).items()
         }
         return config_type(**known, **found)
 
-    def _like(self, default: Any, name: str, minimum: int) -> object:
+    def like(
+        self, default: Any, name: str, *, minimum: int = 0, maximum: int = INT64_MAX
+    ) -> object:
+        """A value of the default's type; `minimum` and `maximum` are of numbers."""
         if isinstance(default, bool):
             return self.boolean(name, default)
         if isinstance(default, Enum):
             return self.choice(name, default)
         if isinstance(default, int):
-            return self.integer(name, default, minimum=minimum, maximum=_INT32_MAX)
+            return self.integer(name, default, minimum=minimum, maximum=maximum)
         if isinstance(default, Secret):
             return self.secret(name)
         return self.text(name, default)
@@ -82,7 +92,7 @@ class Settings:
         return Secret(self.text(name, "").strip())
 
     def integer(
-        self, name: str, default: int, *, minimum: int = 0, maximum: int = _INT64_MAX
+        self, name: str, default: int, *, minimum: int = 0, maximum: int = INT64_MAX
     ) -> int:
         """A whole number from `minimum` to `maximum`."""
         text = self.text(name, str(default)).strip()

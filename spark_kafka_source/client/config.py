@@ -23,7 +23,11 @@ class ClientConfig:
 
     bootstrap_servers: tuple[Address, ...]
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
-    default_api_timeout_ms: int = setting(60_000, minimum=1)
+    default_api_timeout_ms: int = setting(
+        60_000,
+        minimum=1,
+        meaning="how long something is tried again after errors that can heal",
+    )
     retry_backoff_ms: int = setting(100)
     retry_backoff_max_ms: int = setting(1_000)
     metadata_max_age_ms: int = setting(300_000)

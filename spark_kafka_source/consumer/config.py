@@ -13,7 +13,16 @@ class FetchConfig:
     fetch_min_bytes: int = setting(1)
     fetch_max_wait_ms: int = setting(500)
     fetch_max_bytes: int = setting(50 * 1024 * 1024, minimum=1)
-    max_partition_fetch_bytes: int = setting(1024 * 1024, minimum=1)
-    isolation_level: IsolationLevel = setting(IsolationLevel.READ_UNCOMMITTED)
-    check_crcs: bool = setting(True)
-    client_rack: str = setting("")
+    max_partition_fetch_bytes: int = setting(
+        1024 * 1024,
+        minimum=1,
+        meaning="how much one fetch asks for at first; more, where answers are full",
+    )
+    isolation_level: IsolationLevel = setting(
+        IsolationLevel.READ_UNCOMMITTED,
+        meaning="`read_committed` leaves out open and aborted transactions",
+    )
+    check_crcs: bool = setting(True, meaning="whether each batch is held against its CRC-32C")
+    client_rack: str = setting(
+        "", meaning="reads from a replica in the same rack, where the brokers name one (KIP-392)"
+    )

@@ -6,7 +6,13 @@ from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
 from spark_kafka_source.net.readable import readable
-from spark_kafka_source.net.sasl import AuthenticationError, Token, TokenProvider, refuses_login
+from spark_kafka_source.net.sasl import (
+    SASL_OPTIONS,
+    AuthenticationError,
+    Token,
+    TokenProvider,
+    refuses_login,
+)
 from spark_kafka_source.net.security import (
     SECURITY_OPTIONS,
     SECURITY_WITHOUT_EFFECT,
@@ -19,6 +25,7 @@ from spark_kafka_source.net.tls_failures import TlsError
 from spark_kafka_source.net.wakeup import Wakeup
 
 __all__ = [
+    "SASL_OPTIONS",
     "SECURITY_OPTIONS",
     "SECURITY_WITHOUT_EFFECT",
     "Address",

@@ -44,6 +44,7 @@ from spark_kafka_source.settings import setting
 R = TypeVar("R", bound=Response)
 
 _PROBE_TIMEOUT_MS = 2_000
+_BUFFER = "-1: as large as the system makes it"
 # How long an address that took the connection may say nothing, where its host has others.
 _LONGEST_SILENCE_MS = 2_000
 
@@ -54,10 +55,14 @@ class ConnectionSettings:
 
     client_id: str = setting("spark-kafka-source")
     socket_connection_setup_timeout_ms: int = setting(10_000, minimum=1)
-    request_timeout_ms: int = setting(30_000, minimum=1)
+    request_timeout_ms: int = setting(
+        30_000,
+        minimum=1,
+        meaning="how long one request may take, and how long a first contact is tried",
+    )
     connections_max_idle_ms: int = setting(540_000, minimum=-1)
-    receive_buffer_bytes: int = setting(-1, minimum=-1)
-    send_buffer_bytes: int = setting(-1, minimum=-1)
+    receive_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
+    send_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
     max_response_bytes: int = 256 * 1024 * 1024
     security: SecuritySettings = field(default_factory=SecuritySettings)
 

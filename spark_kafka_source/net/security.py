@@ -14,6 +14,7 @@ from spark_kafka_source.settings import Settings, nearest, setting, settings_of
 PROTOCOL_OPTION = "kafka.security.protocol"
 
 _NONE_GIVEN = Secret("")
+_STORE_TYPE = "PEM or PKCS12, seen by the content; JKS is refused"
 _A_SLIP = 0.9
 
 
@@ -48,11 +49,11 @@ class TlsSettings:
     """
 
     ssl_truststore_location: str = setting("")
-    ssl_truststore_type: str = setting("")
+    ssl_truststore_type: str = setting("", meaning=_STORE_TYPE)
     ssl_truststore_password: Secret = setting(_NONE_GIVEN)
     ssl_truststore_certificates: Secret = setting(_NONE_GIVEN)
     ssl_keystore_location: str = setting("")
-    ssl_keystore_type: str = setting("")
+    ssl_keystore_type: str = setting("", meaning=_STORE_TYPE)
     ssl_keystore_password: Secret = setting(_NONE_GIVEN)
     ssl_keystore_certificate_chain: Secret = setting(_NONE_GIVEN)
     ssl_keystore_key: Secret = setting(_NONE_GIVEN)

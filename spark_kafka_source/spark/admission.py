@@ -39,8 +39,12 @@ except ImportError:  # Spark 4.0 and 4.1
         """Not asked for by these versions: `AvailableNow` is one micro-batch with all there is."""
 
 
+SINCE = "4.2"
+"""The version of Spark that brought it."""
+
 __all__ = [
     "HAS_ADMISSION_CONTROL",
+    "SINCE",
     "ReadAllAvailable",
     "ReadLimit",
     "ReadMaxBytes",

@@ -1,18 +1,27 @@
 """The options of `format("pykafka")`, read once at `load()`, named as in Spark's own connector."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from operator import mul
+from typing import Any
 
-from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
-from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.net import (
+    SASL_OPTIONS,
+    ConnectionSettings,
+    SecurityProtocol,
+    TlsSettings,
+    TokenProvider,
+)
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
-from spark_kafka_source.settings import Settings, settings_of
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.spark.admission import SINCE
 from spark_kafka_source.spark.bounds import (
+    ENDING,
+    STARTING,
     AtTimestamp,
     Committed,
     Given,
@@ -21,19 +30,27 @@ from spark_kafka_source.spark.bounds import (
     starting_bound,
 )
 from spark_kafka_source.spark.data_loss import DataLoss
+from spark_kafka_source.spark.declaration import (
+    Option,
+    Use,
+    combined,
+    of_kafka,
+    option,
+    options_of,
+    read_by,
+    read_options,
+)
+from spark_kafka_source.spark.kinds import Texts, byte_size, duration_ms, if_given, like, parsed
 from spark_kafka_source.spark.planning import ALL_OFFSETS
 from spark_kafka_source.spark.redaction import Redaction, hiding
 from spark_kafka_source.spark.subscription import (
+    SUBSCRIPTION,
     Assign,
     OnlyPartitions,
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.spark.without_effect import UnknownOptions, check_options_not_read
-
-B = TypeVar("B", int, None)
-
-_GROUP_ID = "kafka.group.id"
+from spark_kafka_source.spark.without_effect import UNKNOWN_OPTIONS, check_options_not_read
 
 _REFUSED = {
     "kafka.auto.offset.reset": "Use 'startingOffsets'",
@@ -43,61 +60,220 @@ _REFUSED = {
     "kafka.interceptor.classes": "Java classes cannot be run here",
 }
 
-# `groupIdPrefix` is of no consequence here.
-_READ = (
-    "assign", "columns", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
-    "failOnDataLoss",
-    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "includeHeaders",
-    "kafkaConsumer.pollTimeoutMs", "managedGroup", "maxOffsetsPerTrigger", "maxRecordsPerPartition",
-    "maxBytesPerTrigger", "maxOffset", "maxRecordBytes", "maxTriggerDelay", "minOffset",
-    "minOffsetsPerTrigger", "minPartitions", "minRecordsPerPartition", "partitions",
-    "progress", "startingOffsets",
-    "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
-    "startingOffsetsCommittedStrategy", "startingTimestamp", "subscribe", "subscribePattern",
-    "unknownOptions",
-    _GROUP_ID, *CLIENT_OPTIONS, *settings_of(FetchConfig),
-)  # fmt: skip
+# As a member of a group a query is patient: partitions come and go between micro-batches, and one
+# may take an hour before the group gives the partitions to others.
+_PATIENCE: Mapping[str, Any] = {
+    "max_poll_interval_ms": 60 * 60_000,
+    "partition_assignment_strategy": "cooperative-sticky",
+}
 
-# A batch may take so long before the group gives the partitions to others.
-_LONGEST_BATCH_MS = 60 * 60_000
-# An Arrow column of one batch is limited to 2 GiB; a record larger than this is rarely meant.
-_RECORD_BYTES = 64 << 20
-_BYTE_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)b?")
-_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
-_DURATION = re.compile(r"([0-9]{1,18})\s*([a-z]*)")
-_UNIT_MS = {
-    "": 1, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000,
-}  # fmt: skip
+def _columns(include_headers: bool, named: tuple[str, ...] | None) -> tuple[str, ...]:
+    return named or (COLUMNS_WITH_HEADERS if include_headers else COLUMNS)
+
+
+def _named_columns(name: str, text: str) -> tuple[str, ...]:
+    """In the order of Kafka's rows."""
+    known = {column.lower(): column for column in COLUMNS_WITH_HEADERS}
+    wanted = [column.strip().lower() for column in text.split(",") if column.strip()]
+    for column in wanted:
+        if column not in known:
+            expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
+            raise ConfigurationError(name, "there is no column {}", expected, column)
+    if not wanted:
+        raise ConfigurationError(name, "names none", "Give some by comma, as in 'key,value'")
+    return tuple(column for lower, column in known.items() if lower in wanted)
+
+
+def _only_offsets(first: int, last: int | None) -> range:
+    """As in a WHERE clause, from `minOffset` to `maxOffset`, both of them included."""
+    last = ALL_OFFSETS[-1] if last is None else last
+    if first > last:
+        raise ConfigurationError(
+            "minOffset", "{} is more than maxOffset, {}", "Give at most as much", first, last
+        )
+    return range(first, last + 1)
+
+
+def _as_written(_: str, text: str) -> str:
+    return text
+
+
+def _not_blank(name: str, text: str) -> str:
+    if not text.strip():
+        raise ConfigurationError(name, "is empty", "Give a name, or leave it out")
+    return text
+
+
+_MANAGED_GROUP = Option(
+    "managedGroup",
+    like(False),
+    "the query is a member of `kafka.group.id`, and reads what the group assigns to it",
+    Use.STREAM_READ,
+    since=SINCE,
+)
+
+
+def _managed_group(texts: Texts) -> GroupConfig | None:
+    if not _MANAGED_GROUP.of(texts):
+        return None
+    config = Settings(texts).read(GroupConfig)
+    left_out = {
+        field: value
+        for field, value in _PATIENCE.items()
+        if f"kafka.{field.replace('_', '.')}" not in texts
+    }
+    return replace(config, **left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Everything a query's options say; what of it is secret is a `Secret`."""
+    """Everything a query's options say; what of it is secret is a `Secret`.
+
+    A field declares the options that it comes from; they are read in this order.
+    """
 
     client: ClientConfig
-    fetch: FetchConfig
-    subscription: Subscription
-    starting: NamedBound | None = None
-    ending: NamedBound | None = None
-    data_loss: DataLoss = field(default_factory=DataLoss)
-    columns: tuple[str, ...] = COLUMNS
-    group_id: str | None = None
-    min_partitions: int | None = None
-    max_records_per_partition: int | None = None
-    min_records_per_partition: int | None = None
-    only_offsets: range = ALL_OFFSETS
-    max_record_bytes: int = _RECORD_BYTES
-    progress: bool = True
-    managed_group: GroupConfig | None = None
-    max_offsets_per_trigger: int | None = None
-    min_offsets_per_trigger: int | None = None
-    max_bytes_per_trigger: int | None = None
-    max_trigger_delay_ms: int = 15 * 60_000
-    poll_timeout_ms: int = 120_000
-    topic_lookup_timeout_ms: int = 3_000
-    hidden: frozenset[str] = frozenset()
+    hidden: frozenset[str]
     """Options, in lower case, whose values no error is to show; see `Redaction`."""
+    fetch: FetchConfig = read_by(lambda texts: Settings(texts).read(FetchConfig))
+    subscription: Subscription = read_by(parse_subscription, *SUBSCRIPTION)
+    starting: NamedBound | None = read_by(starting_bound, *STARTING)
+    ending: NamedBound | None = read_by(ending_bound, *ENDING)
+    data_loss: DataLoss = combined(
+        DataLoss,
+        Option(
+            "failOnDataLoss",
+            like(True),
+            "whether it is an error, or only logged, that records are gone before they were read",
+        ),
+    )
+    columns: tuple[str, ...] = combined(
+        _columns,
+        Option("includeHeaders", like(False), "adds the column `headers`"),
+        Option(
+            "columns",
+            if_given(parsed("names by comma, `key,value`", _named_columns)),
+            "only these; what is left out is neither copied nor sent to the JVM",
+        ),
+    )
+    group_id: str | None = option(
+        "kafka.group.id",
+        if_given(parsed("a name", _not_blank)),
+        "the group that each finished micro-batch is committed to",
+    )
+    min_partitions: int | None = option(
+        "minPartitions",
+        if_given(like(8, minimum=1)),
+        "cuts large ranges, in proportion, until there are so many tasks",
+    )
+    max_records_per_partition: int | None = option(
+        "maxRecordsPerPartition",
+        if_given(like(1_000_000, minimum=1)),
+        "cuts ranges with more offsets into several tasks, before `minPartitions` does",
+    )
+    min_records_per_partition: int | None = option(
+        "minRecordsPerPartition",
+        if_given(like(10_000, minimum=1)),
+        "small topic-partitions share a task until it has so many offsets",
+    )
+    only_offsets: range = combined(
+        _only_offsets,
+        Option("minOffset", like(0), "no offsets before it are read, of any partition"),
+        Option(
+            "maxOffset",
+            if_given(like(ALL_OFFSETS[-1])),
+            "no offsets behind it are read, of any partition",
+        ),
+    )
+    max_record_bytes: int = option(
+        "maxRecordBytes",
+        byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
+        "a larger record, decompressed, is an error, or with `failOnDataLoss=false` passed over",
+    )
+    progress: bool = option(
+        "progress",
+        like(True),
+        "a task of more than five seconds says on standard error how far it is",
+        Use.BATCH_READ,
+    )
+    managed_group: GroupConfig | None = read_by(_managed_group, _MANAGED_GROUP)
+    max_offsets_per_trigger: int | None = option(
+        "maxOffsetsPerTrigger",
+        if_given(like(10_000, minimum=1)),
+        "at most so many offsets a micro-batch, shared out in proportion to what waits",
+        Use.STREAM_READ,
+        since=SINCE,
+    )
+    min_offsets_per_trigger: int | None = option(
+        "minOffsetsPerTrigger",
+        if_given(like(10_000, minimum=1)),
+        "no micro-batch with fewer offsets until `maxTriggerDelay` is over",
+        Use.STREAM_READ,
+        since=SINCE,
+    )
+    max_bytes_per_trigger: int | None = option(
+        "maxBytesPerTrigger",
+        if_given(byte_size("64m", range(1, 2**63))),
+        "about so many bytes a micro-batch, as the log holds them, compressed",
+        Use.STREAM_READ,
+        since=SINCE,
+    )
+    max_trigger_delay_ms: int = option(
+        "maxTriggerDelay",
+        duration_ms("15m"),
+        "how long `minOffsetsPerTrigger` are waited for",
+        Use.STREAM_READ,
+    )
+    poll_timeout_ms: int = option(
+        "kafkaConsumer.pollTimeoutMs",
+        like(120_000, minimum=1),
+        "how long a task waits for records that it was promised, in ms",
+    )
+    topic_lookup_timeout_ms: int = combined(
+        mul,
+        Option(
+            "fetchOffset.numRetries",
+            like(3),
+            "how many `fetchOffset.retryIntervalMs` a topic may be unknown: all brokers must first "
+            "hear of a new one",
+        ),
+        Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
+    )
+
+
+OF_KAFKA: tuple[Option[Any], ...] = (
+    *of_kafka(FetchConfig, Use.READ),
+    *of_kafka(ClientConfig, Use.BOTH),
+    *of_kafka(ConnectionSettings, Use.BOTH),
+    Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
+    *of_kafka(TlsSettings, Use.BOTH),
+    *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
+)
+"""Kafka's own settings, which `FetchConfig` and the like declare; those of SASL by name alone."""
+
+OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
+"""Those of them that have an effect with `managedGroup`."""
+
+OPTIONS: tuple[Option[Any], ...] = (
+    Option(
+        "kafka.bootstrap.servers",
+        parsed("`host:port`, more by comma", _as_written),
+        "the brokers' addresses; one that is up is enough to find the others",
+        Use.BOTH,
+    ),
+    *options_of(SourceOptions),
+    UNKNOWN_OPTIONS,
+    Option("groupIdPrefix", like(""), "taken, and of no consequence here"),
+    Option(
+        "topic",
+        like(""),
+        "the topic to write to",
+        Use.WRITE,
+        instead="'subscribe' names the topics to read",
+    ),
+)
+"""All the others; what is in no field is read elsewhere, or nowhere."""
 
 
 def parse_options(
@@ -121,38 +297,12 @@ def _parsed(
     options: Mapping[str, str], token_provider: TokenProvider | None, hidden: frozenset[str]
 ) -> SourceOptions:
     names = {name.lower(): name for name in options}
-    options = {name.lower(): value for name, value in options.items()}
-    _refuse_unsupported(options)
-    settings = Settings(options)
-    managed = settings.boolean("managedGroup", False)
-    read = (*_READ, *settings_of(GroupConfig)) if managed else _READ
-    check_options_not_read(names, read, settings.choice("unknownOptions", UnknownOptions.FAIL))
-    found = SourceOptions(
-        client=ClientConfig.from_settings(settings, token_provider),
-        fetch=settings.read(FetchConfig),
-        subscription=parse_subscription(options),
-        starting=starting_bound(options),
-        ending=ending_bound(options),
-        data_loss=DataLoss(fails=settings.boolean("failOnDataLoss", True)),
-        columns=_columns(settings),
-        group_id=_group_id(settings),
-        min_partitions=_positive(settings, "minPartitions", example=8),
-        max_records_per_partition=_positive(settings, "maxRecordsPerPartition", example=1_000_000),
-        min_records_per_partition=_positive(settings, "minRecordsPerPartition", example=10_000),
-        only_offsets=_only_offsets(settings),
-        max_record_bytes=_byte_size(
-            options, "maxRecordBytes", _RECORD_BYTES, range(CHUNK_BYTES, (1 << 30) + 1)
-        ),
-        progress=settings.boolean("progress", True),
-        managed_group=_managed_group(settings),
-        max_offsets_per_trigger=_positive(settings, "maxOffsetsPerTrigger", example=10_000),
-        min_offsets_per_trigger=_positive(settings, "minOffsetsPerTrigger", example=10_000),
-        max_bytes_per_trigger=_byte_size(options, "maxBytesPerTrigger", None, range(1, 2**63)),
-        max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
-        poll_timeout_ms=settings.integer("kafkaConsumer.pollTimeoutMs", 120_000, minimum=1),
-        topic_lookup_timeout_ms=_topic_lookup_timeout_ms(settings),
-        hidden=hidden,
-    )
+    texts = {name.lower(): value for name, value in options.items()}
+    _refuse_unsupported(texts)
+    members = OF_A_MEMBER if _MANAGED_GROUP.of(texts) else ()
+    check_options_not_read(names, (*OPTIONS, *OF_KAFKA, *members), Use.READ, texts)
+    client = ClientConfig.from_settings(Settings(texts), token_provider)
+    found = read_options(SourceOptions, texts, client=client, hidden=hidden)
     _check_together(found)
     return found
 
@@ -195,91 +345,7 @@ def _check_managed(found: SourceOptions) -> None:
         )
 
 
-def _managed_group(settings: Settings) -> GroupConfig | None:
-    """As a member of a group a query is patient: partitions come and go between micro-batches."""
-    if not settings.boolean("managedGroup", False):
-        return None
-    config = settings.read(GroupConfig)
-    if "kafka.max.poll.interval.ms" not in settings.values:
-        config = replace(config, max_poll_interval_ms=_LONGEST_BATCH_MS)
-    if "kafka.partition.assignment.strategy" not in settings.values:
-        config = replace(config, partition_assignment_strategy="cooperative-sticky")
-    return config
-
-
-def _refuse_unsupported(options: Mapping[str, str]) -> None:
+def _refuse_unsupported(texts: Texts) -> None:
     for name, instead in _REFUSED.items():
-        if name in options:
+        if name in texts:
             raise ConfigurationError(name, "is not supported", instead)
-
-
-def _columns(settings: Settings) -> tuple[str, ...]:
-    """Those that `columns` names, in the order of Kafka's rows; all, where it is not given."""
-    include_headers = settings.boolean("includeHeaders", False)
-    text = settings.values.get("columns")
-    if text is None:
-        return COLUMNS_WITH_HEADERS if include_headers else COLUMNS
-    known = {name.lower(): name for name in COLUMNS_WITH_HEADERS}
-    wanted = [name.strip().lower() for name in text.split(",") if name.strip()]
-    for name in wanted:
-        if name not in known:
-            expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
-            raise ConfigurationError("columns", "there is no column {}", expected, name)
-    if not wanted:
-        raise ConfigurationError("columns", "names none", "Give some by comma, as in 'key,value'")
-    return tuple(name for lower, name in known.items() if lower in wanted)
-
-
-def _positive(settings: Settings, name: str, *, example: int) -> int | None:
-    """A number from 1 on, or None where the option is not given."""
-    given = name.lower() in settings.values
-    return settings.integer(name, example, minimum=1) if given else None
-
-
-def _only_offsets(settings: Settings) -> range:
-    """From `minOffset` to `maxOffset`, both of them included, as in a WHERE clause."""
-    first = settings.integer("minOffset", 0)
-    last = settings.integer("maxOffset", ALL_OFFSETS[-1])
-    if first > last:
-        raise ConfigurationError(
-            "minOffset", "{} is more than maxOffset, {}", "Give at most as much", first, last
-        )
-    return range(first, last + 1)
-
-
-def _byte_size(options: Mapping[str, str], name: str, default: B, allowed: range) -> int | B:
-    text = options.get(name.lower())
-    if text is None:
-        return default
-    match = _BYTE_SIZE.fullmatch(text.strip().lower())
-    size = int(match[1]) * _BYTES[match[2]] if match else 0
-    if size not in allowed:
-        expected = (
-            f"Give {allowed[0]} to {allowed[-1]} bytes, or a number with k, m or g, as in '64m'"
-        )
-        raise ConfigurationError(name, "found {}", expected, text)
-    return size
-
-
-def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
-    text = options.get(name.lower(), default).strip().lower()
-    match = _DURATION.fullmatch(text)
-    if not match or match[2] not in _UNIT_MS:
-        expected = (
-            f"Give a number and a unit ({', '.join(filter(None, _UNIT_MS))}), as in {default!r}"
-        )
-        raise ConfigurationError(name, "found {}", expected, text)
-    return int(match[1]) * _UNIT_MS[match[2]]
-
-
-def _topic_lookup_timeout_ms(settings: Settings) -> int:
-    """How long a topic may be unknown: all brokers must first hear of a new one."""
-    tries = settings.integer("fetchOffset.numRetries", 3)
-    return tries * settings.integer("fetchOffset.retryIntervalMs", 1_000)
-
-
-def _group_id(settings: Settings) -> str | None:
-    group_id = settings.values.get(_GROUP_ID)
-    if group_id is not None and not group_id.strip():
-        raise ConfigurationError(_GROUP_ID, "is empty", "Give a name, or leave it out")
-    return group_id

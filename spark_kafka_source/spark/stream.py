@@ -23,6 +23,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.groups import CommitFailedError, commit_offsets
 from spark_kafka_source.spark.admission import (
     HAS_ADMISSION_CONTROL,
+    SINCE,
     ReadAllAvailable,
     ReadLimit,
     ReadMaxBytes,
@@ -39,6 +40,7 @@ from spark_kafka_source.spark.continuity import (
     gone_from,
     new_starts,
 )
+from spark_kafka_source.spark.declaration import given_since
 from spark_kafka_source.spark.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.group_commits import GroupCommits
 from spark_kafka_source.spark.log_ends import LogEnds
@@ -329,15 +331,10 @@ def _refuse_unsupported(options: SourceOptions) -> None:
         raise ConfigurationError(
             options.ending.option, "is given", "A stream has no end: leave it out"
         )
-    new_in_4_2 = {
-        "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
-        "maxBytesPerTrigger": options.max_bytes_per_trigger,
-        "minOffsetsPerTrigger": options.min_offsets_per_trigger,
-        "managedGroup": options.managed_group,
-    }
-    for name, given in new_in_4_2.items():
-        if given is not None and not HAS_ADMISSION_CONTROL:
-            raise UnsupportedVersionError(
-                f"Option '{name}' needs Spark 4.2 or newer, which has admission control for "
-                f"Python data sources; this is Spark {pyspark.__version__}"
-            )
+    if HAS_ADMISSION_CONTROL:
+        return
+    for name in given_since(options, SINCE):
+        raise UnsupportedVersionError(
+            f"Option '{name}' needs Spark {SINCE} or newer, which has admission control for Python "
+            f"data sources; this is Spark {pyspark.__version__}"
+        )

@@ -4,13 +4,15 @@ And of the last two, by `partitions`, a part.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.declaration import Option
 from spark_kafka_source.spark.java_pattern import PatternError, compiled
+from spark_kafka_source.spark.kinds import Texts, parsed
 from spark_kafka_source.spark.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -199,51 +201,71 @@ class OnlyPartitions:
         if found and not selected and not known:
             most = max(each.partition for each in found)
             raise ConfigurationError(
-                _PARTITIONS, "selects none", f"The topics have partitions 0 to {most}"
+                _PARTITIONS.name, "selects none", f"The topics have partitions 0 to {most}"
             )
         return selected
 
 
 Subscription = Assign | Subscribe | SubscribePattern | OnlyPartitions
 
-_STRATEGIES: tuple[type[Assign | Subscribe | SubscribePattern], ...] = (
-    Assign,
-    Subscribe,
-    SubscribePattern,
-)
-_PARTITIONS = "partitions"
 _NO_TOPIC = "no topic is named"
 _LONGEST_PATTERN = 10_000
 _compiled = lru_cache(maxsize=64)(compiled)
 _NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
 
 
-def parse_subscription(options: Mapping[str, str]) -> Subscription:
-    """The one subscription option that must be given, from options with lower-case names."""
-    given = [strategy for strategy in _STRATEGIES if strategy.option.lower() in options]
-    names = ", ".join(f"'{strategy.option}'" for strategy in _STRATEGIES)
-    if not given:
-        found = "is missing, and 'topic' is for writing" if "topic" in options else _NO_TOPIC
-        raise ConfigurationError("subscribe", found, f"Give exactly one of {names}")
-    if len(given) > 1:
-        found = "given together with " + ", ".join(f"'{each.option}'" for each in given[1:])
-        raise ConfigurationError(given[0].option, found, f"Give exactly one of {names}")
-    subscription = given[0].parse(options[given[0].option.lower()])
-    text = options.get(_PARTITIONS)
-    if text is None:
-        return subscription
-    if isinstance(subscription, Assign):
-        raise ConfigurationError(
-            _PARTITIONS, "is given together with 'assign'", "Name the partitions there"
-        )
-    return OnlyPartitions(subscription, _numbers(text))
-
-
-def _numbers(text: str) -> tuple[range, ...]:
+def _numbers(name: str, text: str) -> tuple[range, ...]:
     matches = [_NUMBERS.fullmatch(part) for part in text.split(",")]
     found = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each]
     if len(found) < len(matches) or not all(found) or any(each.stop > 2**31 for each in found):
         raise ConfigurationError(
-            _PARTITIONS, "found {}", "Give numbers and ranges, as in '0,2,8-15'", text
+            name, "found {}", "Give numbers and ranges, as in '0,2,8-15'", text
         )
     return tuple(found)
+
+
+_TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
+    Option(
+        Assign.option,
+        parsed('JSON, `{"events": [0, 1]}`', lambda _, text: Assign.parse(text)),
+        "exactly these partitions",
+    ),
+    Option(
+        Subscribe.option,
+        parsed("names by comma, `events,orders`", lambda _, text: Subscribe.parse(text)),
+        "the topics to read",
+        instead="'topic' names the topic to write to",
+    ),
+    Option(
+        SubscribePattern.option,
+        parsed("a regular expression of Java's", lambda _, text: SubscribePattern.parse(text)),
+        "the topics in whose name it is found, but Kafka's internal ones",
+    ),
+)
+_PARTITIONS = Option(
+    "partitions",
+    parsed("numbers and ranges, `0,2,8-15`", _numbers),
+    "of the topics only the partitions with these numbers",
+)
+SUBSCRIPTION = (*_TOPICS, _PARTITIONS)
+"""The options of `parse_subscription`."""
+
+
+def parse_subscription(texts: Texts) -> Subscription:
+    """The one subscription option that must be given, from options with lower-case names."""
+    given = [each for each in _TOPICS if each.name.lower() in texts]
+    names = ", ".join(f"'{each.name}'" for each in _TOPICS)
+    if not given:
+        found = "is missing, and 'topic' is for writing" if "topic" in texts else _NO_TOPIC
+        raise ConfigurationError(Subscribe.option, found, f"Give exactly one of {names}")
+    if len(given) > 1:
+        found = "given together with " + ", ".join(f"'{each.name}'" for each in given[1:])
+        raise ConfigurationError(given[0].name, found, f"Give exactly one of {names}")
+    subscription = given[0].of(texts)
+    if _PARTITIONS.name not in texts:
+        return subscription
+    if isinstance(subscription, Assign):
+        raise ConfigurationError(
+            _PARTITIONS.name, "is given together with 'assign'", "Name the partitions there"
+        )
+    return OnlyPartitions(subscription, _PARTITIONS.of(texts))

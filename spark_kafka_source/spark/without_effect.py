@@ -4,12 +4,15 @@ https://kafka.apache.org/documentation/#consumerconfigs
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
+from typing import Any
 
 from spark_kafka_source.consumer.without_effect import MEANT_BY_OTHERS, WITHOUT_EFFECT, by_option
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.settings import nearest
+from spark_kafka_source.spark.declaration import Option, Use, reasons_of_others
+from spark_kafka_source.spark.kinds import Texts, like
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +59,6 @@ REASONS = {
 }
 """Why a setting of Kafka's clients does nothing here, by the name of its option."""
 
-_OF_A_WRITER = {"topic": "it is for writing; 'subscribe' names the topics to read"}
-
 
 class UnknownOptions(Enum):
     """What `unknownOptions` may be: what comes of an option that seems to be misspelt."""
@@ -69,27 +70,40 @@ class UnknownOptions(Enum):
         return self.name.lower()
 
 
-def check_options_not_read(
-    given: Mapping[str, str], read: Collection[str], unknown: UnknownOptions
-) -> None:
-    """Warns of what is `given` and not `read`: why, or what may have been meant.
+UNKNOWN_OPTIONS = Option(
+    "unknownOptions",
+    like(UnknownOptions.FAIL),
+    "what comes of an option that seems to be misspelt: an error, or a warning",
+    Use.BOTH,
+)
 
-    `given` has the names as they are written, by those in lower case. Raises `ConfigurationError`
-    for one that is close to a name that is read, unless `unknown` says to warn: what it was to do
-    would not be done, and a warning stands on the standard error of a worker, which few see.
+
+def check_options_not_read(
+    given: Mapping[str, str], options: Collection[Option[Any]], use: Use, texts: Texts
+) -> None:
+    """Warns of what is `given` and none of the `options` for `use`: why, or what was meant.
+
+    `given` has the names as they are written, by those in lower case, and `texts` the values.
+    Raises `ConfigurationError` for one that is close to a name that is read, unless
+    `unknownOptions` says to warn: what it was to do would not be done, and a warning stands on the
+    standard error of a worker, which few see.
     """
+    unknown = UNKNOWN_OPTIONS.of(texts)
+    read = [each.name for each in options if each.use & use]
+    reasons = REASONS | reasons_of_others(options, use)
     known = {each.lower() for each in read} | _OF_SPARK
     for name in sorted(given.keys() - known):
-        reason = REASONS.get(name) or _OF_A_WRITER.get(name)
-        if reason:
-            _warn(given[name], f": {reason}")
+        if name in reasons:
+            _warn(given[name], f": {reasons[name]}")
         elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
-            _check_unknown(given[name], read, unknown)
+            _check_unknown(given[name], read, reasons, unknown)
 
 
-def _check_unknown(name: str, read: Collection[str], unknown: UnknownOptions) -> None:
-    # What is close to a setting without effect would have none either, written right.
-    known = (*read, *REASONS)
+def _check_unknown(
+    name: str, read: Collection[str], reasons: Iterable[str], unknown: UnknownOptions
+) -> None:
+    # What is close to an option without effect would have none either, written right.
+    known = (*read, *reasons)
     elsewhere = _MEANT.get(name.lower())
     meant = elsewhere or nearest(name, known)
     is_slip = elsewhere or nearest(name, known, _A_SLIP) in read

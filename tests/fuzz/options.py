@@ -1,7 +1,7 @@
 """The values of options, JSON and others, as a user's reader hands them over."""
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.options import _READ, parse_options
+from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS, parse_options
 from tests.net.certificates import authority
 
 _PLACES = ("location", "keytab", "principal", "service.name")
@@ -12,6 +12,7 @@ _JSON = (
     "assign", "startingOffsets", "startingOffsetsByTimestamp", "endingOffsets",
     "endingOffsetsByTimestamp", "partitions", "columns", "subscribePattern",
 )  # fmt: skip
+_READ = {each.name for each in (*OPTIONS, *OF_KAFKA)}
 NAMES = [*_JSON * 4, *sorted(name for name in _READ if not name.endswith(_PLACES))]
 """What the first byte of an input chooses from."""
 

@@ -21,7 +21,7 @@ from pyspark import cloudpickle
 
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import _READ
+from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.without_effect import REASONS
 from spark_kafka_source.testing.certificates import CertificateAuthority
 
@@ -189,7 +189,9 @@ class Run:
 def main() -> None:
     warnings.simplefilter("ignore")  # Of patterns like '[[', by `re` itself.
     logging.disable(logging.CRITICAL)
-    names = sorted({*_READ, *REASONS, "unheard.of", "kafka.unheard.of", "kafka.sasl.unheard.of"})
+    declared = {each.name for each in (*OPTIONS, *OF_KAFKA)}
+    unheard = {"unheard.of", "kafka.unheard.of", "kafka.sasl.unheard.of"}
+    names = sorted({*declared, *REASONS, *unheard})
     few = sys.argv[1:] == ["few"]
     values = [each for each in VALUES if len(each) < LONG][::8] if few else VALUES
     run = Run(Watch())

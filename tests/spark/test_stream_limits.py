@@ -68,14 +68,27 @@ def test_the_limit_is_the_most_else_the_least(options: dict[str, str], limit: Re
 
 
 @pytest.mark.parametrize(
-    "option", ["minOffsetsPerTrigger", "maxOffsetsPerTrigger", "maxBytesPerTrigger"]
+    ("option", "value"),
+    [
+        ("minOffsetsPerTrigger", "1"),
+        ("maxOffsetsPerTrigger", "1"),
+        ("maxBytesPerTrigger", "1"),
+        ("managedGroup", "true"),
+    ],
 )
 def test_without_admission_control_a_limit_is_refused(
-    monkeypatch: pytest.MonkeyPatch, option: str
+    monkeypatch: pytest.MonkeyPatch, option: str, value: str
 ) -> None:
     monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
     with pytest.raises(UnsupportedVersionError, match=rf"'{option}' needs Spark 4\.2"):
-        KafkaStreamReader(parsed(**{option: "1"}))
+        KafkaStreamReader(parsed(**{option: value, "kafka.group.id": "g"}))
+
+
+def test_without_admission_control_what_needs_none_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
+    KafkaStreamReader(parsed(maxTriggerDelay="1m", managedGroup="false", minPartitions="2"))
 
 
 # -- at least so many, or so late ------------------------------------------------------------------

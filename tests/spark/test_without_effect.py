@@ -3,6 +3,9 @@
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.declaration import Use
+from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.without_effect import check_options_not_read
 from tests.spark.settings import parsed
 
 
@@ -104,6 +107,24 @@ def test_what_is_for_writing_is_warned_of(caplog: pytest.LogCaptureFixture) -> N
     assert message == (
         "Option 'topic' has no effect here: it is for writing; 'subscribe' names the topics to read"
     )
+
+
+def test_a_slip_of_what_is_for_writing_does_not_fail(caplog: pytest.LogCaptureFixture) -> None:
+    (message,) = warned(caplog, topci="t")
+    assert message == "Option 'topci' has no effect here; did you mean 'topic'?"
+
+
+def test_what_is_for_reading_is_warned_of_by_a_writer(caplog: pytest.LogCaptureFixture) -> None:
+    given = {"Subscribe": "t", "kafka.group.id": "g", "kafka.fetch.min.bytes": "1", "topic": "t"}
+    texts = {name.lower(): value for name, value in given.items()}
+    names = {name.lower(): name for name in given}
+    check_options_not_read(names, (*OPTIONS, *OF_KAFKA), Use.WRITE, texts)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Option 'kafka.fetch.min.bytes' has no effect here: it is for reading",
+        "Option 'kafka.group.id' has no effect here: it is for reading",
+        "Option 'Subscribe' has no effect here: it is for reading; 'topic' names the topic to "
+        "write to",
+    ]
 
 
 def test_what_spark_adds_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
