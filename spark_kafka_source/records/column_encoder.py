@@ -21,7 +21,7 @@ from spark_kafka_source.records.encode_headers import join
 from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
 from spark_kafka_source.records.packing import OFFSET_TYPES, Varints, pack, varint_width
 from spark_kafka_source.records.record_columns import RecordColumns, given_rows, record_columns
-from spark_kafka_source.records.types import Bytes, Codec, RowTooLargeError
+from spark_kafka_source.records.types import RowTooLargeError
 from spark_kafka_source.records.varints import Integers
 
 BATCH_BYTES = 1 << 20
@@ -95,7 +95,7 @@ def _layout(records: RecordColumns) -> _Layout:
         content += NO_HEADERS.most
     else:
         content += Varints.of(records.headers.counts).widths
-        content += records.headers.sizes
+        content += records.headers.encoded.lengths
     times = records.timestamp_ms
     longest_delta = 2 * (int(times.max()) - int(times.min())) + 1
     overhead = ATTRIBUTES.most + varint_width(longest_delta) + varint_width(2 * records.count)
@@ -147,7 +147,6 @@ def _encoded(
         times = records.timestamp_ms[joined[0] : joined[-1]]
         last_ms = np.maximum.reduceat(times, np.array(joined[:-1]) - joined[0]).tolist()
         for (start, stop), piece, most_ms in zip(pairwise(joined), pieces, last_ms, strict=True):
-            plain = compression.codec is Codec.NONE
             yield EncodedBatch(
                 group=of_group[number],
                 start=start,
@@ -155,8 +154,8 @@ def _encoded(
                 base_timestamp_ms=int(records.timestamp_ms[start]),
                 max_timestamp_ms=most_ms,
                 codec=compression.codec,
-                uncompressed_bytes=HEADER_BYTES + sum(map(len, piece)),
-                payload=piece if plain else (compression.compress(b"".join(piece)),),
+                uncompressed_bytes=HEADER_BYTES + len(piece),
+                payload=compression.compress(piece),
             )
             number += 1
 
@@ -174,64 +173,62 @@ def _joins(most_bytes: Integers, cuts: list[int]) -> Iterator[list[int]]:
 
 def _pieces(
     records: RecordColumns, content_bytes: Integers, cuts: list[int]
-) -> Iterator[tuple[Bytes, ...]]:
+) -> Iterator[memoryview]:
     """The records of each batch between two cuts, all of them joined at once.
 
     Another column to join costs more than most varints. So the byte 0 at a record's end, where it
-    has no headers, stands before the next record and not behind its own.
+    has no headers, stands before the next record; after the last, in a row of its own.
     """
-    start, count = cuts[0], cuts[-1] - cuts[0]
-    rows = slice(start, cuts[-1])
-    sizes = np.diff(cuts)
-    first = np.repeat(np.array(cuts[:-1]) - start, sizes)
-    times = records.timestamp_ms[rows]
+    start, stop = cuts[0], cuts[-1]
+    count, firsts = stop - start, np.array(cuts[:-1]) - start
+    first = np.repeat(firsts.astype(np.int32), np.diff(cuts))
+    times = records.timestamp_ms[start:stop]
     timestamp_delta = Varints.of(times - times[first])
-    offset_delta = Varints.of(np.arange(count) - first)
-    body_bytes = content_bytes[rows] + (
+    offset_delta = Varints.of(np.arange(count, dtype=np.int32) - first)
+    body_bytes = content_bytes[start:stop] + (
         ATTRIBUTES.most + timestamp_delta.widths + offset_delta.widths
     )
-    fields: list[Varints | pa.Array] = [
+    fields: list[Varints | ByteColumn] = [
         Varints.of(body_bytes),
         ATTRIBUTES,
         timestamp_delta,
         offset_delta,
-        *_nullable(records.key, rows),
-        *_nullable(records.value, rows),
+        *_nullable(records.key, start, stop),
+        *_nullable(records.value, start, stop),
     ]
     ending = b""
     if records.headers is None:
         fields.insert(0, NO_HEADERS)
         ending = b"\0"
     else:
-        fields += (
-            Varints.of(records.headers.counts[rows]),
-            records.headers.bytes.slice(start, count),
-        )
-    whole = join(*_packed(fields, count, records.binary))
+        fields += (Varints.of(records.headers.counts[start:stop]), records.headers.encoded)
+    whole = join(*_arrays(fields, start, stop, records.binary, ending))
     ends = np.frombuffer(whole.buffers()[1], OFFSET_TYPES[records.binary])
+    bounds = ends[np.array(cuts) - start] + len(ending)
     data = memoryview(whole.buffers()[2])
-    for begin, end in pairwise(ends[np.array(cuts) - start].tolist()):
-        yield data[begin + len(ending) : end], ending
+    for begin, end in pairwise(bounds.tolist()):
+        yield data[begin:end]
 
 
-def _nullable(column: ByteColumn | None, rows: slice) -> list[Varints | pa.Array]:
-    if column is None:
-        return [NULL]
-    return [Varints.of(column.lengths[rows]), column.array[rows]]
+def _nullable(column: ByteColumn | None, start: int, stop: int) -> list[Varints | ByteColumn]:
+    return [NULL] if column is None else [Varints.of(column.lengths[start:stop]), column]
 
 
-def _packed(
-    fields: Sequence[Varints | pa.Array], count: int, binary: pa.DataType
+def _arrays(
+    fields: Sequence[Varints | ByteColumn],
+    start: int,
+    stop: int,
+    binary: pa.DataType,
+    ending: bytes,
 ) -> Iterator[pa.Array]:
-    """Neighbouring varints in one array."""
+    """What is to be joined: neighbouring varints in one array, and `ending` after the first's."""
     varints: list[Varints] = []
-    for field in fields:
+    for field in [*fields, None]:
         if isinstance(field, Varints):
             varints.append(field)
             continue
         if varints:
-            yield pack(varints, count, binary)
-            varints = []
-        yield field
-    if varints:
-        yield pack(varints, count, binary)
+            yield pack(varints, stop - start, binary, ending)
+            varints, ending = [], b""
+        if field is not None:
+            yield field.with_empty_row(start, stop)

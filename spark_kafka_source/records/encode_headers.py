@@ -24,10 +24,8 @@ class EncodedHeaders:
     """A row per record."""
 
     counts: Integers
-    bytes: pa.Array
+    encoded: ByteColumn
     """The headers of each record one after the other, without their count."""
-    sizes: Integers
-    """How many bytes they are."""
 
 
 def check_headers(name: str, found: pa.DataType) -> None:
@@ -62,28 +60,22 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
     _refuse_nulls(headers, key.is_null(), counts, "the key of a header is null")
     keys = ByteColumn.of("headers.key", key, binary)
     values = ByteColumn.of("headers.value", value, binary)
-    pieces = (
+    joined = join(
         pack([Varints.of(keys.lengths)], len(headers), binary),
-        keys.array,
+        keys.with_empty_row(0, len(headers)),
         pack([Varints.of(values.lengths)], len(headers), binary),
-        values.array,
+        values.with_empty_row(0, len(headers)),
     )
-    joined = join(*pieces)
-    offset_type = OFFSET_TYPES[binary]
-    ends = np.frombuffer(joined.buffers()[1], offset_type)
-    bounds = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=bounds[1:])
-    laid = np.ascontiguousarray(ends[bounds])
-    buffers = [None, pa.py_buffer(laid), joined.buffers()[2]]
-    by_row = pa.Array.from_buffers(binary, len(counts), buffers)
-    return EncodedHeaders(counts, by_row, np.diff(laid).astype(np.int64))
+    ends = np.frombuffer(joined.buffers()[1], OFFSET_TYPES[binary])
+    first = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=first[1:])
+    bounds: Integers = ends[first]  # type: ignore[assignment]  # or of 32 bits
+    return EncodedHeaders(counts, ByteColumn(binary, bounds, joined.buffers()[2], np.diff(bounds)))
 
 
 def join(*columns: pa.Array) -> pa.Array:
-    """The bytes of all `columns`, row by row next to each other; a null is no bytes."""
-    return pc.binary_join_element_wise(
-        *columns, pa.scalar(b"", columns[0].type), null_handling="replace", null_replacement=""
-    )
+    """The bytes of all `columns`, row by row next to each other; none of them is null."""
+    return pc.binary_join_element_wise(*columns, pa.scalar(b"", columns[0].type))
 
 
 def _refuse_nulls(headers: pa.Array, null: pa.Array, counts: Integers, reason: str) -> None:

@@ -35,8 +35,8 @@ class EncodedBatch:
     codec: Codec
     uncompressed_bytes: int
     """Of its header and its records before their compression."""
-    payload: tuple[Bytes, ...]
-    """The records, compressed, in pieces that follow each other."""
+    payload: Bytes
+    """The records, compressed; where they are not, a part of what was joined with other batches."""
 
     @property
     def stop(self) -> int:
@@ -46,7 +46,7 @@ class EncodedBatch:
     @property
     def size(self) -> int:
         """The whole batch in bytes, header included."""
-        return HEADER_BYTES + sum(map(len, self.payload))
+        return HEADER_BYTES + len(self.payload)
 
     def to_bytes(
         self,
@@ -76,8 +76,6 @@ class EncodedBatch:
             self.record_count,
         )
         header = HEADER.pack(*fields)
-        crc = crc32c.crc32c(header[CHECKED_FROM:])
-        for piece in self.payload:
-            crc = crc32c.crc32c(piece, crc)
-        sealed = header[: CHECKED_FROM - 4], crc.to_bytes(4), header[CHECKED_FROM:], *self.payload
+        crc = crc32c.crc32c(self.payload, crc32c.crc32c(header[CHECKED_FROM:]))
+        sealed = header[: CHECKED_FROM - 4], crc.to_bytes(4), header[CHECKED_FROM:], self.payload
         return b"".join(sealed)

@@ -5,6 +5,7 @@ The way back is `varints`, which says what a zigzag varint is.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,32 +31,39 @@ OFFSET_TYPES: dict[pa.DataType, type[np.int32] | type[np.int64]] = {
 
 @dataclass(frozen=True, slots=True)
 class Varints:
-    """A column of varints: a row each, or one for all rows."""
+    """A column of varints: a row each, or one where all are alike."""
 
     zigzag: npt.NDArray[np.unsignedinteger[Any]]
     widths: Widths
     least: int
     most: int
-    """The widths of the shortest and the longest of them."""
+    """No width is less, and none more."""
 
     @classmethod
     def of(cls, values: Integers | npt.NDArray[np.int32] | int) -> "Varints":
         """Those of signed integers; `values` has a row or more."""
         signed = np.atleast_1d(np.asarray(values))
-        zigzag = _zigzag(signed)
-        least, most = varint_width(int(zigzag.min())), varint_width(int(zigzag.max()))
+        lowest, highest = int(signed.min()), int(signed.max())
+        if lowest == highest:
+            signed = signed[:1]
+        zigzag = _zigzag(signed, lowest, highest)
+        least, most = _width_bounds(lowest, highest)
         widths = least if least == most else varint_widths(zigzag, least, most)
         return cls(zigzag, widths, least, most)
 
-    def fill(self, columns: Octets, present: npt.NDArray[np.bool_] | None) -> None:
-        """Writes one row for each row of `columns`, and in `present` which of its bytes count."""
-        if self.most == 2:
+    def fill(self, columns: Octets) -> None:
+        """Writes one row for each row of `columns`, which are as many as the longest has bytes."""
+        if self.most == PAIR.itemsize:
             columns.view(PAIR)[:, 0] = _PAIRS.take(self.zigzag)
-        for place in range(self.most if self.most != 2 else 0):
+            return
+        for place in range(self.most):
             columns[:, place] = self._octet(place)
-        if present is not None:
-            for place in range(self.least, self.most):
-                present[:, place] = self.zigzag >= self.zigzag.dtype.type(1 << SEPTET * place)
+
+    def mark(self, present: npt.NDArray[np.bool_]) -> None:
+        """Says which of those bytes count, of the first rows, as many as `present` has."""
+        zigzag = self.zigzag[: len(present)]
+        for place in range(self.least, self.most):
+            present[:, place] = zigzag >= zigzag.dtype.type(1 << SEPTET * place)
 
     def _octet(self, place: int) -> Octets:
         """The byte at this place, where there is one."""
@@ -84,43 +92,60 @@ def varint_widths(
     return widths
 
 
-def pack(columns: Sequence[Varints], count: int, binary: pa.DataType) -> pa.Array:
+def pack(
+    columns: Sequence[Varints], count: int, binary: pa.DataType, last: bytes = b""
+) -> pa.Array:
     """The varints of all `columns` next to each other: an element for each of `count` rows.
 
-    `binary` is `pa.binary()` or `pa.large_binary()`.
+    `last` is one element more, after those. `binary` is `pa.binary()` or `pa.large_binary()`.
     """
     most = sum(column.most for column in columns)
     rows = np.empty((count, most), np.uint8)
-    ragged = any(column.least < column.most for column in columns)
-    present = np.ones((count, most), np.bool_) if ragged else None
-    bounds = np.empty(count + 1, OFFSET_TYPES[binary])
-    widths = np.zeros(count, bounds.dtype)
-    at = 0
-    for column in columns:
-        after = at + column.most
-        column.fill(rows[:, at:after], None if present is None else present[:, at:after])
-        if ragged:
-            widths += column.widths
-        at = after
-    if present is None:
-        bounds[:] = np.arange(0, (count + 1) * most, most)
-        data = rows.ravel()
+    bounds = np.empty(count + 2, OFFSET_TYPES[binary])
+    places = list(pairwise(accumulate((column.most for column in columns), initial=0)))
+    for column, (start, stop) in zip(columns, places, strict=True):
+        column.fill(rows[:, start:stop])
+    if all(column.least == column.most for column in columns):
+        bounds[:-1] = np.arange(0, (count + 1) * most, most)
+        pieces = [rows.ravel()]
     else:
+        widths = np.zeros(count, bounds.dtype)
+        for column in columns:
+            widths += column.widths
         bounds[0] = 0
-        np.cumsum(widths, out=bounds[1:])
-        data = np.compress(present.ravel(), rows.ravel())
+        np.cumsum(widths, out=bounds[1:-1])
+        # Often the first rows alone have short varints: those of the first offsets.
+        short = np.flatnonzero(widths < most)
+        first = int(short[-1]) + 1 if len(short) else 0
+        present = np.ones((first, most), np.bool_)
+        for column, (start, stop) in zip(columns, places, strict=True):
+            column.mark(present[:, start:stop])
+        pieces = [np.compress(present.ravel(), rows[:first].ravel()), rows[first:].ravel()]
+    bounds[-1] = bounds[-2] + len(last)
+    data = np.concatenate((*pieces, np.frombuffer(last, np.uint8)))
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    return pa.Array.from_buffers(binary, count, buffers)
+    return pa.Array.from_buffers(binary, count + 1, buffers)
 
 
-def _zigzag(signed: npt.NDArray[np.signedinteger[Any]]) -> npt.NDArray[np.unsignedinteger[Any]]:
+def _zigzag(
+    signed: npt.NDArray[np.signedinteger[Any]], lowest: int, highest: int
+) -> npt.NDArray[np.unsignedinteger[Any]]:
     """In the fewest bits that hold them all: the fewer, the sooner."""
-    least, most = int(signed.min()), int(signed.max())
     for narrow in (np.int8, np.int16, np.int32):
         limits = np.iinfo(narrow)
-        if limits.min <= least and most <= limits.max:
+        if limits.min <= lowest and highest <= limits.max:
             signed = signed.astype(narrow, copy=False)
             break
     one, sign = signed.dtype.type(1), signed.dtype.type(8 * signed.itemsize - 1)
     folded = (signed << one) ^ (signed >> sign)
     return folded.view(f"u{signed.itemsize}")
+
+
+def _width_bounds(lowest: int, highest: int) -> tuple[int, int]:
+    """No varint of a number between them has fewer bytes, and none more."""
+    ends = varint_width(_folded(lowest)), varint_width(_folded(highest))
+    return (1 if lowest < 0 <= highest else min(ends)), max(ends)
+
+
+def _folded(value: int) -> int:
+    return 2 * value if value >= 0 else -2 * value - 1
