@@ -22,6 +22,7 @@ from spark_kafka_source.records import (
     encode_columns,
 )
 from spark_kafka_source.records.batch import HEADER_BYTES
+from spark_kafka_source.records.compression import DEFAULT_LEVELS, LEVELS
 from tests.records.batches import Row, header_of, rows_of
 from tests.records.oracle import Oracle, ask_kafka
 from tests.records.record_tables import NOW_MS, RecordTable, record_tables
@@ -274,3 +275,23 @@ def test_kafka_reads_large_batches(oracle: Oracle, codec: Codec) -> None:
     ((_, rows),) = oracle.decode(batch.to_bytes())
     assert rows == read(batch)
     assert len(rows) == 20_000
+
+
+@pytest.mark.java
+@untimed
+@given(record_tables(min_size=1))
+def test_a_record_is_refused_where_kafkas_producer_refuses_it(
+    oracle: Oracle, table: RecordTable
+) -> None:
+    for place, row in enumerate(as_rows(table.records)[:8]):
+        size, rows = oracle.size_bound(row), np.array([place])
+        assert len(encoded(table.columns, rows, max_request_bytes=size)) == 1
+        with pytest.raises(RowTooLargeError, match=f"may take {size} bytes"):
+            encode_columns(table.columns, rows, max_request_bytes=size - 1)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("codec", LEVELS)
+def test_levels_are_kafkas(oracle: Oracle, codec: Codec) -> None:
+    levels = LEVELS[codec]
+    assert oracle.levels(codec) == (levels.start, levels.stop - 1, DEFAULT_LEVELS[codec])
