@@ -127,18 +127,38 @@ def test_large_tables_are_encoded_alike_whatever_is_joined_at_once(max_batch_byt
     assert found[-1].stop == len(records)
 
 
-@pytest.mark.parametrize("column", ["key", "value"])
-def test_bounds_beyond_32_bits_are_no_matter(column: str) -> None:
-    """A slice of a column that is far into its data, as one of a large table's is."""
+def far_into_its_data() -> pa.Array:
+    """Two values that begin 3 GiB after the first byte, as in a slice of a large table."""
     far = 3 << 30
-    bounds = np.array([far, far + 3, far + 8])
-
     data = np.zeros(far + 8, np.uint8)  # never touched but at its end, and so never in memory
     data[far:] = np.frombuffer(b"onethree", np.uint8)
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    array = pa.Array.from_buffers(pa.large_binary(), 2, buffers)
-    (batch,) = encoded(pa.RecordBatch.from_pydict({column: array}))
+    buffers = [None, pa.py_buffer(np.array([far, far + 3, far + 8])), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), 2, buffers)
+
+
+@pytest.mark.parametrize("column", ["key", "value"])
+def test_bounds_beyond_32_bits_are_no_matter(column: str) -> None:
+    (batch,) = encoded(pa.RecordBatch.from_pydict({column: far_into_its_data()}))
     assert [getattr(row, column) for row in read(batch)] == [b"one", b"three"]
+
+
+def test_headers_may_lie_beyond_32_bits() -> None:
+    pairs = pa.StructArray.from_arrays(
+        [pa.array(["a", "b"]), far_into_its_data()], ["key", "value"]
+    )
+    headers = pa.ListArray.from_arrays(pa.array([0, 2, 2], pa.int32()), pairs)
+    (batch,) = encoded(pa.RecordBatch.from_pydict({"headers": headers}))
+    assert [row.headers for row in read(batch)] == [(("a", b"one"), ("b", b"three")), ()]
+
+
+@pytest.mark.parametrize("column", ["key", "value"])
+def test_bytes_behind_a_null_are_not_written(column: str) -> None:
+    """Arrow lets a null have some, and a filter or a cast may leave them there."""
+    bounds = pa.py_buffer(np.array([0, 3, 6], np.int32))
+    buffers = [pa.py_buffer(b"\x02"), bounds, pa.py_buffer(b"abcdef")]
+    cells = pa.Array.from_buffers(pa.binary(), 2, buffers)
+    (batch,) = encoded(pa.RecordBatch.from_pydict({column: cells}))
+    assert [getattr(row, column) for row in read(batch)] == [None, b"def"]
 
 
 def test_no_rows_make_no_batch() -> None:
