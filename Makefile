@@ -79,6 +79,7 @@ types: .venv/test  ## mypy, strictly
 bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.decode
+	$(BIN)/python -m tests.benchmarks.encode
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,7 +11,7 @@ import spark_kafka_source
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "topic_partition", "settings", "secret", "spelling", "timestamps"}
-LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "admin"]
+LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "producer", "admin"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": {"secret"},
@@ -25,6 +25,8 @@ MAY_IMPORT = BELOW | {
     "net": BASE | {"protocol"},
     "client": BASE | {"protocol", "net"},
     "groups": BASE | {"protocol", "net", "client"},
+    # Beside the consumer, which knows nothing of it either.
+    "producer": BASE | {"protocol", "records", "net", "client", "groups"},
     "command_line": BASE.union(LAYERS),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
@@ -46,8 +48,8 @@ MAY_TOUCH = {
     "ssl": {"net", "testing"},
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
-    "numpy": {"records"},
-    "pyarrow": {"records", "consumer", "admin", "spark"},
+    "numpy": {"records", "producer"},
+    "pyarrow": {"records", "consumer", "producer", "admin", "spark"},
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},

@@ -1,10 +1,11 @@
 """The data plane, without IO: a fetch's bytes to Arrow in two stages, and records to bytes.
 
 `chunks` checks and decompresses; `to_arrow` makes Arrow of each chunk, best while it is in the
-cache. The format is https://kafka.apache.org/documentation/#recordbatch.
+cache. `encode_columns` goes the other way, from Arrow to record batches. The format is https://kafka.apache.org/documentation/#recordbatch.
 """
 
 from spark_kafka_source.records.batch import BatchHeader, batches, cut_batch_bytes
+from spark_kafka_source.records.byte_columns import ByteColumn
 from spark_kafka_source.records.chunk import (
     CHUNK_BYTES,
     MAX_CHUNK_BYTES,
@@ -12,6 +13,7 @@ from spark_kafka_source.records.chunk import (
     Segment,
     chunks,
 )
+from spark_kafka_source.records.column_encoder import encode_columns
 from spark_kafka_source.records.columns import (
     COLUMNS,
     COLUMNS_WITH_HEADERS,
@@ -19,42 +21,57 @@ from spark_kafka_source.records.columns import (
     schema,
     to_arrow,
 )
+from spark_kafka_source.records.compression import NO_COMPRESSION, Compression
 from spark_kafka_source.records.encode import (
     NO_TIMESTAMP,
     Record,
     encode_batch,
     encode_control_batch,
 )
+from spark_kafka_source.records.encoded_batch import EncodedBatch
 from spark_kafka_source.records.peek import next_offset
 from spark_kafka_source.records.types import (
     AbortedTransaction,
     Codec,
+    ColumnTypeError,
     IsolationLevel,
     RecordLimit,
     RecordTooLargeError,
+    RowTooLargeError,
     TimestampType,
+    UnencodableRowError,
 )
+from spark_kafka_source.records.varints import Integers
 
 __all__ = [
     "CHUNK_BYTES",
     "COLUMNS",
     "COLUMNS_WITH_HEADERS",
     "MAX_CHUNK_BYTES",
+    "NO_COMPRESSION",
     "NO_TIMESTAMP",
     "AbortedTransaction",
     "BatchHeader",
+    "ByteColumn",
     "Chunk",
     "Codec",
+    "ColumnTypeError",
+    "Compression",
+    "EncodedBatch",
+    "Integers",
     "IsolationLevel",
     "Record",
     "RecordLimit",
     "RecordTooLargeError",
+    "RowTooLargeError",
     "Segment",
     "TimestampType",
+    "UnencodableRowError",
     "batches",
     "chunks",
     "cut_batch_bytes",
     "encode_batch",
+    "encode_columns",
     "encode_control_batch",
     "next_offset",
     "record_batch",

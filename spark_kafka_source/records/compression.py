@@ -6,6 +6,7 @@ All of them let go of the GIL while they work.
 import contextlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from struct import Struct, error
@@ -16,7 +17,7 @@ import lz4.frame
 import pyarrow as pa
 import zstandard
 
-from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.errors import ConfigurationError, ProtocolError
 from spark_kafka_source.records.types import Bytes, Codec
 
 FIRST_FED_BYTES, MOST_FED_BYTES = 256 << 10, 1 << 20
@@ -31,6 +32,10 @@ XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
 
 XERIAL_BLOCK_BYTES = 32 << 10
 XERIAL_LENGTH = Struct(">i")
+
+LZ4_FAST = -1
+"""The fast compressor at an acceleration of 2. With blocks of 256 KiB events become as small as by
+Kafka's own, which has an acceleration of 1 and blocks of 64 KiB, in four fifths of the time."""
 
 _gunzip: Any = zlib
 with contextlib.suppress(ImportError):  # isal, of the extra `fast`, takes half the time
@@ -201,38 +206,92 @@ def _snappy_size(block: memoryview) -> int:
     raise ProtocolError("a SNAPPY block that does not say its size")
 
 
+DEFAULT_LEVELS: Mapping[Codec, int] = MappingProxyType(
+    {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
+)
+LEVELS: Mapping[Codec, range] = MappingProxyType(
+    {Codec.GZIP: range(1, 10), Codec.LZ4: range(1, 18), Codec.ZSTD: range(-131_072, 23)}
+)
+"""Those of Kafka's `compression.<type>.level` (KIP-390), beside the default. The other two types
+have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """A codec and its level; None is Kafka's default level.
+
+    By default gzip takes isal where it is there, which is far quicker and compresses a little less.
+    lz4 is its fast compressor at Kafka's default level, 9, and the high one at any other, as in
+    Kafka's own. Raises `ConfigurationError` for a level that the codec does not have.
+    """
+
+    codec: Codec
+    level: int | None = None
+
+    def __post_init__(self) -> None:
+        known = LEVELS.get(self.codec, range(0))
+        if self.level in {None, DEFAULT_LEVELS.get(self.codec)} or self.level in known:
+            return
+        name = self.codec.name.lower()
+        levels = f"It must be {known.start} to {known.stop - 1}" if known else "It has no levels"
+        raise ConfigurationError(f"kafka.compression.{name}.level", f"it is {self.level}", levels)
+
+    def compress(self, data: Bytes) -> Bytes:
+        """`data` compressed the way Kafka's own clients do it."""
+        level = None if self.level == DEFAULT_LEVELS.get(self.codec) else self.level
+        return _COMPRESSORS[self.codec](data, level)
+
+
+NO_COMPRESSION = Compression(Codec.NONE)
+
+
 def compress(codec: Codec, data: bytes) -> bytes:
-    """`data` compressed the way Kafka's own clients do it."""
-    return _COMPRESSORS[codec](data)
+    """`data` compressed the way Kafka's own clients do it, at the default level."""
+    return bytes(Compression(codec).compress(data))
 
 
-def _gzip(data: bytes) -> bytes:
-    stream = zlib.compressobj(wbits=GZIP_WINDOW_BITS)
-    return stream.compress(data) + stream.flush()
+def _none(data: Bytes, _: int | None) -> Bytes:
+    return data
 
 
-def _snappy(data: bytes) -> bytes:
-    codec, parts = pa.Codec("snappy"), [XERIAL_HEADER]
+def _gzip(data: Bytes, level: int | None) -> Bytes:
+    if level is None:
+        stream = _gunzip.compressobj(wbits=GZIP_WINDOW_BITS)
+    else:
+        stream = zlib.compressobj(level, wbits=GZIP_WINDOW_BITS)
+    compressed: bytes = stream.compress(data) + stream.flush()
+    return compressed
+
+
+def _snappy(data: Bytes, _: int | None) -> Bytes:
+    codec, parts, whole = pa.Codec("snappy"), [XERIAL_HEADER], memoryview(data)
     for at in range(0, len(data), XERIAL_BLOCK_BYTES):
-        block = codec.compress(data[at : at + XERIAL_BLOCK_BYTES], asbytes=True)
+        block = codec.compress(whole[at : at + XERIAL_BLOCK_BYTES], asbytes=True)
         parts += (XERIAL_LENGTH.pack(len(block)), block)
     return b"".join(parts)
 
 
-def _lz4(data: bytes) -> bytes:
+def _lz4(data: Bytes, level: int | None) -> Bytes:
+    high = max(level or 0, lz4.frame.COMPRESSIONLEVEL_MINHC)
+    # Kafka's own reader takes no linked blocks.
     frame: bytes = lz4.frame.compress(
-        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+        data,
+        compression_level=LZ4_FAST if level is None else high,
+        block_size=lz4.frame.BLOCKSIZE_MAX256KB,
+        block_linked=False,
+        store_size=False,
     )
     return frame
 
 
-def _zstd(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor().compress(data)
+def _zstd(data: Bytes, level: int | None) -> Bytes:
+    chosen = DEFAULT_LEVELS[Codec.ZSTD] if level is None else level
+    return zstandard.ZstdCompressor(level=chosen).compress(data)
 
 
-_COMPRESSORS: Mapping[Codec, Callable[[bytes], bytes]] = MappingProxyType(
+_COMPRESSORS: Mapping[Codec, Callable[[Bytes, int | None], Bytes]] = MappingProxyType(
     {
-        Codec.NONE: bytes,
+        Codec.NONE: _none,
         Codec.GZIP: _gzip,
         Codec.SNAPPY: _snappy,
         Codec.LZ4: _lz4,

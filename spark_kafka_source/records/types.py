@@ -1,11 +1,11 @@
 """The words of Kafka's record batch format, https://kafka.apache.org/documentation/#recordbatch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from spark_kafka_source.errors import CorruptRecordError
+from spark_kafka_source.errors import CorruptRecordError, LocalError
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 """Contiguous bytes, indexed as unsigned 8-bit integers."""
@@ -47,6 +47,42 @@ class AbortedTransaction(NamedTuple):
 
 class RecordTooLargeError(CorruptRecordError):
     """A record at `offset`, or a block of snappy from there on, takes more than the limit."""
+
+
+class ColumnTypeError(LocalError):
+    """A column of records to be written is of a type that Kafka's records have no place for."""
+
+    def __init__(self, column: str, found: object, expected: str) -> None:
+        super().__init__(column, found, expected)
+        self.column, self.found, self.expected = column, found, expected
+
+    def _text(self) -> str:
+        return f"Column '{self.column}' is of the type {self.found}; it must be {self.expected}"
+
+
+class UnencodableRowError(LocalError):
+    """Rows that cannot be written as records; no record of their table is encoded.
+
+    `rows` are all that have the fault, by their place in the table that was given; the text names
+    the first and what is wrong with it.
+    """
+
+    def __init__(self, rows: Sequence[int], reason: str) -> None:
+        super().__init__(tuple(rows), reason)
+        self.rows, self.reason = tuple(rows), reason
+
+    @property
+    def row(self) -> int:
+        """The first of them."""
+        return self.rows[0]
+
+    def _text(self) -> str:
+        others = f" (and {len(self.rows) - 1} more rows)" if len(self.rows) > 1 else ""
+        return f"Row {self.row}{others}: {self.reason}"
+
+
+class RowTooLargeError(UnencodableRowError):
+    """A row's record may take more than `max.request.size`, as Kafka's producer reckons it."""
 
 
 def _refuse(error: RecordTooLargeError) -> None:

@@ -9,6 +9,8 @@ import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.record.internal.AbstractRecords;
+import org.apache.kafka.common.record.internal.CompressionType;
 import org.apache.kafka.common.record.internal.ControlRecordType;
 import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.MemoryRecords;
@@ -34,6 +36,8 @@ class Oracle {
                 case "decode" -> decode(question[1]);
                 case "encode" -> encode(question);
                 case "marker" -> marker(question);
+                case "levels" -> levels(CompressionType.forName(question[1]));
+                case "size" -> size(question[1]);
                 case "compact" -> compact(question[1], Set.of(question[2].split(",")));
                 default -> "error: no such question";
             };
@@ -76,6 +80,18 @@ class Oracle {
             builder.appendWithOffset(Long.parseLong(record[0]), Long.parseLong(record[1]), bytes(record[2]), bytes(record[3]), headers(record[4]));
         }
         return hex(builder.build().buffer());
+    }
+
+    /** The least, the most and the default level of a compression. */
+    static String levels(CompressionType type) {
+        return type.minLevel() + " " + type.maxLevel() + " " + type.defaultLevel();
+    }
+
+    /** What the producer holds against max.request.size, of one record in the words of `encode`. */
+    static String size(String text) {
+        String[] record = text.split(":", -1);
+        return "" + AbstractRecords.estimateSizeInBytesUpperBound(
+            RecordBatch.MAGIC_VALUE_V2, CompressionType.NONE, bytes(record[2]), bytes(record[3]), headers(record[4]));
     }
 
     static Header[] headers(String text) {

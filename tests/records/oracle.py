@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from spark_kafka_source.records import Codec
 from tests.java_program import JavaProgram, run_java
 from tests.records.batches import TIMESTAMP_NAMES, Batch, Row
 
@@ -17,6 +18,15 @@ class Oracle:
     def encode(self, batch: Batch) -> bytes:
         """The batch by Kafka's `MemoryRecordsBuilder`."""
         return bytes.fromhex(self.program.ask(f"encode {question(batch)}"))
+
+    def size_bound(self, row: Row) -> int:
+        """What Kafka's producer holds against `max.request.size`."""
+        return int(self.program.ask(f"size {_record(row)}"))
+
+    def levels(self, codec: Codec) -> tuple[int, int, int]:
+        """The least, the most and the default."""
+        least, most, default = self.program.ask(f"levels {codec.name.lower()}").split(" ")
+        return int(least), int(most), int(default)
 
     def decode(self, data: bytes) -> list[tuple[str, list[Row]]]:
         """The facts of each batch, as `facts` puts them, and its rows."""

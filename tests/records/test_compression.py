@@ -11,9 +11,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.errors import ProtocolError
-from spark_kafka_source.records import Codec, compression
+from spark_kafka_source.errors import ConfigurationError, ProtocolError
+from spark_kafka_source.records import Codec, Compression, compression
 from spark_kafka_source.records.compression import (
+    DEFAULT_LEVELS,
+    LEVELS,
     Decompressor,
     TooLargeError,
     compress,
@@ -167,3 +169,50 @@ def test_one_decompressor_serves_one_payload_after_the_other() -> None:
 def test_the_reason_says_which_codec_and_what_its_library_said() -> None:
     with pytest.raises(ProtocolError, match=r"decompressed as GZIP: Error -[34]"):
         decompress(Codec.GZIP, b"rubbish" * 20, 100)
+
+
+@pytest.mark.parametrize(
+    ("codec", "level"),
+    [
+        (codec, level)
+        for codec, levels in LEVELS.items()
+        for level in (DEFAULT_LEVELS[codec], levels.start, 1, levels.stop // 2, levels.stop - 1)
+    ],
+)
+def test_every_level_reads_back(codec: Codec, level: int) -> None:
+    assert decompress(codec, Compression(codec, level).compress(TEXT), len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize(("codec", "high"), [(Codec.GZIP, 9), (Codec.LZ4, 12), (Codec.ZSTD, 19)])
+def test_a_high_level_compresses_more(codec: Codec, high: int) -> None:
+    default = Compression(codec).compress(TEXT)
+    assert len(Compression(codec, high).compress(TEXT)) < len(default)
+    assert Compression(codec, DEFAULT_LEVELS[codec]).compress(TEXT) == default
+
+
+@pytest.mark.parametrize(
+    ("codec", "level", "expected"),
+    [
+        (Codec.GZIP, 0, "It must be 1 to 9"),
+        (Codec.GZIP, 10, "It must be 1 to 9"),
+        (Codec.LZ4, 18, "It must be 1 to 17"),
+        (Codec.LZ4, -1, "It must be 1 to 17"),
+        (Codec.ZSTD, 23, "It must be -131072 to 22"),
+        (Codec.SNAPPY, 1, "It has no levels"),
+        (Codec.NONE, 1, "It has no levels"),
+    ],
+)
+def test_a_level_that_kafka_does_not_have_is_refused(
+    codec: Codec, level: int, expected: str
+) -> None:
+    name = f"kafka.compression.{codec.name.lower()}.level"
+    with pytest.raises(ConfigurationError, match=f"'{name}': it is {level}. {expected}"):
+        Compression(codec, level)
+
+
+def test_lz4_frames_are_of_blocks_that_stand_alone() -> None:
+    """Kafka's own reader takes no others."""
+    for level in (None, 1, 17):
+        assert not lz4.frame.get_frame_info(Compression(Codec.LZ4, level).compress(TEXT))[
+            "block_linked"
+        ]

@@ -1,0 +1,121 @@
+"""Hashes of all keys of a column at once, as Kafka's own producers reckon them.
+
+Each step of a hash is taken for all keys that are long enough for it; few that are much longer than
+the others go on one by one.
+"""
+
+import zlib
+from collections.abc import Callable
+from struct import iter_unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from spark_kafka_source.records import ByteColumn, Integers
+
+Hashes = npt.NDArray[np.uint32]
+Octets = npt.NDArray[np.uint8]
+
+FEW = 16
+"""So few keys are quicker hashed one by one."""
+
+WORD_BYTES = 4
+WORD = np.dtype("<u4")
+MASK = (1 << 32) - 1
+
+MURMUR2_SEED = 0x9747B28C
+MURMUR2_FACTOR = 0x5BD1E995
+MURMUR2_SHIFT = 24
+
+CRC32_POLYNOMIAL = 0xEDB88320
+
+
+def murmur2(keys: ByteColumn) -> Hashes:
+    """`org.apache.kafka.common.utils.Utils.murmur2` of each key, as 32 bits without a sign.
+
+    The hash of a null is that of an empty key.
+    """
+    data, at = keys.data, keys.starts
+    left = np.maximum(keys.lengths, 0).astype(np.int64)
+    hashes = left.astype(np.uint32) ^ np.uint32(MURMUR2_SEED)
+    words = _words(data)
+    rows = np.flatnonzero(left >= WORD_BYTES)
+    while len(rows) > FEW:
+        hashes[rows] = _mixed(hashes[rows], words[at[rows]])
+        at[rows] += WORD_BYTES
+        left[rows] -= WORD_BYTES
+        rows = rows[left[rows] >= WORD_BYTES]
+    for row in rows.tolist():
+        stop = int(at[row] + left[row] // WORD_BYTES * WORD_BYTES)
+        word_bytes = data[at[row] : stop].tobytes()
+        hashes[row] = _mixed_one_by_one(int(hashes[row]), word_bytes)
+        left[row] -= stop - at[row]
+        at[row] = stop
+    return _finished(hashes, data, at, left)
+
+
+def _words(data: Octets) -> Hashes:
+    """The word of 4 bytes that begins at each byte."""
+    count = max(len(data) - WORD_BYTES + 1, 0)
+    return np.ndarray(count, WORD, data, strides=(1,)) if count else np.empty(0, np.uint32)
+
+
+def _mixed(hashes: Hashes, words: Hashes) -> Hashes:
+    factor = np.uint32(MURMUR2_FACTOR)
+    words = words * factor
+    words ^= words >> np.uint32(MURMUR2_SHIFT)
+    words *= factor
+    mixed: Hashes = (hashes * factor) ^ words
+    return mixed
+
+
+def _mixed_one_by_one(value: int, words: bytes) -> int:
+    for (word,) in iter_unpack("<I", words):
+        mixed = word * MURMUR2_FACTOR & MASK
+        mixed = (mixed ^ mixed >> MURMUR2_SHIFT) * MURMUR2_FACTOR & MASK
+        value = (value * MURMUR2_FACTOR & MASK) ^ mixed
+    return value
+
+
+def _finished(hashes: Hashes, data: Octets, at: Integers, left: Integers) -> Hashes:
+    """With the last 1 to 3 bytes of each key, of which `left` there are at `at`."""
+    factor = np.uint32(MURMUR2_FACTOR)
+    for place in (2, 1, 0):
+        rows = np.flatnonzero(left > place)
+        hashes[rows] ^= data[at[rows] + place].astype(np.uint32) << np.uint32(8 * place)
+    hashes[left > 0] *= factor
+    hashes ^= hashes >> np.uint32(13)
+    hashes *= factor
+    hashes ^= hashes >> np.uint32(15)
+    return hashes
+
+
+def crc32(keys: ByteColumn) -> Hashes:
+    """The CRC-32 of each key, that of `zlib`; of a null it is that of an empty key."""
+    data, starts = keys.data, keys.starts
+    lengths = np.maximum(keys.lengths, 0)
+    hashes = np.full(len(lengths), MASK, np.uint32)
+    rows, place = np.flatnonzero(lengths), 0
+    while len(rows) > FEW:
+        held = hashes[rows]
+        octets = held.astype(np.uint8) ^ data[starts[rows] + place]
+        hashes[rows] = _CRC32_TABLE[octets] ^ held >> np.uint32(8)
+        place += 1
+        rows = rows[lengths[rows] > place]
+    hashes ^= np.uint32(MASK)
+    for row in rows.tolist():
+        whole = data[starts[row] : starts[row] + lengths[row]]
+        hashes[row] = zlib.crc32(whole.tobytes())
+    return hashes
+
+
+def _crc32_table() -> Hashes:
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = table >> np.uint32(1) ^ (table & np.uint32(1)) * np.uint32(CRC32_POLYNOMIAL)
+    return table
+
+
+_CRC32_TABLE = _crc32_table()
+
+Hash = Callable[[ByteColumn], Hashes]

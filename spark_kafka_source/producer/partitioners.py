@@ -1,0 +1,87 @@
+"""Which partition each record goes to by its key, and the records of each partition.
+
+MURMUR2 is the default of Kafka's own producer (`BuiltInPartitioner.partitionForKey`). The others
+are librdkafka's: https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.producer.hashes import Hash, crc32, murmur2
+from spark_kafka_source.records import ByteColumn, Integers
+
+NO_PARTITION = -1
+"""In the place of a partition for a record whose key does not say it."""
+
+POSITIVE = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPartitioner:
+    """A partition for each key, the same one each time. A null key has none."""
+
+    name: str
+    hashed: Hash
+    positive_bits: int
+    """Which bits of a hash count: Java's `Utils.toPositive` leaves the sign out."""
+    empty_has_partition: bool
+    """Whether an empty key is a key."""
+
+    def partitions(self, keys: pa.Array, partition_count: int) -> Integers:
+        """The partition of each key of a column of strings or bytes, or `NO_PARTITION`.
+
+        Raises `ColumnTypeError` for another column, `ValueError` for fewer partitions than one.
+        """
+        if partition_count < 1:
+            raise ValueError(f"{partition_count} partitions: there must be one or more")
+        column = ByteColumn.of("key", keys)
+        hashes = self.hashed(column) & np.uint32(self.positive_bits)
+        found = (hashes % np.uint32(partition_count)).astype(np.int64)
+        least = 0 if self.empty_has_partition else 1
+        found[column.lengths < least] = NO_PARTITION
+        return found
+
+
+MURMUR2 = KeyPartitioner("murmur2", murmur2, POSITIVE, True)
+MURMUR2_RANDOM = KeyPartitioner("murmur2_random", murmur2, POSITIVE, True)
+CONSISTENT_RANDOM = KeyPartitioner("consistent_random", crc32, (1 << 32) - 1, False)
+
+PARTITIONERS: Mapping[str, KeyPartitioner] = MappingProxyType(
+    {each.name: each for each in (MURMUR2, MURMUR2_RANDOM, CONSISTENT_RANDOM)}
+)
+"""By name. The first two differ in what the caller does with records without a partition: murmur2
+makes them sticky, as Java does, and the two others put them anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """The rows of each partition, in the order that they had."""
+
+    partitions: Integers
+    """Those that have a row, in ascending order."""
+    rows: Integers
+    """The rows of the first partition, then those of the next."""
+    bounds: Integers
+    """Where in `rows` each partition's begin, and the end: `encode_columns` takes them so."""
+
+    def __iter__(self) -> Iterator[tuple[int, Integers]]:
+        ends = self.bounds.tolist()
+        for number, partition in enumerate(self.partitions.tolist()):
+            yield partition, self.rows[ends[number] : ends[number + 1]]
+
+
+def group_by_partition(partitions: Integers) -> PartitionRows:
+    """Of the partition of each row, 0 or more, the rows of each partition."""
+    if partitions.min(initial=0) < 0:
+        raise ValueError(f"row {int((partitions < 0).argmax())} has no partition yet")
+    # numpy sorts 16 bits by their digits, and wider ones by comparing them: ten times as long.
+    narrow = partitions.max(initial=0) <= np.iinfo(np.uint16).max
+    rows = np.argsort(partitions.astype(np.uint16) if narrow else partitions, kind="stable")
+    in_order = partitions[rows]
+    changes = np.flatnonzero(np.diff(in_order)) + 1
+    bounds = np.concatenate(([0], changes, [len(rows)])) if len(rows) else np.zeros(1, np.int64)
+    return PartitionRows(in_order[bounds[:-1]], rows, bounds)

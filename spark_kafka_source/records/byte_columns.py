@@ -1,0 +1,89 @@
+"""Arrow columns of bytes or text as numpy sees them: where each row's bytes lie, if anywhere."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records.types import ColumnTypeError
+from spark_kafka_source.records.varints import Integers, Octets
+
+NULL_LENGTH = -1
+"""Kafka's length of what is null."""
+
+_TYPES = (pa.binary(), pa.large_binary(), pa.string(), pa.large_string(), pa.null())
+_LARGE = (pa.large_binary(), pa.large_string())
+
+
+@dataclass(frozen=True, slots=True)
+class ByteColumn:
+    """A row's bytes are `data[bounds[row]:bounds[row + 1]]`; those of a null are none."""
+
+    binary: pa.DataType
+    """`pa.binary()` or `pa.large_binary()`, as wide as the bounds are."""
+    bounds: npt.NDArray[np.int32] | Integers
+    buffer: pa.Buffer
+    lengths: npt.NDArray[np.int32] | Integers
+    """In bytes, or `NULL_LENGTH`."""
+
+    @classmethod
+    def of(cls, name: str, array: pa.Array, binary: pa.DataType | None = None) -> "ByteColumn":
+        """The column `name`: string or binary, large or not, or nothing but nulls.
+
+        It becomes `binary`, by default the smaller that it fits. Raises `ColumnTypeError`.
+        """
+        check_bytes(name, array.type)
+        kind = binary or (pa.large_binary() if is_large(array.type) else pa.binary())
+        # Text becomes binary, and that large, without a copy of its bytes.
+        if kind == pa.large_binary() and array.type == pa.string():
+            array = array.cast(pa.binary())
+        if array.type != kind:
+            array = array.cast(kind)
+        bounds = _bounds(array)
+        lengths = np.diff(bounds)
+        if array.null_count:
+            null = array.is_null().to_numpy(zero_copy_only=False)
+            if lengths[null].any():
+                array = pc.fill_null(array, b"")
+                bounds = _bounds(array)
+            lengths[null] = NULL_LENGTH
+        buffer = array.buffers()[2] if len(array) else None
+        return cls(kind, bounds, pa.py_buffer(b"") if buffer is None else buffer, lengths)
+
+    @property
+    def data(self) -> Octets:
+        """The bytes of all rows, and perhaps of others."""
+        return np.frombuffer(self.buffer, np.uint8)
+
+    @property
+    def starts(self) -> Integers:
+        """Where in `data` each row begins."""
+        return self.bounds[:-1].astype(np.int64)
+
+    def with_empty_row(self, start: int, stop: int) -> pa.Array:
+        """The rows from `start` to `stop`, and after them an empty one."""
+        bounds = np.append(self.bounds[start : stop + 1], self.bounds[stop])
+        buffers = [None, pa.py_buffer(bounds), self.buffer]
+        return pa.Array.from_buffers(self.binary, stop - start + 1, buffers)
+
+
+def check_bytes(name: str, found: pa.DataType) -> None:
+    """Raises `ColumnTypeError` where the column `name` is no bytes and no text."""
+    if found not in _TYPES:
+        raise ColumnTypeError(name, found, "string or binary")
+
+
+def is_large(found: pa.DataType) -> bool:
+    """Whether the bounds of its rows are of 64 bits."""
+    return found in _LARGE
+
+
+def _bounds(array: pa.Array) -> Integers | npt.NDArray[np.int32]:
+    if not len(array):
+        return np.zeros(1, np.int32)
+    width = np.int64 if is_large(array.type) else np.int32
+    first = array.offset
+    bounds: Integers = np.frombuffer(array.buffers()[1], width)
+    return bounds[first : first + len(array) + 1]

@@ -1,0 +1,85 @@
+"""The headers of all records: a column of lists of key and value as the bytes of records' ends.
+
+The layout of a header is https://kafka.apache.org/documentation/#recordheader.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records.byte_columns import ByteColumn, check_bytes
+from spark_kafka_source.records.packing import OFFSET_TYPES, Varints, pack
+from spark_kafka_source.records.types import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records.varints import Integers
+
+EXPECTED = "list<struct<key: string or binary, value: string or binary>>"
+HEADER_OVERHEAD_BYTES = 10
+"""The most that the lengths of a header's key and value take."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedHeaders:
+    """A row per record."""
+
+    counts: Integers
+    encoded: ByteColumn
+    """The headers of each record one after the other, without their count."""
+
+
+def check_headers(name: str, found: pa.DataType) -> None:
+    """Raises `ColumnTypeError` where the column `name` is no list of keys and values."""
+    if pa.types.is_null(found):
+        return
+    is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
+    header = found.value_type if is_list else None
+    if header is None or not pa.types.is_struct(header):
+        raise ColumnTypeError(name, found, EXPECTED)
+    names = [header.field(index).name for index in range(header.num_fields)]
+    if sorted(names) != ["key", "value"]:
+        raise ColumnTypeError(name, found, EXPECTED)
+    for each in names:
+        check_bytes(f"{name}.{each}", header.field(each).type)
+
+
+def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | None:
+    """The headers of each row; None where no row has any.
+
+    Raises `UnencodableRowError`, with rows of this `array`, for a header that is null or whose key
+    is: Kafka has neither.
+    """
+    if pa.types.is_null(array.type):
+        return None
+    counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
+    headers = array.flatten()
+    if not len(headers):
+        return None
+    key, value = headers.field("key"), headers.field("value")
+    _refuse_nulls(headers, headers.is_null(), counts, "a header is null")
+    _refuse_nulls(headers, key.is_null(), counts, "the key of a header is null")
+    keys = ByteColumn.of("headers.key", key, binary)
+    values = ByteColumn.of("headers.value", value, binary)
+    joined = join(
+        pack([Varints.of(keys.lengths)], len(headers), binary),
+        keys.with_empty_row(0, len(headers)),
+        pack([Varints.of(values.lengths)], len(headers), binary),
+        values.with_empty_row(0, len(headers)),
+    )
+    ends = np.frombuffer(joined.buffers()[1], OFFSET_TYPES[binary])
+    first = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=first[1:])
+    bounds: Integers = ends[first]  # type: ignore[assignment]  # or of 32 bits
+    return EncodedHeaders(counts, ByteColumn(binary, bounds, joined.buffers()[2], np.diff(bounds)))
+
+
+def join(*columns: pa.Array) -> pa.Array:
+    """The bytes of all `columns`, row by row next to each other; none of them is null."""
+    return pc.binary_join_element_wise(*columns, pa.scalar(b"", columns[0].type))
+
+
+def _refuse_nulls(headers: pa.Array, null: pa.Array, counts: Integers, reason: str) -> None:
+    if null.true_count:
+        owner = np.repeat(np.arange(len(counts)), counts)
+        rows = np.unique(owner[null.to_numpy(zero_copy_only=False)])
+        raise UnencodableRowError(rows.tolist(), f"{reason}; Kafka's headers have a key each")

@@ -1,0 +1,151 @@
+"""Zigzag varints of whole columns, packed row by row into an Arrow column.
+
+The way back is `varints`, which says what a zigzag varint is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spark_kafka_source.records.varints import MORE, VARLONG_BYTES, Integers, Octets
+
+Widths: TypeAlias = int | Octets
+"""How many bytes each row's varint takes: one number where all take as many."""
+
+SEPTET = 7
+PAIR = np.dtype("<u2")
+_PAIRS = np.arange(1 << 2 * SEPTET).astype(PAIR)
+_PAIRS[MORE:] = (_PAIRS[MORE:] & (MORE - 1)) | MORE | (_PAIRS[MORE:] >> SEPTET) << 8
+"""All varints of one byte or two, which most are, by what they are of."""
+
+OFFSET_TYPES: dict[pa.DataType, type[np.int32] | type[np.int64]] = {
+    pa.binary(): np.int32,
+    pa.large_binary(): np.int64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Varints:
+    """A column of varints: a row each, or one where all are alike."""
+
+    zigzag: npt.NDArray[np.unsignedinteger[Any]]
+    widths: Widths
+    least: int
+    most: int
+    """No width is less, and none more."""
+
+    @classmethod
+    def of(cls, values: Integers | npt.NDArray[np.int32] | int) -> "Varints":
+        """Those of signed integers; `values` has a row or more."""
+        signed = np.atleast_1d(np.asarray(values))
+        lowest, highest = int(signed.min()), int(signed.max())
+        if lowest == highest:
+            signed = signed[:1]
+        zigzag = _zigzag(signed, lowest, highest)
+        least, most = _width_bounds(lowest, highest)
+        widths = least if least == most else varint_widths(zigzag, least, most)
+        return cls(zigzag, widths, least, most)
+
+    def fill(self, columns: Octets) -> None:
+        """Writes one row for each row of `columns`, which are as many as the longest has bytes."""
+        if self.most == PAIR.itemsize:
+            columns.view(PAIR)[:, 0] = _PAIRS.take(self.zigzag)
+            return
+        for place in range(self.most):
+            columns[:, place] = self._octet(place)
+
+    def mark(self, present: npt.NDArray[np.bool_]) -> None:
+        """Says which of those bytes count, of the first rows, as many as `present` has."""
+        zigzag = self.zigzag[: len(present)]
+        for place in range(self.least, self.most):
+            present[:, place] = zigzag >= zigzag.dtype.type(1 << SEPTET * place)
+
+    def _octet(self, place: int) -> Octets:
+        """The byte at this place, where there is one."""
+        septet = self.zigzag >> self.zigzag.dtype.type(SEPTET * place)
+        octet = septet.astype(np.uint8)
+        if place < self.least - 1:
+            octet |= MORE
+        elif place < self.most - 1:
+            octet &= MORE - 1
+            octet |= (septet >= MORE).view(np.uint8) << np.uint8(SEPTET)
+        return octet
+
+
+def varint_width(zigzag: int) -> int:
+    """The bytes of one varint."""
+    return max(1, -(-zigzag.bit_length() // SEPTET))
+
+
+def varint_widths(
+    zigzag: npt.NDArray[np.unsignedinteger[Any]], least: int = 1, most: int = VARLONG_BYTES
+) -> Octets:
+    """The bytes of each, which are known to be `least` to `most`."""
+    widths = np.full(len(zigzag), least, np.uint8)
+    for width in range(least, min(most, varint_width(int(zigzag.max(initial=0))))):
+        widths += zigzag >= zigzag.dtype.type(1 << SEPTET * width)
+    return widths
+
+
+def pack(
+    columns: Sequence[Varints], count: int, binary: pa.DataType, last: bytes = b""
+) -> pa.Array:
+    """The varints of all `columns` next to each other: an element for each of `count` rows.
+
+    `last` is one element more, after those. `binary` is `pa.binary()` or `pa.large_binary()`.
+    """
+    most = sum(column.most for column in columns)
+    rows = np.empty((count, most), np.uint8)
+    bounds = np.empty(count + 2, OFFSET_TYPES[binary])
+    places = list(pairwise(accumulate((column.most for column in columns), initial=0)))
+    for column, (start, stop) in zip(columns, places, strict=True):
+        column.fill(rows[:, start:stop])
+    if all(column.least == column.most for column in columns):
+        bounds[:-1] = np.arange(0, (count + 1) * most, most)
+        pieces = [rows.ravel()]
+    else:
+        widths = np.zeros(count, bounds.dtype)
+        for column in columns:
+            widths += column.widths
+        bounds[0] = 0
+        np.cumsum(widths, out=bounds[1:-1])
+        # Often the first rows alone have short varints: those of the first offsets.
+        short = np.flatnonzero(widths < most)
+        first = int(short[-1]) + 1 if len(short) else 0
+        present = np.ones((first, most), np.bool_)
+        for column, (start, stop) in zip(columns, places, strict=True):
+            column.mark(present[:, start:stop])
+        pieces = [np.compress(present.ravel(), rows[:first].ravel()), rows[first:].ravel()]
+    bounds[-1] = bounds[-2] + len(last)
+    data = np.concatenate((*pieces, np.frombuffer(last, np.uint8)))
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    return pa.Array.from_buffers(binary, count + 1, buffers)
+
+
+def _zigzag(
+    signed: npt.NDArray[np.signedinteger[Any]], lowest: int, highest: int
+) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """In the fewest bits that hold them all: the fewer, the sooner."""
+    for narrow in (np.int8, np.int16, np.int32):
+        limits = np.iinfo(narrow)
+        if limits.min <= lowest and highest <= limits.max:
+            signed = signed.astype(narrow, copy=False)
+            break
+    one, sign = signed.dtype.type(1), signed.dtype.type(8 * signed.itemsize - 1)
+    folded = (signed << one) ^ (signed >> sign)
+    return folded.view(f"u{signed.itemsize}")
+
+
+def _width_bounds(lowest: int, highest: int) -> tuple[int, int]:
+    """No varint of a number between them has fewer bytes, and none more."""
+    ends = varint_width(_folded(lowest)), varint_width(_folded(highest))
+    return (1 if lowest < 0 <= highest else min(ends)), max(ends)
+
+
+def _folded(value: int) -> int:
+    return 2 * value if value >= 0 else -2 * value - 1

@@ -1,0 +1,121 @@
+"""The columns of records to be written, checked: Arrow's many types made few.
+
+They are key, value, headers and timestamp, each of which may be missing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.records.byte_columns import ByteColumn, check_bytes, is_large
+from spark_kafka_source.records.encode import NO_TIMESTAMP
+from spark_kafka_source.records.encode_headers import (
+    HEADER_OVERHEAD_BYTES,
+    EncodedHeaders,
+    check_headers,
+    encode_headers,
+)
+from spark_kafka_source.records.types import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records.varints import Integers
+
+COLUMN_NAMES = ("key", "value", "headers", "timestamp")
+"""Those that a record has something of; any others are passed over."""
+
+UNITS_IN_MS: Mapping[str, int] = MappingProxyType({"ms": 1, "us": 1_000, "ns": 1_000_000})
+MAX_SMALL_BYTES = (1 << 31) - 1
+"""What bounds of 32 bits reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """A row per record; key and value are of the type `binary`, None where there is no column."""
+
+    count: int
+    binary: pa.DataType
+    key: ByteColumn | None
+    value: ByteColumn | None
+    headers: EncodedHeaders | None
+    """None, too, where no row has any."""
+    timestamp_ms: Integers
+
+
+def check_columns(found: pa.Schema) -> None:
+    """Raises `ColumnTypeError` where a column is of no type that can be encoded."""
+    for name in ("key", "value"):
+        if name in found.names:
+            check_bytes(name, found.field(name).type)
+    if "headers" in found.names:
+        check_headers("headers", found.field("headers").type)
+    if "timestamp" in found.names:
+        _check_timestamp(found.field("timestamp").type)
+
+
+def record_columns(
+    columns: pa.RecordBatch, rows: Integers | None, timestamp_ms: int
+) -> RecordColumns:
+    """The records of these `rows`, in their order; all of them where it is None.
+
+    `timestamp_ms` is that of rows without one. Raises `ColumnTypeError`, `IndexError` for a row
+    that there is not, and `UnencodableRowError`.
+    """
+    check_columns(columns.schema)
+    known = [name for name in COLUMN_NAMES if name in columns.schema.names]
+    chosen = {name: columns[name] for name in known}
+    if rows is not None:
+        picked = pa.array(rows)
+        chosen = {name: array.take(picked) for name, array in chosen.items()}
+    count = columns.num_rows if rows is None else len(rows)
+    binary = _binary(chosen)
+    try:
+        headers = encode_headers(chosen["headers"], binary) if "headers" in chosen else None
+        times = _timestamps(chosen.get("timestamp"), count, timestamp_ms)
+    except UnencodableRowError as error:
+        raise UnencodableRowError(given_rows(error.rows, rows), error.reason) from None
+    key, value = (
+        ByteColumn.of(name, chosen[name], binary) if name in chosen else None
+        for name in ("key", "value")
+    )
+    return RecordColumns(count, binary, key, value, headers, times)
+
+
+def given_rows(places: Integers | tuple[int, ...], rows: Integers | None) -> list[int]:
+    """The rows of the table that are at these places of the order."""
+    found: list[int] = (np.asarray(places) if rows is None else rows[np.asarray(places)]).tolist()
+    return found
+
+
+def _binary(chosen: Mapping[str, pa.Array]) -> pa.DataType:
+    """The type of bytes whose bounds reach the end of what is joined of them."""
+    large = any(is_large(chosen[name].type) for name in ("key", "value") if name in chosen)
+    headers = chosen.get("headers")
+    if headers is not None and not pa.types.is_null(headers.type):
+        kinds = [field.type for field in headers.type.value_type]
+        bound = headers.nbytes + HEADER_OVERHEAD_BYTES * len(headers.values)
+        large = large or bound > MAX_SMALL_BYTES or any(map(is_large, kinds))
+    return pa.large_binary() if large else pa.binary()
+
+
+def _check_timestamp(found: pa.DataType) -> None:
+    known = pa.types.is_int64(found) or pa.types.is_null(found)
+    if not known and not (pa.types.is_timestamp(found) and found.unit in UNITS_IN_MS):
+        expected = "timestamp[ms], timestamp[us], timestamp[ns] or int64, of milliseconds"
+        raise ColumnTypeError("timestamp", found, expected)
+
+
+def _timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:
+    if array is None or pa.types.is_null(array.type):
+        return np.full(count, missing_ms, np.int64)
+    null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    unit = array.type.unit if pa.types.is_timestamp(array.type) else "ms"
+    buffer, first = array.buffers()[1], array.offset
+    held: Integers = np.frombuffer(buffer or b"", np.int64)[first : first + count]
+    times = held if UNITS_IN_MS[unit] == 1 else held // UNITS_IN_MS[unit]
+    if null is not None:
+        times = np.where(null, missing_ms, times)
+    if times.min(initial=0) < NO_TIMESTAMP:
+        reason = "its timestamp is before 1970, which Kafka's records have no place for"
+        raise UnencodableRowError(np.flatnonzero(times < NO_TIMESTAMP).tolist(), reason)
+    return times

@@ -1,0 +1,134 @@
+"""What a record costs on one core to encode: `python -m tests.benchmarks.encode`.
+
+Prints nanoseconds of the thread's CPU time per record, the median of all rounds and below it half
+the distance between their quartiles, then the fastest round; all ways of a round run one after the
+other. `columns` is `encode_columns` and `to_bytes`, from Arrow columns to the bytes of a request;
+`partitions` the same for 8 partitions by murmur2 of the key, grouped and gathered; `compress` the
+codec alone, for as many bytes; `records` is `encode_batch`, with the objects already made. The load
+is that of the machine at the end: what shares the core's caches makes it all take up to twice as
+long. Pin it to a core: `taskset -c 1`.
+"""
+
+import argparse
+import gc
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median, quantiles
+
+import pyarrow as pa
+
+from spark_kafka_source.producer import MURMUR2, group_by_partition
+from spark_kafka_source.records import (
+    Codec,
+    Compression,
+    Record,
+    encode_batch,
+    encode_columns,
+)
+from tests.benchmarks.topics import json_value
+
+PARTITIONS = 8
+NOW_MS = 1_700_000_000_000
+RECORDS_OF_ORACLE = 500
+
+Ways = Mapping[str, tuple[Callable[[], object], int]]
+"""What to run, and how many records it encodes."""
+
+
+def main() -> None:
+    options = _options()
+    columns = table(options.rows, options.value_bytes, timestamps=options.timestamps)
+    for name in options.codecs.split(","):
+        ways = _ways(columns, Codec[name.upper()], options.batch_bytes)
+        rounds = [measured(ways) for _ in range(options.rounds + 1)][1:]
+        _print(f"{name}, {options.value_bytes} B", rounds)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+def table(rows: int, value_bytes: int, *, timestamps: bool = False) -> pa.RecordBatch:
+    """Keys of ten bytes and JSON values, and with `timestamps` the times of events."""
+    chance = random.Random(value_bytes)
+    columns = {
+        "key": pa.array([b"%010d" % chance.randrange(10**9) for _ in range(rows)], pa.binary()),
+        "value": pa.array([json_value(value_bytes, n, chance) for n in range(rows)], pa.binary()),
+    }
+    if timestamps:
+        times = [1000 * (NOW_MS + n // 10) for n in range(rows)]
+        columns["timestamp"] = pa.array(times, pa.timestamp("us", "UTC"))
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _ways(columns: pa.RecordBatch, codec: Codec, batch_bytes: int) -> Ways:
+    compression, rows = Compression(codec), columns.num_rows
+
+    def encoded() -> None:
+        for batch in encode_columns(
+            columns,
+            compression=compression,
+            max_batch_bytes=batch_bytes,
+            timestamp_ms=NOW_MS,
+        ):
+            batch.to_bytes()
+
+    def partitioned() -> None:
+        grouped = group_by_partition(MURMUR2.partitions(columns["key"], PARTITIONS))
+        for batch in encode_columns(
+            columns,
+            grouped.rows,
+            bounds=grouped.bounds,
+            compression=compression,
+            max_batch_bytes=batch_bytes,
+            timestamp_ms=NOW_MS,
+        ):
+            batch.to_bytes()
+
+    plain = [
+        bytes(batch.payload)
+        for batch in encode_columns(columns, max_batch_bytes=batch_bytes, timestamp_ms=NOW_MS)
+    ]
+    few = columns.slice(0, RECORDS_OF_ORACLE).to_pylist()
+    records = [Record(each["key"], each["value"], (), NOW_MS) for each in few]
+    return {
+        "columns": (encoded, rows),
+        "partitions": (partitioned, rows),
+        "compress": (lambda: [compression.compress(each) for each in plain], rows),
+        "records": (lambda: encode_batch(records, codec=codec), len(records)),
+    }
+
+
+def measured(ways: Ways) -> dict[str, float]:
+    """Nanoseconds a record of one round."""
+    gc.collect()
+    return {name: _seconds(run) / count * 1e9 for name, (run, count) in ways.items()}
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.thread_time()
+    run()
+    return time.thread_time() - started
+
+
+def _print(case: str, rounds: Sequence[Mapping[str, float]]) -> None:
+    columns = [[each[name] for each in rounds] for name in rounds[0]]
+    quartiles = [quantiles(column, n=4) for column in columns]
+    print(f"{case:24}" + "".join(f"{name:>12}" for name in rounds[0]))
+    print(f"{'':24}" + "".join(f"{median(column):12.1f}" for column in columns))
+    print(f"{'':24}" + "".join(f"{'±':>8}{(high - low) / 2:4.1f}" for low, _, high in quartiles))
+    print(f"{'fastest':24}" + "".join(f"{min(column):12.1f}" for column in columns), flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--codecs", default="none,lz4")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--value-bytes", type=int, default=150)
+    parser.add_argument("--batch-bytes", type=int, default=1 << 20)
+    parser.add_argument("--timestamps", action="store_true", help="a column of them, too")
+    parser.add_argument("--rounds", type=int, default=31)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
