@@ -416,7 +416,7 @@ SETUPS = [
         "a topic that one may not see (DESCRIBE)",
         _as_bob(subscribe=HIDDEN),
         BrokerError,
-        ("TOPIC_AUTHORIZATION_FAILED", f"{READ} topic '{HIDDEN}'", "'subscribe'"),
+        ("TOPIC_AUTHORIZATION_FAILED", f"{READ} topic '{HIDDEN}'", "leave the topic out"),
         1,
     ),
     Setup(
