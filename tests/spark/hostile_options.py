@@ -11,6 +11,7 @@ import os
 import pickle
 import re
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -136,8 +137,17 @@ class Watch:
         except BaseException as error:
             fault = f"{type(error).__name__}: {str(error)[:200]}"
         finally:
+            seconds = time.monotonic() - started_seconds
+            _await_connections()
             self._watching = False
-        return self._events, fault, time.monotonic() - started_seconds
+        return self._events, fault, seconds
+
+
+def _await_connections() -> None:
+    """What a thread that connects still does is of this attempt, and not of the next."""
+    for each in threading.enumerate():
+        if each.name.startswith("connecting to"):
+            each.join(20)
 
 
 def use(options: dict[str, str]) -> None:
