@@ -121,7 +121,9 @@ def test_where_all_are_silent_each_is_named(broker: MemoryBroker) -> None:
 def test_without_any_time_an_address_is_named_all_the_same(broker: MemoryBroker) -> None:
     with KafkaClient(broker.config()) as client, pytest.raises(BootstrapError) as caught:
         topics(client, deadline_ms=0)
-    assert caught.value.failures == (f"{broker.address()}: timed out connecting",)
+    (failure,) = caught.value.failures
+    # The connection may be there already: it is made by another thread.
+    assert failure.startswith(f"{broker.address()}: timed out ")
 
 
 def test_a_request_that_changes_something_goes_to_one_broker_only(
