@@ -3,12 +3,12 @@
 import select
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from spark_kafka_source.testing.properties import LOOPBACK
+from tests.net.ports import dropping_port
 from tests.security.servers import serving
 
-_FILLS_THE_BACKLOG = 4
 _PROOF_SECONDS = 0.3
 _SELECT_SECONDS = 5.0
 _CHUNK_BYTES = 1 << 16
@@ -20,17 +20,9 @@ def dropping() -> Iterator[str]:
 
     Linux drops what comes to a socket whose queue of connections to accept is full.
     """
-    with ExitStack() as opened:
-        listening = opened.enter_context(socket.socket())
-        listening.bind((LOOPBACK, 0))
-        listening.listen(0)
-        where = listening.getsockname()
-        for _ in range(_FILLS_THE_BACKLOG):
-            filling = opened.enter_context(socket.socket())
-            filling.setblocking(False)
-            filling.connect_ex(where)
-        _assert_drops(where)
-        yield f"{LOOPBACK}:{where[1]}"
+    with dropping_port() as port:
+        _assert_drops((LOOPBACK, port))
+        yield f"{LOOPBACK}:{port}"
 
 
 def _assert_drops(where: tuple[str, int]) -> None:
