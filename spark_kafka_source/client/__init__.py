@@ -4,12 +4,14 @@ from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker, Cluster, Leadership, Topic
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.client.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.client.retry import Retry
 from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
 
 __all__ = [
     "CLIENT_OPTIONS",
     "LONGEST_SILENCE_MS",
+    "LOOKUP_MS",
     "SECURITY_WITHOUT_EFFECT",
     "Asked",
     "Broker",
@@ -17,6 +19,8 @@ __all__ = [
     "Cluster",
     "KafkaClient",
     "Leadership",
+    "Lookup",
+    "Lookups",
     "Retry",
     "Topic",
     "wait_for_any",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -20,7 +20,6 @@ from spark_kafka_source.consumer.consumer_records import (
 )
 from spark_kafka_source.consumer.fetcher import FetchDone
 from spark_kafka_source.consumer.freed_memory import keep_freed_memory
-from spark_kafka_source.consumer.lookups import Lookups
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.consumer.offsets import (

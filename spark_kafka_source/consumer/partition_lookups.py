@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.lookups import Lookup, Lookups
+from spark_kafka_source.client import KafkaClient, Lookup, Lookups
 from spark_kafka_source.consumer.positions import Position, Positions
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.topic_partition import TopicPartition

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from spark_kafka_source.client import Cluster, KafkaClient
+from spark_kafka_source.client import LOOKUP_MS, Cluster, KafkaClient, Lookups
 from spark_kafka_source.consumer.fetcher import is_checked
 from spark_kafka_source.consumer.log_checks import out_of_range
-from spark_kafka_source.consumer.lookups import LOOKUP_MS, Lookups
 from spark_kafka_source.consumer.losses import LogTruncatedError, RecordsLostError, TopicGoneError
 from spark_kafka_source.consumer.offset_reset import ResetPolicy
 from spark_kafka_source.consumer.offsets import epoch_end_offsets

@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, Topic
 from spark_kafka_source.consumer.fetcher import FetchDone, Fetcher
-from spark_kafka_source.consumer.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.consumer.losses import (
     UNKNOWN_TOPIC,
 )

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, Topic
 from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
-from spark_kafka_source.consumer.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.errors import (
     BrokerError,

@@ -1,4 +1,4 @@
-"""Questions to brokers that a poll does not wait for, asked in threads of their own."""
+"""Questions to brokers that a consumer or a producer does not wait for: each in a thread."""
 
 import threading
 from collections import deque
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.net import Wakeup
 
 T = TypeVar("T")
 
 LOOKUP_MS = 10_000
-"""How long a lookup of a poll goes on. What went wrong is logged then, and it is asked anew."""
+"""How long a lookup goes on. What went wrong is logged then, and it is asked anew."""
 
 # More of them wait until some are answered: each may wait for a broker that is silent.
 _MOST_AT_ONCE = 8
@@ -44,7 +44,7 @@ class Lookup(Generic[T]):
 
 
 class Lookups:
-    """Used by the consumer's thread. `done` is woken after each answer.
+    """Used by the thread of a consumer or a producer. `done` is woken after each answer.
 
     Each question has a client to itself, but the clients share what they learn.
     """
