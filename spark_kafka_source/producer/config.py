@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import cast
@@ -18,7 +18,7 @@ from spark_kafka_source.producer.partitioners import (
 )
 from spark_kafka_source.records import Codec, Compression
 from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
-from spark_kafka_source.spelling import as_written
+from spark_kafka_source.spelling import Spelling, as_written, current_spelling
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +138,10 @@ class ProducerConfig:
     transaction_timeout_ms: int = setting(
         60_000, minimum=1, meaning="how long a transaction may be open before the broker aborts it"
     )
+    spelling: Spelling = field(
+        default_factory=lambda: dict(current_spelling()), compare=False, repr=False
+    )
+    """How its user writes the names of settings, for errors to name them so."""
 
     def __post_init__(self) -> None:
         for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD):
