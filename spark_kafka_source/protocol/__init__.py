@@ -216,6 +216,7 @@ from spark_kafka_source.protocol.messages.transactions import (
 from spark_kafka_source.protocol.wire import (
     ZERO_UUID,
     Records,
+    RecordsInPieces,
 )
 
 __all__ = [
@@ -349,6 +350,7 @@ __all__ = [
     "ProduceRequest",
     "ProduceResponse",
     "Records",
+    "RecordsInPieces",
     "ReplicaState",
     "Request",
     "RequestHeader",

@@ -1,0 +1,228 @@
+"""A batch of one partition, from its first record to the answer of the partition's leader."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pyarrow as pa
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.producer.delivery import NO_OFFSET, Delivery, Outcome
+from spark_kafka_source.producer.sequences import ProducerId, next_sequence
+from spark_kafka_source.records import (
+    MAX_BATCH_BYTES,
+    Compression,
+    EncodedBatch,
+    encode_columns,
+    split_batch,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+class RecordRows:
+    """Records that came one by one, as lists of Python objects."""
+
+    def __init__(self) -> None:
+        self.keys: list[bytes | None] = []
+        self.values: list[bytes | None] = []
+        self.headers: list[Headers] = []
+        self.timestamps_ms: list[int] = []
+        self.has_headers = False
+
+    def append(
+        self, key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int
+    ) -> None:
+        """Add one record."""
+        self.keys.append(key)
+        self.values.append(value)
+        self.headers.append(headers)
+        self.timestamps_ms.append(timestamp_ms)
+        self.has_headers = self.has_headers or bool(headers)
+
+    def to_columns(self) -> pa.RecordBatch:
+        """Return them as columns that `encode_columns` takes."""
+        columns = {
+            "key": pa.array(self.keys, pa.binary()),
+            "value": pa.array(self.values, pa.binary()),
+            "timestamp": pa.array(self.timestamps_ms, pa.int64()),
+        }
+        if self.has_headers:
+            columns["headers"] = pa.array([list(each) for each in self.headers], HEADERS_TYPE)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(eq=False, slots=True)
+class ProducerBatch:
+    """A batch that takes no more records, on its way to the leader."""
+
+    topic_partition: TopicPartition
+    delivery: Delivery
+    created_at_seconds: float
+    record_count: int
+    reserved_bytes: int
+    """Of `buffer.memory`."""
+    first: int = 0
+    """The number of its first record in the delivery."""
+    encoded: EncodedBatch | None = None
+    """None until whoever closed the batch has encoded it."""
+    producer: ProducerId | None = None
+    base_sequence: int = -1
+    order: int = 0
+    """Batches of a partition are sent for the first time in this order; 0 before it."""
+    tries: int = 0
+    retry_at_seconds: float = 0.0
+    error: KafkaError | None = field(default=None, repr=False)
+    """What went wrong the last time."""
+    is_over: bool = False
+
+    def __lt__(self, other: "ProducerBatch") -> bool:
+        """Whether it is to be sent before another that was sent once, too."""
+        return (self.order, self.first) < (other.order, other.first)
+
+    def delivered(self, offset: int = NO_OFFSET, append_time_ms: int = -1) -> None:
+        """Tell those that wait for its records where they are."""
+        self._over(Outcome(self.first, self.record_count, offset, append_time_ms, None))
+
+    def failed(self, error: KafkaError) -> None:
+        """Tell those that wait for its records that they are not there, and why."""
+        self._over(Outcome(self.first, self.record_count, NO_OFFSET, -1, error))
+
+    def _over(self, outcome: Outcome) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.delivery.is_over(outcome)
+
+    def halves(self, compression: Compression) -> list["ProducerBatch"]:
+        """Return its records as two batches, for a broker that finds it too large."""
+        encoded = self._encoded()
+        first, second = split_batch(encoded, compression)
+        return self._parts([(0, first), (first.record_count, second)])
+
+    def without(self, numbers: Sequence[int], compression: Compression) -> list["ProducerBatch"]:
+        """Return its records but some, by their numbers in it, as a batch for each run."""
+        ends = [-1, *sorted(set(numbers)), self.record_count]
+        runs = [(left + 1, right) for left, right in pairwise(ends) if left + 1 < right]
+        starts = [start for start, _ in runs]
+        cut = cut_batch(self._encoded(), runs, compression)
+        return self._parts(list(zip(starts, cut, strict=True)))
+
+    def failed_record(self, number: int, error: KafkaError) -> None:
+        """Say that one record is not there; `without` has the others."""
+        self.delivery.is_over(Outcome(self.first + number, 1, NO_OFFSET, -1, error))
+
+    def _encoded(self) -> EncodedBatch:
+        if self.encoded is None:
+            raise ValueError("the batch is not encoded yet")
+        return self.encoded
+
+    def _parts(self, found: list[tuple[int, EncodedBatch]]) -> list["ProducerBatch"]:
+        """Sequences count records: a part has those that its records had."""
+        left = self.reserved_bytes
+        parts = []
+        for start, encoded in found:
+            share = min(left, encoded.size)
+            left -= share
+            sequence = next_sequence(self.base_sequence, start) if self.producer else -1
+            part = replace(
+                self,
+                encoded=encoded,
+                record_count=encoded.record_count,
+                first=self.first + start,
+                reserved_bytes=share,
+                base_sequence=sequence,
+            )
+            parts.append(part)
+        if parts:
+            parts[-1].reserved_bytes += left
+        return parts
+
+
+class OpenBatch:
+    """A batch that takes more records: rows that came one by one, and pieces of columns.
+
+    Not for two threads at once.
+    """
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        self.topic_partition = topic_partition
+        self.delivery = Delivery(topic_partition)
+        self.created_at_seconds = time.monotonic()
+        self.record_count = 0
+        self.size = 0
+        """What its records take at most, in bytes, before their compression."""
+        self._pieces: list[pa.RecordBatch | RecordRows] = []
+
+    def append(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        timestamp_ms: int,
+        size: int,
+    ) -> int:
+        """Add one record of at most `size` bytes; return its number."""
+        rows = self._pieces[-1] if self._pieces else None
+        if not isinstance(rows, RecordRows):
+            rows = RecordRows()
+            self._pieces.append(rows)
+        rows.append(key, value, headers, timestamp_ms)
+        self.size += size
+        self.record_count += 1
+        return self.record_count - 1
+
+    def append_columns(self, columns: pa.RecordBatch, size: int) -> int:
+        """Add rows that take at most `size` bytes; return the number of the first."""
+        self._pieces.append(columns)
+        first = self.record_count
+        self.size += size
+        self.record_count += columns.num_rows
+        return first
+
+    def close(self) -> ProducerBatch:
+        """Return the batch that takes no more; it is still to be encoded."""
+        self.delivery.closed(self.record_count)
+        return ProducerBatch(
+            self.topic_partition,
+            self.delivery,
+            self.created_at_seconds,
+            self.record_count,
+            self.size,
+        )
+
+    def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
+        """Return its records as one batch; those without a timestamp get this one."""
+        pieces = [
+            each.to_columns() if isinstance(each, RecordRows) else each for each in self._pieces
+        ]
+        (encoded,) = encode_columns(
+            _joined(pieces),
+            compression=compression,
+            max_batch_bytes=MAX_BATCH_BYTES,
+            max_request_bytes=MAX_BATCH_BYTES,
+            timestamp_ms=timestamp_ms,
+        )
+        return encoded
+
+
+def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(pieces) == 1:
+        return pieces[0]
+    schemas = pa.unify_schemas([each.schema for each in pieces], promote_options="permissive")
+    return pa.concat_batches([_as(schemas, each) for each in pieces])
+
+
+def _as(schema: pa.Schema, piece: pa.RecordBatch) -> pa.RecordBatch:
+    if piece.schema == schema:
+        return piece
+    columns = [
+        piece[each.name].cast(each.type)
+        if each.name in piece.schema.names
+        else pa.nulls(piece.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,103 @@
+"""A batch made several: for a broker that finds it too large, or some of its records invalid."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.records.chunk import MAX_CHUNK_BYTES, Chunk, chunks
+from spark_kafka_source.records.column_encoder import encode_columns
+from spark_kafka_source.records.columns import column, gather
+from spark_kafka_source.records.compression import Compression
+from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
+from spark_kafka_source.records.headers import locate_headers
+from spark_kafka_source.records.locate import locate
+from spark_kafka_source.records.located import Located
+from spark_kafka_source.records.types import RecordLimit
+from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.topic_partition import TopicPartition
+
+_OURS = TopicPartition("(a batch to be split)", 0)
+"""The decoder's errors name a partition, and have none to tell of here."""
+
+
+def split_batch(batch: EncodedBatch, compression: Compression) -> tuple[EncodedBatch, EncodedBatch]:
+    """The records of `batch` in their order, as two batches of about as many bytes each.
+
+    They are of its group, and begin where its records do in the order that was asked for.
+    Raises `ValueError` for a batch of one record.
+    """
+    if batch.record_count < 2:
+        raise ValueError("a batch of one record cannot be split")
+    records, sizes = _decoded(batch)
+    ends = np.cumsum(sizes)
+    middle = 1 + int(np.abs(2 * ends[:-1] - ends[-1]).argmin())
+    first, second = _cut(batch, records, [(0, middle), (middle, batch.record_count)], compression)
+    return first, second
+
+
+def cut_batch(
+    batch: EncodedBatch, runs: Sequence[tuple[int, int]], compression: Compression
+) -> list[EncodedBatch]:
+    """The records of each run (the number of its first, and the end) as a batch of its own."""
+    return _cut(batch, _decoded(batch)[0], runs, compression)
+
+
+def _cut(
+    batch: EncodedBatch,
+    records: pa.RecordBatch,
+    runs: Sequence[tuple[int, int]],
+    compression: Compression,
+) -> list[EncodedBatch]:
+    found = []
+    for start, stop in runs:
+        (encoded,) = encode_columns(
+            records.slice(start, stop - start),
+            compression=compression,
+            max_batch_bytes=MAX_BATCH_BYTES,
+            max_request_bytes=MAX_BATCH_BYTES,
+        )
+        found.append(replace(encoded, group=batch.group, start=batch.start + start))
+    return found
+
+
+def _decoded(batch: EncodedBatch) -> tuple[pa.RecordBatch, Integers]:
+    """The batch's records as `encode_columns` takes them, and the bytes of each."""
+    tables, sizes = zip(*map(_chunk_decoded, _chunks(batch)), strict=True)
+    return pa.Table.from_batches(tables).combine_chunks().to_batches()[0], np.concatenate(sizes)
+
+
+def _chunks(batch: EncodedBatch) -> list[Chunk]:
+    """All but the last of a batch's chunks are full."""
+    found = chunks(
+        batch.to_bytes(),
+        topic_partition=_OURS,
+        check_crcs=False,
+        chunk_bytes=MAX_CHUNK_BYTES,
+        limit=RecordLimit(MAX_BATCH_BYTES),
+    )
+    return [chunk for chunk in found if chunk.segments]
+
+
+def _chunk_decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
+    """Those of one chunk."""
+    located = locate(chunk)
+    columns = {
+        "key": column("key", chunk, located),
+        "value": column("value", chunk, located),
+        "headers": _headers(chunk, located),
+        "timestamp": pa.array(located.timestamp_ms),
+    }
+    sizes = np.diff(located.end, prepend=chunk.segments[0].start)
+    return pa.RecordBatch.from_pydict(columns), sizes
+
+
+def _headers(chunk: Chunk, located: Located) -> pa.Array:
+    """With keys of bytes: those of a producer need not be UTF-8."""
+    found = locate_headers(chunk, located)
+    key, value = (gather(chunk.data, each) for each in (found.key, found.value))
+    bounds = np.zeros(len(located.end) + 1, np.int32)
+    np.cumsum(located.header_count, out=bounds[1:])
+    pairs = pa.StructArray.from_arrays([key, value], ["key", "value"])
+    return pa.ListArray.from_arrays(pa.array(bounds), pairs)
