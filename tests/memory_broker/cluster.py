@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_kafka_source.protocol import (
     AddOffsetsToTxnRequest,
@@ -98,6 +98,13 @@ class MemoryTopic:
     logs: list[PartitionLog]
 
 
+class Pending(NamedTuple):
+    """An offset that waits for a transaction's end, and which commit of all it was."""
+
+    offset: int
+    commit: int
+
+
 class RefusedError(Exception):
     """What a client shows is not right; the text is told to it."""
 
@@ -134,8 +141,11 @@ class MemoryCluster:
     """By transactional id."""
     producer_ids: Iterator[int] = field(default_factory=lambda: count(1_000))
     """Those that are not given yet."""
-    pending: dict[str, dict[int, dict[TopicPartition, int]]] = field(default_factory=dict)
-    """Offsets by group and producer id, until the end of the producer's transaction."""
+    pending: dict[str, dict[int, dict[TopicPartition, Pending]]] = field(default_factory=dict)
+    """By group and producer id, until the end of the producer's transaction."""
+    commits: Iterator[int] = field(default_factory=count)
+    """A number for each offset that is committed, with a transaction or without."""
+    last_commits: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
     max_message_bytes: int = 1_048_588
     creates_topics: bool = False
     """Whether a client that asks for a topic may have it made (`auto.create.topics.enable`)."""
@@ -163,6 +173,17 @@ class MemoryCluster:
     def transaction_coordinator(self, transactional_id: str) -> int:
         """Any node that is up, unless a test names one."""
         return self.transaction_coordinators.get(transactional_id, min(self.ports))
+
+    def commit(self, group_id: str, where: TopicPartition, offset: int, commit: int) -> None:
+        """The offset counts from now on, unless a commit that came later does already."""
+        committed = self.committed.setdefault(group_id, {})
+        if where not in committed or commit > self.last_commits.get((group_id, where), -1):
+            committed[where] = offset
+            self.last_commits[group_id, where] = commit
+
+    def has_offsets(self, group_id: str) -> bool:
+        """Whether the group has some, or will have once a transaction is committed."""
+        return group_id in self.committed or any(self.pending.get(group_id, {}).values())
 
     def name_of(self, topic_id: uuid.UUID) -> str | None:
         names = (topic.name for topic in self.topics.values() if topic.topic_id == topic_id)

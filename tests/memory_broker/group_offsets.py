@@ -27,7 +27,7 @@ from spark_kafka_source.protocol import (
     TxnOffsetCommitResponseTopic,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker.cluster import MemoryCluster
+from tests.memory_broker.cluster import MemoryCluster, Pending
 from tests.memory_broker.consumer_coordinator import KIP_848_COMMIT, ConsumerGroup
 from tests.memory_broker.coordinator import Handler, MemoryGroup
 from tests.memory_broker.transactions import offsets_error
@@ -55,8 +55,8 @@ def offset_commit(
             unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
             error = cluster.refusal or unknown or refusal
             if not error:
-                committed = cluster.committed.setdefault(request.group_id, {})
-                committed[where] = each.committed_offset
+                number = next(cluster.commits)
+                cluster.commit(request.group_id, where, each.committed_offset, number)
             partitions.append(OffsetCommitResponsePartition(each.partition_index, error))
         topics.append(OffsetCommitResponseTopic(topic.name, partitions=partitions))
     return OffsetCommitResponse(topics=topics)
@@ -171,7 +171,8 @@ def txn_offset_commit(
             error = cluster.refusal or unknown or refusal
             if not error:
                 pending = cluster.pending.setdefault(request.group_id, {})
-                pending.setdefault(request.producer_id, {})[where] = each.committed_offset
+                offset = Pending(each.committed_offset, next(cluster.commits))
+                pending.setdefault(request.producer_id, {})[where] = offset
             partitions.append(TxnOffsetCommitResponsePartition(each.partition_index, error))
         topics.append(TxnOffsetCommitResponseTopic(topic.name, partitions))
     return TxnOffsetCommitResponse(topics=topics)

@@ -77,16 +77,17 @@ def metadata(
     asked = [MetadataRequestTopic(name=each) for each in cluster.topics]
     if request.topics is not None:
         asked = request.topics
-    for each in asked if request.allow_auto_topic_creation and cluster.creates_topics else ():
-        if each.name and each.name not in cluster.topics and not cluster.refusal:
-            cluster.create_topic(each.name)
-    return MetadataResponse(
+    answer = MetadataResponse(
         brokers=[
             MetadataResponseBroker(node, HOST, port, cluster.racks.get(node))
             for node, port in cluster.ports.items()
         ],
         topics=[_describe_asked(cluster, each) for each in asked],
     )
+    for each in asked if request.allow_auto_topic_creation and cluster.creates_topics else ():
+        if each.name and each.name not in cluster.topics and not cluster.refusal:
+            cluster.create_topic(each.name)  # Who asks again is told of it.
+    return answer
 
 
 def _describe_asked(cluster: MemoryCluster, asked: MetadataRequestTopic) -> MetadataResponseTopic:

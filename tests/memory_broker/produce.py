@@ -68,20 +68,24 @@ class _Call:
         )
 
     def _partition(self, name: str | None, data: PartitionProduceData) -> PartitionProduceResponse:
+        answer = PartitionProduceResponse(data.index, base_offset=_NO_OFFSET)
         log = self.cluster.log(name or "", data.index)
         try:
-            base_offset = self._write(name, log, data)
+            header, batch = self._checked(name, log, data)
+            if log is not None:
+                answer.log_start_offset = log.log_start_offset
+                _write(log, header, batch, answer)
         except _RefusedError as refused:
-            answer = PartitionProduceResponse(data.index, refused.error, _NO_OFFSET)
+            answer.error_code = refused.error
             has_moved = refused.error == code("NOT_LEADER_OR_FOLLOWER")
             if log is not None and has_moved and self.version >= _WITH_LEADER:
                 answer.current_leader = LeaderIdAndEpoch(log.leader_id, log.leader_epoch)
-            return answer
-        start = log.log_start_offset if log else _NO_OFFSET
-        return PartitionProduceResponse(data.index, 0, base_offset, log_start_offset=start)
+        return answer
 
-    def _write(self, name: str | None, log: PartitionLog | None, data: PartitionProduceData) -> int:
-        """The offset of the first record, also where the batch was there before."""
+    def _checked(
+        self, name: str | None, log: PartitionLog | None, data: PartitionProduceData
+    ) -> tuple[BatchHeader, bytes]:
+        """One batch for a log of this node, whose transaction the coordinator knows."""
         _refuse(self.cluster.refusal)
         _refuse("UNKNOWN_TOPIC_ID" if name is None else 0)
         _refuse(0 if self.request.acks in _ACKS else "INVALID_REQUIRED_ACKS")
@@ -92,13 +96,9 @@ class _Call:
         batch, where = bytes(data.records or b""), TopicPartition(name, data.index)
         header = _header(where, batch)
         _refuse("MESSAGE_TOO_LARGE" if len(batch) > self.cluster.max_message_bytes else 0)
-        if header.producer_id >= 0:
-            entry = log.producers.get(header.producer_id, ProducerEntry())
-            _refuse(self._transaction_error(entry, header, where))
-            if known := entry.duplicate(header):
-                return known.base_offset
-            _refuse(entry.refusal(header))
-        return log.produce(batch)
+        entry = log.producers.get(header.producer_id, ProducerEntry())
+        _refuse(self._transaction_error(entry, header, where))
+        return header, batch
 
     def _transaction_error(
         self, entry: ProducerEntry, header: BatchHeader, where: TopicPartition
@@ -111,6 +111,19 @@ class _Call:
         if error == code("TRANSACTION_ABORTABLE") and self.version < _KNOWS_ABORTABLE:
             return code("INVALID_TXN_STATE")
         return error
+
+
+def _write(
+    log: PartitionLog, header: BatchHeader, batch: bytes, answer: PartitionProduceResponse
+) -> None:
+    """Of a batch that is there already, the answer says where and when."""
+    if header.producer_id >= 0:
+        entry = log.producers.get(header.producer_id, ProducerEntry())
+        if known := entry.duplicate(header):
+            answer.base_offset, answer.log_append_time_ms = known.base_offset, known.timestamp_ms
+            return
+        _refuse(entry.refusal(header))
+    answer.base_offset = log.produce(batch)
 
 
 class _RefusedError(Exception):

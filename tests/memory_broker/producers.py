@@ -15,11 +15,12 @@ _COUNT = 1 << 31
 
 
 class Written(NamedTuple):
-    """A batch: its first and last sequence, and the offset that it begins at."""
+    """A batch: its first and last sequence, the offset that it begins at, its greatest time."""
 
     first_sequence: int
     last_sequence: int
     base_offset: int
+    timestamp_ms: int
 
 
 @dataclass
@@ -65,8 +66,14 @@ class ProducerEntry:
     def append(self, header: BatchHeader) -> None:
         """The batch is in the log, with the offsets in its header."""
         self._begin(header.producer_epoch)
-        written = Written(header.base_sequence, _last_sequence(header), header.base_offset)
-        self.batches.append(written)
+        self.batches.append(
+            Written(
+                header.base_sequence,
+                _last_sequence(header),
+                header.base_offset,
+                header.max_timestamp,
+            )
+        )
         if header.is_transactional and self.transaction_start is None:
             self.transaction_start = header.base_offset
 

@@ -68,9 +68,9 @@ class Transaction:
             if log := cluster.log(*where):
                 log.end_transaction(self.producer_id, self.epoch, commit=commit)
         for group_id in self.group_ids:
-            offsets = cluster.pending[group_id].pop(self.producer_id, {})
-            if commit and offsets:
-                cluster.committed.setdefault(group_id, {}).update(offsets)
+            pending = cluster.pending.get(group_id, {}).pop(self.producer_id, {})
+            for where, each in pending.items() if commit else ():
+                cluster.commit(group_id, where, *each)
         self.partitions.clear()
         self.group_ids.clear()
         self.state = COMMITTED if commit else ABORTED
@@ -115,6 +115,8 @@ def init_producer_id(
     if request.transactional_id is None and not cluster.refusal:
         return InitProducerIdResponse(0, 0, next(cluster.producer_ids), 0)
     error = coordinator_error(cluster, node_id, request.transactional_id or "")
+    if not error and (request.producer_id < 0) != (request.producer_epoch < 0):
+        error = code("INVALID_REQUEST")
     if not error and not 0 < request.transaction_timeout_ms <= _LONGEST_TIMEOUT_MS:
         error = code("INVALID_TRANSACTION_TIMEOUT")
     found = _transaction(cluster, request.transactional_id)
@@ -138,7 +140,7 @@ def _begin_anew(
     if expected is not None and not is_new and not _is_known(transaction, request):
         return code("PRODUCER_FENCED")
     if transaction.state == ONGOING:
-        transaction.epoch += 2
+        transaction.epoch += 1
         transaction.last_epoch = _NONE
         transaction.end(cluster, commit=False)
         return code("CONCURRENT_TRANSACTIONS")
