@@ -62,9 +62,9 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
     values = ByteColumn.of("headers.value", value, binary)
     joined = join(
         pack([Varints.of(keys.lengths)], len(headers), binary),
-        keys.with_empty_row(0, len(headers)),
+        keys.part(0, len(headers)),
         pack([Varints.of(values.lengths)], len(headers), binary),
-        values.with_empty_row(0, len(headers)),
+        values.part(0, len(headers)),
     )
     ends = np.frombuffer(joined.buffers()[1], OFFSET_TYPES[binary])
     first = np.zeros(len(counts) + 1, np.int64)

@@ -51,6 +51,13 @@ class Varints:
         widths = least if least == most else varint_widths(zigzag, least, most)
         return cls(zigzag, widths, least, most)
 
+    def rows(self, start: int, stop: int) -> "Varints":
+        """Those of the rows from `start` to `stop`."""
+        if isinstance(self.widths, int) and len(self.zigzag) == 1:
+            return self
+        widths = self.widths if isinstance(self.widths, int) else self.widths[start:stop]
+        return Varints(self.zigzag[start:stop], widths, self.least, self.most)
+
     def fill(self, columns: Octets) -> None:
         """Writes one row for each row of `columns`, which are as many as the longest has bytes."""
         if self.most == PAIR.itemsize:
@@ -60,10 +67,9 @@ class Varints:
             columns[:, place] = self._octet(place)
 
     def mark(self, present: npt.NDArray[np.bool_]) -> None:
-        """Says which of those bytes count, of the first rows, as many as `present` has."""
-        zigzag = self.zigzag[: len(present)]
+        """Says which of those bytes count."""
         for place in range(self.least, self.most):
-            present[:, place] = zigzag >= zigzag.dtype.type(1 << SEPTET * place)
+            present[:, place] = self.zigzag >= self.zigzag.dtype.type(1 << SEPTET * place)
 
     def _octet(self, place: int) -> Octets:
         """The byte at this place, where there is one."""
@@ -75,6 +81,18 @@ class Varints:
             octet &= MORE - 1
             octet |= (septet >= MORE).view(np.uint8) << np.uint8(SEPTET)
         return octet
+
+
+@dataclass(frozen=True, slots=True)
+class PackedColumn:
+    """What `pack` makes of some rows, by their numbers in the table that they are of."""
+
+    array: pa.Array
+    first: int
+
+    def part(self, start: int, stop: int) -> pa.Array:
+        """The rows from `start` to `stop`, and the one after them: the next, or what is last."""
+        return self.array.slice(start - self.first, stop - start + 1)
 
 
 def varint_width(zigzag: int) -> int:
@@ -107,22 +125,19 @@ def pack(
         column.fill(rows[:, start:stop])
     if all(column.least == column.most for column in columns):
         bounds[:-1] = np.arange(0, (count + 1) * most, most)
-        pieces = [rows.ravel()]
+        packed = rows.ravel()
     else:
         widths = np.zeros(count, bounds.dtype)
         for column in columns:
             widths += column.widths
         bounds[0] = 0
         np.cumsum(widths, out=bounds[1:-1])
-        # Often the first rows alone have short varints: those of the first offsets.
-        short = np.flatnonzero(widths < most)
-        first = int(short[-1]) + 1 if len(short) else 0
-        present = np.ones((first, most), np.bool_)
+        present = np.ones((count, most), np.bool_)
         for column, (start, stop) in zip(columns, places, strict=True):
             column.mark(present[:, start:stop])
-        pieces = [np.compress(present.ravel(), rows[:first].ravel()), rows[first:].ravel()]
+        packed = rows[present]
     bounds[-1] = bounds[-2] + len(last)
-    data = np.concatenate((*pieces, np.frombuffer(last, np.uint8)))
+    data = np.concatenate((packed, np.frombuffer(last, np.uint8)))
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     return pa.Array.from_buffers(binary, count + 1, buffers)
 
