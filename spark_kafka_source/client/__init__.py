@@ -13,6 +13,7 @@ from spark_kafka_source.client.cluster import (
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.client.retry import Retry
+from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Lookup",
     "Lookups",
     "Retry",
+    "Sensor",
     "Topic",
     "wait_for_any",
 ]

@@ -101,23 +101,32 @@ class KafkaClient:
     # -- trying again ------------------------------------------------------------------------------
 
     def retrying(
-        self, what: str, attempt: Callable[[Deadline], T], *, timeout_ms: int | None = None
+        self,
+        what: str,
+        attempt: Callable[[Deadline], T],
+        *,
+        timeout_ms: int | None = None,
+        first_pause_ms: int | None = None,
     ) -> T:
         """The first answer of `attempt`, tried again by each error's remedy.
 
         `timeout_ms` is `default.api.timeout.ms` unless given; before any broker was ever reached,
-        `request.timeout.ms` where that is shorter. Errors: see `Retry.run`.
+        `request.timeout.ms` where that is shorter. With `first_pause_ms` the first pause is not
+        longer than that. Errors: see `Retry.run`.
         """
+        retry = (
+            self._retry if first_pause_ms is None else self._retry.beginning_with(first_pause_ms)
+        )
         timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
         if not self.contacts.was_reached:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
-                return self._retry.run(what, attempt, self.recover, first_contact)
+                return retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
                 if not self.contacts.was_reached:
                     raise
-        return self._retry.run(what, attempt, self.recover, deadline)
+        return retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
         """Forgets what `error` says is not so any more, so that the next try asks for it anew."""
@@ -345,11 +354,19 @@ class KafkaClient:
     # -- metadata ----------------------------------------------------------------------------------
 
     def topics(
-        self, names: Iterable[str] | None, deadline: Deadline, *, but: Address | None = None
+        self,
+        names: Iterable[str] | None,
+        deadline: Deadline,
+        *,
+        but: Address | None = None,
+        create: bool = False,
     ) -> list[Topic]:
-        """Asks for the named topics, or for all with None, once; errors are in each `Topic`."""
+        """Asks for the named topics, or for all with None, once; errors are in each `Topic`.
+
+        With `create` a broker may create them, where it is set to (`auto.create.topics.enable`).
+        """
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
             self._rebootstrap()

@@ -187,6 +187,10 @@ class Accumulator:
         with self._lock:
             return [each for each in self._queues.values() if each.in_flight or not each.is_empty]
 
+    def queue(self, topic_partition: TopicPartition) -> PartitionQueue:
+        """Return that of a partition that was written to before."""
+        return self._queues[topic_partition]
+
     def head(self, queue: PartitionQueue) -> ProducerBatch | None:
         """Return the batch that is to be sent next, if it takes no more records.
 

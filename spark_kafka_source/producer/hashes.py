@@ -57,6 +57,17 @@ def murmur2(keys: ByteColumn) -> Hashes:
     return _finished(hashes, words, starts + lengths, lengths % WORD_BYTES)
 
 
+def murmur2_of(key: bytes) -> int:
+    """The same of one key."""
+    words = len(key) // WORD_BYTES * WORD_BYTES
+    value = _mixed_one_by_one(len(key) ^ MURMUR2_SEED, key[:words])
+    if words < len(key):
+        rest = int.from_bytes(key[words:], "little")
+        value = (value ^ rest) * MURMUR2_FACTOR & MASK
+    value = (value ^ value >> 13) * MURMUR2_FACTOR & MASK
+    return value ^ value >> 15
+
+
 def _words(data: Octets) -> Hashes:
     """The word of 4 bytes that begins at each byte; of fewer bytes one with zeros behind them."""
     if len(data) < WORD_BYTES:
@@ -114,6 +125,11 @@ def crc32(keys: ByteColumn) -> Hashes:
     return hashes
 
 
+def crc32_of(key: bytes) -> int:
+    """The same of one key."""
+    return zlib.crc32(key)
+
+
 def _crc32_table() -> Hashes:
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -124,3 +140,4 @@ def _crc32_table() -> Hashes:
 _CRC32_TABLE = _crc32_table()
 
 Hash = Callable[[ByteColumn], Hashes]
+HashOfOne = Callable[[bytes], int]

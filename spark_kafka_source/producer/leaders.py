@@ -11,7 +11,8 @@ from spark_kafka_source.client import (
     Lookups,
     Topic,
 )
-from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -44,6 +45,15 @@ class Leaders:
         """Return why the leaders of a topic could not be looked up, the last time."""
         return self._errors.get(topic)
 
+    def denial(self, topic: str) -> KafkaError | None:
+        """Return why a topic cannot be written to at all, if the brokers have said so."""
+        error = self._errors.get(topic)
+        return error if error is not None and is_lasting(error) else None
+
+    def forget(self, topic: str) -> None:
+        """Forget what was said of a topic: it is asked for anew where it is written to again."""
+        self._errors.pop(topic, None)
+
     def step(self) -> None:
         """Take the answer of a look-up, and begin another if there is something to ask."""
         if self._lookup is not None and self._lookup.is_done:
@@ -72,7 +82,10 @@ class Leaders:
         self._errors.clear()
         for topic in topics:
             if topic.error.code:
-                self._errors[topic.name] = BrokerError(topic.error, f"Metadata of {topic.name}")
+                lack = lacking(topic.error, topic=topic.name, access=Access.WRITE)
+                self._errors[topic.name] = BrokerError(
+                    topic.error, f"Metadata of {topic.name}", lack
+                )
         led = all(not each.error.code and each.partitions for each in topics)
         if led and all(not part.error.code for each in topics for part in each.partitions.values()):
             self._tries = 0
@@ -82,3 +95,8 @@ class Leaders:
     def _later(self) -> None:
         self._tries += 1
         self.next_try_seconds = time.monotonic() + self._client.pause_seconds(self._tries)
+
+
+def is_lasting(error: KafkaError) -> bool:
+    """Whether asking again is of no use. Brokers that are all down may come back."""
+    return not error.retriable and not isinstance(error, KafkaTimeoutError)
