@@ -42,7 +42,7 @@ class ByteColumn:
         if array.type != kind:
             array = array.cast(kind)
         bounds = _bounds(array)
-        lengths = np.diff(bounds)
+        lengths = bounds[1:] - bounds[:-1]
         if array.null_count:
             null = array.is_null().to_numpy(zero_copy_only=False)
             if lengths[null].any():
@@ -120,5 +120,7 @@ def _buffer(array: pa.Array) -> pa.Buffer:
 def _with_empty_row(
     binary: pa.DataType, bounds: Integers | npt.NDArray[np.int32], buffer: pa.Buffer
 ) -> pa.Array:
-    buffers = [None, pa.py_buffer(np.append(bounds, bounds[-1])), buffer]
-    return pa.Array.from_buffers(binary, len(bounds), buffers)
+    longer = np.empty(len(bounds) + 1, bounds.dtype)
+    longer[:-1] = bounds
+    longer[-1] = bounds[-1]
+    return pa.Array.from_buffers(binary, len(bounds), [None, pa.py_buffer(longer), buffer])

@@ -18,6 +18,8 @@ EXPECTED = "list<struct<key: string or binary, value: string or binary>>"
 HEADER_OVERHEAD_BYTES = 10
 """The most that the lengths of a header's key and value take."""
 
+_NOTHING = {each: pa.scalar(b"", each) for each in OFFSET_TYPES}
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedHeaders:
@@ -75,7 +77,7 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
 
 def join(*columns: pa.Array) -> pa.Array:
     """The bytes of all `columns`, row by row next to each other; none of them is null."""
-    return pc.binary_join_element_wise(*columns, pa.scalar(b"", columns[0].type))
+    return pc.binary_join_element_wise(*columns, _NOTHING[columns[0].type])
 
 
 def _refuse_nulls(headers: pa.Array, null: pa.Array, counts: Integers, reason: str) -> None:
