@@ -117,9 +117,11 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _command(actions: Any, name: str, module: str, function: str, about: str) -> Any:
+def _command(
+    actions: Any, name: str, module: str, function: str, about: str, *, client: str = "consumer"
+) -> Any:
     parser = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-    parser.set_defaults(module=module, function=function)
+    parser.set_defaults(module=module, function=function, client=client)
     parser.add_argument(
         "-b", "--bootstrap-servers", "--bootstrap-server", metavar="HOST:PORT,...", help="brokers"
     )
@@ -128,7 +130,7 @@ def _command(actions: Any, name: str, module: str, function: str, about: str) ->
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a configuration of Kafka's consumer, by Kafka's name; passwords better in a file",
+        help=f"a configuration of Kafka's {client}, by Kafka's name; passwords better in a file",
     )
     parser.add_argument(
         "--config-file", metavar="FILE", help="a client.properties, as Kafka's own tools take it"
