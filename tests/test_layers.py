@@ -37,6 +37,7 @@ MAY_IMPORT = BELOW | {
         "admin",
         "consumer",
         "groups",
+        "producer",
         "net",
         "errors",
         "secret",

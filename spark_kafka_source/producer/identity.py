@@ -4,17 +4,15 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-98
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups
-from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, KafkaError, error_code
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.client import LOOKUP_MS, Lookup, Lookups
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.leaders import is_lasting
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.protocol import InitProducerIdRequest
-from spark_kafka_source.settings import INT32_MAX
+from spark_kafka_source.producer.transaction_coordinator import new_producer_id
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -100,7 +98,7 @@ class Idempotent:
                 self._refusal = error if is_lasting(error) else None
             self._lookup = None
         if self._producer is None and self._lookup is None and queues and not self._refusal:
-            self._lookup = lookups.ask(ask_producer_id)
+            self._lookup = lookups.ask(partial(new_producer_id, timeout_ms=LOOKUP_MS))
 
     def refusal(self) -> KafkaError | None:
         """Return why there is no producer id, once."""
@@ -125,17 +123,3 @@ class Idempotent:
 
     def failed(self, error: KafkaError) -> None:
         """Nothing follows from it: the next batch tells whether its sequence is the next."""
-
-
-def ask_producer_id(client: KafkaClient) -> ProducerId:
-    """Ask any broker for a producer id without transactions. Raises `BrokerError`."""
-
-    def attempt(deadline: Deadline) -> ProducerId:
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=INT32_MAX)
-        response = client.send_to_one(request, deadline)
-        if response.error_code:
-            error = error_code(response.error_code)
-            raise BrokerError(error, "InitProducerId", lacking(error, access=Access.WRITE))
-        return ProducerId(response.producer_id, response.producer_epoch)
-
-    return client.retrying("InitProducerId", attempt, timeout_ms=LOOKUP_MS)

@@ -1,4 +1,4 @@
-"""A coordinator's errors by what they leave to do: as Kafka's `TransactionManager` of 4.3 has it."""
+"""A coordinator's errors by what they leave to do, as Kafka's `TransactionManager` has it."""
 
 import pytest
 
