@@ -37,14 +37,16 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
     What is on the command line goes before what is in the file. Raises `ConfigurationError`.
     """
     found: dict[str, Any] = {}
+    vocabulary = _VOCABULARIES[arguments.client]
     if arguments.config_file is not None:
-        found |= _of_file(arguments.config_file, _VOCABULARIES[arguments.client])
+        found |= _of_file(arguments.config_file, vocabulary)
     for each in arguments.config:
         name, equals, value = each.partition("=")
         if not equals:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
-        name = name.strip().replace("_", ".").lower()
-        if "." not in name:
+        name = _name(name)
+        # One word may be a password that has strayed, or an argument of ours.
+        if "." not in name and _PREFIX + name not in vocabulary.known:
             raise ConfigurationError("--config", "{} is none", "Give Kafka's names", name)
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
@@ -55,11 +57,17 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
 def spelling(arguments: argparse.Namespace) -> Spelling:
     """Kafka's own names, as `--config` and files have them, but for what has an argument."""
     names = _VOCABULARIES[arguments.client].names(".") | {"kafka.group.id": "GROUP"}
+    given = (_name(each.partition("=")[0]) for each in arguments.config)
+    names |= {_PREFIX + each: each for each in given if _PREFIX + each not in names}
     may_be_elsewhere = arguments.config_file is not None or arguments.config
     if arguments.bootstrap_servers is not None or not may_be_elsewhere:
         names["kafka.bootstrap.servers"] = "-b"
     names["to"] = "--by-duration" if getattr(arguments, "ago", None) else "--to-datetime"
     return names
+
+
+def _name(text: str) -> str:
+    return text.strip().replace("_", ".").lower()
 
 
 def _of_file(path: str, vocabulary: Vocabulary) -> dict[str, object]:

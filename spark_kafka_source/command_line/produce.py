@@ -28,12 +28,12 @@ _PROGRESS_SECONDS = 1
 class NotAllWrittenError(LocalError):
     """A line was not written, or it is not known of it; the text says how many were."""
 
-    def __init__(self, topic: str, failure: str, done: str) -> None:
-        super().__init__(topic, failure, done)
-        self.topic, self.failure, self.done = topic, failure, done
+    def __init__(self, topic: str, failure: str, outcome: str) -> None:
+        super().__init__(topic, failure, outcome)
+        self.topic, self.failure, self.outcome = topic, failure, outcome
 
     def _text(self) -> str:
-        return f"Topic '{self.topic}': {self.failure}. {self.done}"
+        return f"Topic '{self.topic}': {self.failure}. {self.outcome}"
 
 
 def produce(arguments: argparse.Namespace, output: Output) -> int:
@@ -55,11 +55,11 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
                 sending.wait_for_seconds(_LAST_SECONDS)
             # What has no answer by now is left to itself.
             producer.close(0)
-            output.note(f"Topic '{topic}': stopped. {sending.done}")
+            output.note(f"Topic '{topic}': stopped. {sending.outcome}")
             return stopped.status
     if sending.failure is not None:
-        raise NotAllWrittenError(topic, str(sending.failure), sending.done)
-    output.note(f"Topic '{topic}': {sending.done}")
+        raise NotAllWrittenError(topic, str(sending.failure), sending.outcome)
+    output.note(f"Topic '{topic}': {sending.outcome}")
     return 0
 
 
@@ -78,7 +78,7 @@ def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) ->
                 break
             if time.monotonic() - shown_seconds >= _PROGRESS_SECONDS:
                 shown_seconds = time.monotonic()
-                output.progress(sending.done)
+                output.progress(sending.written)
     except LineError as error:
         sending.fails(error)
     finally:

@@ -37,12 +37,16 @@ class Sending:
         self._written = self._unknown = 0
 
     @property
-    def done(self) -> str:
-        """How many records are written, in words."""
+    def written(self) -> str:
+        """How many records are written by now, in words."""
         count = self._written
-        found = f"{count:,} {'record is' if count == 1 else 'records are'} written"
+        return f"{count:,} {'record is' if count == 1 else 'records are'} written"
+
+    @property
+    def outcome(self) -> str:
+        """The same at the end, when of those without an answer nobody knows."""
         unknown = self._unknown + sum(len(each.lines) for each in self._on_the_way)
-        return f"{found}, {unknown:,} more may be" if unknown else found
+        return f"{self.written}, {unknown:,} more may be" if unknown else self.written
 
     def send(self, parsed: Parsed) -> None:
         """Send what can be sent of it, once there is room; what cannot is a `failure`."""
@@ -82,7 +86,8 @@ class Sending:
         except UnencodableRowError as error:
             self._send(rows.slice(0, error.row), lines[: error.row])
             self.fails(LineError(lines[error.row], lines[error.row], error.reason))
-        except KafkaError as error:
+        except KafkaError as error:  # Some of them may be on their way.
+            self._unknown += len(lines)
             self.fails(LineError(lines[0], lines[-1], str(error)))
         else:
             self._on_the_way.append(_OnTheWay(lines, rows.nbytes, future))
