@@ -54,7 +54,7 @@ MAY_TOUCH = {
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
     "numpy": {"records", "producer"},
-    "pyarrow": {"records", "consumer", "producer", "admin", "spark"},
+    "pyarrow": {"records", "consumer", "producer", "admin", "spark", "command_line"},
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},
