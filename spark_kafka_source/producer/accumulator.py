@@ -1,5 +1,6 @@
 """The records that wait to be sent, by partition: what senders and the producer's thread share."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -31,6 +32,20 @@ class PartitionQueue:
     in_flight: list[ProducerBatch] = field(default_factory=list)
     producer: ProducerId | None = None
     next_sequence: int = 0
+    is_known: bool = False
+    """Whether the leader has taken a batch with these sequences: before it takes any number."""
+
+    def begin_sequences(self, producer: ProducerId | None) -> None:
+        """Number the batches to come from 0 on, as this producer's."""
+        self.producer, self.next_sequence, self.is_known = producer, 0, False
+
+    @property
+    def most_in_flight(self) -> float:
+        """How many batches may be in flight so that none can be written before another.
+
+        A leader that knows nothing of a producer takes the second batch where the first has failed.
+        """
+        return 1 if self.producer is not None and not self.is_known else math.inf
 
     @property
     def is_empty(self) -> bool:
@@ -218,6 +233,11 @@ class Accumulator:
         """Take the batch that is next out of those that wait."""
         with self._lock:
             return queue.waiting.popleft()
+
+    def unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
+        """Return the batches that were sent, and of which it is not known what came of them."""
+        with self._lock:
+            return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
 
     def put_back(self, queue: PartitionQueue, batches: list[ProducerBatch]) -> None:
         """Have batches sent again, in the order in which they were sent first."""

@@ -118,7 +118,7 @@ class Idempotent:
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
         """Return that which the partition began with."""
         if queue.producer is None:
-            queue.producer, queue.next_sequence = self._producer, 0
+            queue.begin_sequences(self._producer)
         return queue.producer
 
     def renumber(self, queue: PartitionQueue) -> None:

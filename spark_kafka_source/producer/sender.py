@@ -238,8 +238,9 @@ class Sender:
         """Return where the queue's next batch can be sent to now, if anywhere."""
         head = self._accumulator.head(queue)
         if head is None:
-            if queue.open is not None and not queue.waiting:
-                self._wake_at(self._accumulator.ready_at_seconds(queue.open))
+            opened = queue.open  # Another thread may close it any time.
+            if opened is not None and not queue.waiting:
+                self._wake_at(self._accumulator.ready_at_seconds(opened))
             return None
         if head.encoded is None:
             self._fail(queue, self._accumulator.take(queue), head.error)
@@ -261,7 +262,7 @@ class Sender:
             return False
         # Behind a batch that failed, the others in flight fail, too: all come back first.
         most = 1 if head.tries else self._most_in_flight
-        if len(queue.in_flight) >= most:
+        if len(queue.in_flight) >= min(most, queue.most_in_flight):
             return False
         return self._identity.may_send(queue.topic_partition)
 
@@ -410,9 +411,10 @@ class Sender:
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
     ) -> None:
         code = error_code(found.error_code)
-        is_first = not any(each.order < batch.order for each in self._unfinished_of(queue))
+        is_first = not any(each < batch for each in self._accumulator.unfinished_of(queue))
         what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
         if what is Reaction.DELIVERED:
+            queue.is_known = queue.is_known or batch.producer == queue.producer
             offset = found.base_offset if not code.code else -1
             self._over(queue, batch, offset, found.log_append_time_ms)
             return
@@ -425,13 +427,12 @@ class Sender:
         elif what is Reaction.RENUMBER:
             self._identity.renumber(queue)
             self._again(queue, batch, error)
-        elif what is Reaction.RETRY:
-            self._try_again(batch, error)
+        elif what is Reaction.FOLLOW:
+            self._again(queue, batch, error)
+        elif what is Reaction.RETRY and batch.tries < self._config.retries:
+            self._again(queue, batch, error)
         else:
             self._fail(queue, batch, error)
-
-    def _unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
-        return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
 
     def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
         what = f"Produce to {batch.topic_partition}"
@@ -464,10 +465,11 @@ class Sender:
         if not named:
             self._fail(queue, batch, self._error(batch, code, found.error_message))
             return
+        self._metrics.failed(len(named))
+        # First, for whoever waits for the records is to know that their transaction has failed.
+        self._identity.failed(self._error(batch, code, found.error_message))
         for number, said in named.items():
             batch.failed_record(number, self._error(batch, code, said or found.error_message))
-        self._metrics.failed(len(named))
-        self._identity.failed(self._error(batch, code, found.error_message))
         self._replace(queue, batch, batch.without(list(named), self._config.compression))
 
     def _replace(

@@ -231,7 +231,7 @@ class Transaction:
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
         """Return the producer; after an abort it may have a new epoch, with sequences from 0 on."""
         if queue.producer != self._producer:
-            queue.producer, queue.next_sequence = self._producer, 0
+            queue.begin_sequences(self._producer)
         return queue.producer
 
     def renumber(self, queue: PartitionQueue) -> None:

@@ -15,13 +15,13 @@ from spark_kafka_source.protocol import (
     TopicProduceResponse,
 )
 from spark_kafka_source.records import (
-    COLUMNS_WITH_HEADERS,
     BatchHeader,
     batches,
     chunks,
     to_arrow,
 )
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker, PartitionLog
 
 T0, T1, T2 = (TopicPartition("t", each) for each in range(3))
@@ -47,6 +47,11 @@ def producing(broker: MemoryBroker, **settings: Any) -> Iterator[KafkaProducer]:
         assert_all_given_back(producer)
 
 
+def in_flight(producer: KafkaProducer, count: int) -> None:
+    """Waits until so many requests of a producer await their answers."""
+    eventually(lambda: sum(each.asked.is_sent for each in producer._sender._flights) == count)
+
+
 def assert_all_given_back(producer: KafkaProducer) -> None:
     """Nothing of `buffer.memory` is taken, nothing is waited for."""
     memory = producer._accumulator.memory
@@ -69,7 +74,7 @@ def written(log: PartitionLog) -> list[Written]:
     found = []
     for batch in log.batches:
         for chunk in chunks(batch.data, topic_partition=T0):
-            columns = to_arrow(chunk, COLUMNS_WITH_HEADERS)
+            columns = to_arrow(chunk, include_headers=True)
             times = columns["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
             rows = zip(
                 columns["offset"].to_pylist(),
