@@ -101,6 +101,7 @@ class Sender:
         run = copy_context().run  # Errors name settings as the user of this front does.
         name = f"producer {config.client.connection.client_id}"
         self._thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
+        accumulator.emptied_by = self._thread
         self._thread.start()
 
     def close(self, deadline: Deadline | None) -> None:
@@ -121,7 +122,7 @@ class Sender:
         try:
             while not self._is_over():
                 self._step()
-        except Exception as found:
+        except BaseException as found:  # Whatever it is, many wait for records.
             logger.exception("The producer's thread ended")
             error = LocalError(f"the producer's thread ended: {found!r}")
             error.__cause__ = found
@@ -147,19 +148,18 @@ class Sender:
         self._identity.step(self._lookups, queues)
         for queue in queues:
             self._expire(queue)
-            self._fail_refused(queue)
+        self._fail_refused(queues)
         for flight in self._flights:
             self._look_at(flight)
         self._send(queues)
         self._leaders.step()
-        if self._leaders.is_waiting:
-            self._wake_at(self._leaders.next_try_seconds)
-        if self._identity.next_try_seconds:
-            self._wake_at(self._identity.next_try_seconds)
+        self._wake_at(self._leaders.next_try_seconds)
+        self._wake_at(self._identity.next_try_seconds)
         self._wait()
 
-    def _wake_at(self, at_seconds: float) -> None:
-        self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
+    def _wake_at(self, at_seconds: float | None) -> None:
+        if at_seconds is not None:
+            self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
 
     def _wait(self) -> None:
         for flight in self._flights:
@@ -194,15 +194,17 @@ class Sender:
             self._fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
         self._accumulator.drop(queue, lambda each: not each.is_over)
 
-    def _fail_refused(self, queue: PartitionQueue) -> None:
+    def _fail_refused(self, queues: Sequence[PartitionQueue]) -> None:
         """Fail what can never be written: the brokers deny the topic, or the producer itself."""
-        error = self._identity.refusal() or self._leaders.denial(queue.topic_partition.topic)
-        if error is None:
-            return
-        self._accumulator.head(queue)
-        for batch in self._accumulator.drop(queue, lambda _: False):
-            self._fail(queue, batch, error)
-        self._leaders.forget(queue.topic_partition.topic)
+        refusal = self._identity.refusal()
+        denials = self._leaders.take_denials()
+        for queue in queues:
+            error = refusal or denials.get(queue.topic_partition.topic)
+            if error is None:
+                continue
+            self._accumulator.head(queue)
+            for batch in self._accumulator.drop(queue, lambda _: False):
+                self._fail(queue, batch, error)
 
     def _look_at(self, flight: _Flight) -> None:
         """Give up on a broker that is silent and has lost the partitions to another one."""
@@ -369,6 +371,7 @@ class Sender:
             for topic in response.responses
             for each in topic.partition_responses
         }
+        found = {where: each for where, each in found.items() if where in flight.batches}
         self._learn_leaders(response, found)
         # In the order of the first sending: what fails first is what others fail because of.
         for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
@@ -419,6 +422,8 @@ class Sender:
             self._over(queue, batch, offset, found.log_append_time_ms)
             return
         error = self._error(batch, code, found.error_message)
+        if what is Reaction.RETRY and batch.tries >= self._config.retries:
+            what = Reaction.FAIL
         if what is Reaction.SPLIT and batch.record_count > 1:
             self._metrics.split()
             self._replace(queue, batch, batch.halves(self._config.compression))
@@ -427,9 +432,7 @@ class Sender:
         elif what is Reaction.RENUMBER:
             self._identity.renumber(queue)
             self._again(queue, batch, error)
-        elif what is Reaction.FOLLOW:
-            self._again(queue, batch, error)
-        elif what is Reaction.RETRY and batch.tries < self._config.retries:
+        elif what in {Reaction.FOLLOW, Reaction.RETRY}:
             self._again(queue, batch, error)
         else:
             self._fail(queue, batch, error)
@@ -527,3 +530,5 @@ class Sender:
             in_flight, queue.in_flight = queue.in_flight, []
             for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
                 self._fail(queue, batch, error)
+        for delivery in self._accumulator.unfinished():  # Of a batch that this thread died over.
+            delivery.give_up(error)

@@ -44,7 +44,7 @@ class Hold:
         self._loop.call_soon_threadsafe(self._released.set)
 
 
-FixedAnswer = Response | ErrorCode | Raw | Hold | Action
-Answer = FixedAnswer | Callable[[Any], FixedAnswer]
+FixedAnswer = Response | ErrorCode | Raw | Action
+Answer = FixedAnswer | Hold | Callable[[Any], FixedAnswer | Hold]
 """An answer, or a function that is asked for one with each request; an error goes where the API
 puts errors of partitions, groups or topics."""
