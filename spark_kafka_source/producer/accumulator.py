@@ -72,6 +72,7 @@ class Accumulator:
         self._unfinished: dict[int, Delivery] = {}
         self._flushing = 0
         self._refusal: KafkaError | None = None
+        self._held: KafkaError | None = None
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -133,8 +134,7 @@ class Accumulator:
 
         Raises `LocalError` in a callback, which would wait for itself.
         """
-        if threading.current_thread() is self.emptied_by:
-            raise LocalError("a callback of the producer cannot wait for its records to be sent")
+        self.refuse_callbacks()
         with self._lock:
             self._flushing += 1
         self.wakeup.wake()
@@ -147,6 +147,16 @@ class Accumulator:
             with self._lock:
                 self._flushing -= 1
 
+    def refuse_callbacks(self) -> None:
+        """Raise `LocalError` in the producer's thread: it cannot wait for what it does itself."""
+        if threading.current_thread() is self.emptied_by:
+            raise LocalError("a callback of the producer cannot wait for its records to be sent")
+
+    def hold(self, error: KafkaError | None) -> None:
+        """Take no records for this reason, until there is none any more."""
+        with self._lock:
+            self._held = error
+
     def refuse(self, error: KafkaError) -> None:
         """Take no more records, for this reason."""
         with self._lock:
@@ -158,9 +168,10 @@ class Accumulator:
         self, topic_partition: TopicPartition, size: int
     ) -> tuple[OpenBatch, list[tuple[OpenBatch, ProducerBatch]]]:
         """Return the batch that takes so many bytes, and one that it is the successor of."""
-        if self._refusal is not None:
+        refusal = self._refusal or self._held
+        if refusal is not None:
             self.memory.give_back(size)
-            raise self._refusal.with_traceback(None)
+            raise refusal.with_traceback(None)
         queue = self._queues.get(topic_partition)
         if queue is None:
             queue = self._queues[topic_partition] = PartitionQueue(topic_partition)

@@ -45,8 +45,8 @@ class Identity(Protocol):
     def renumber(self, queue: PartitionQueue) -> None:
         """Have a partition go on with a new epoch, from sequence 0 on."""
 
-    def failed(self, error: KafkaError) -> None:
-        """Take note that records were not written."""
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
+        """Take note that records were not written; they may have sequences, if they were sent."""
 
 
 class Anonymous:
@@ -76,7 +76,7 @@ class Anonymous:
     def renumber(self, queue: PartitionQueue) -> None:
         """There is nothing to renumber."""
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Nothing follows from it."""
 
 
@@ -140,5 +140,5 @@ class Idempotent:
             self._producer = self._producer.bumped()
         queue.producer = None
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Nothing follows from it: the next batch tells whether its sequence is the next."""

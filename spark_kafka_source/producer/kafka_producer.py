@@ -223,7 +223,7 @@ class KafkaProducer:
     def partitions_for(self, topic: str) -> list[TopicPartition]:
         """Return the partitions of a topic, in order. Waits and raises as `send` does."""
         with spelt(self._config.spelling):
-            self._check_open()
+            self._accumulator.raise_if_refused()
             found = self._topics.of(topic)
         return [TopicPartition(topic, each) for each in range(found.count)]
 

@@ -470,7 +470,7 @@ class Sender:
             return
         self._metrics.failed(len(named))
         # First, for whoever waits for the records is to know that their transaction has failed.
-        self._identity.failed(self._error(batch, code, found.error_message))
+        self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
         for number, said in named.items():
             batch.failed_record(number, self._error(batch, code, said or found.error_message))
         self._replace(queue, batch, batch.without(list(named), self._config.compression))
@@ -518,7 +518,7 @@ class Sender:
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
         error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
         self._metrics.failed(batch.record_count)
-        self._identity.failed(error)
+        self._identity.failed(error, was_sent=bool(batch.order))
         batch.failed(error)
         if batch not in queue.in_flight:
             self._accumulator.release(batch)
