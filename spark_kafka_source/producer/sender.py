@@ -94,6 +94,8 @@ class Sender:
         self._identity = identity
         self._metrics = metrics
         self._flights: list[_Flight] = []
+        self._unanswered: set[Address] = set()
+        """Where requests without an answer went, on connections that were open after it."""
         self._orders = 0
         self._is_closing = False
         self._close_by: Deadline | None = None
@@ -188,7 +190,8 @@ class Sender:
                 self._wake_at(batch.created_at_seconds + timeout_ms / 1000)
                 continue
             found = f"{batch.record_count} records were not written within {timeout_ms} ms"
-            why = batch.error or self._leaders.error(batch.topic_partition.topic)
+            topic = batch.topic_partition.topic
+            why = batch.error or self._identity.trouble() or self._leaders.error(topic)
             said = f"the last error: {why}" if why else "no leader has answered"
             where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
             self._fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
@@ -229,12 +232,25 @@ class Sender:
             if leader is not None:
                 ready.setdefault(leader, []).append(queue)
         for broker, led in ready.items():
+            if self._has_hung_up(broker):
+                self._client.cluster.forget_leaders_of(each.topic_partition.topic for each in led)
+                self._wake_at(0.0)
+                continue
             led.sort(key=lambda each: each.waiting[0].created_at_seconds)
             while self._has_room(broker):
                 self._request(broker, self._drain(led))
                 led[:] = [each for each in led if self._leader_for(each) == broker]
                 if not led:
                     break
+
+    def _has_hung_up(self, broker: Broker) -> bool:
+        """Whether a broker that says nothing else (`acks=0`) has done so: it may lead no more."""
+        if self._config.acks is not Acks.NONE or broker.address not in self._unanswered:
+            return False
+        if self._client.connections.has(broker.address):
+            return False
+        self._unanswered.remove(broker.address)
+        return True
 
     def _leader_for(self, queue: PartitionQueue) -> Broker | None:
         """Return where the queue's next batch can be sent to now, if anywhere."""
@@ -363,6 +379,7 @@ class Sender:
             return
         self._metrics.answered((time.monotonic() - flight.sent_at_seconds) * 1000)
         if self._config.acks is Acks.NONE:
+            self._unanswered.add(flight.broker.address)
             for batch in flight.batches.values():
                 self._over(self._landed(batch), batch)
             return
