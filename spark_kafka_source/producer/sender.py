@@ -157,7 +157,8 @@ class Sender:
         self._leaders.step()
         self._wake_at(self._leaders.next_try_seconds)
         self._wake_at(self._identity.next_try_seconds)
-        self._wait()
+        if not self._is_over():  # The last answer may have come just now.
+            self._wait()
 
     def _wake_at(self, at_seconds: float | None) -> None:
         if at_seconds is not None:
