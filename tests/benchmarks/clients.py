@@ -15,9 +15,9 @@ from functools import partial
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.spark.executor import plan_tasks, read_ranges
-from spark_kafka_source.spark.log_ends import LogEnds
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.source.executor import plan_tasks, read_ranges
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition as Where
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians

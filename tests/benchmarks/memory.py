@@ -12,9 +12,9 @@ from multiprocessing import get_context
 
 import psutil
 
-from spark_kafka_source.spark.executor import plan_tasks, read_ranges
-from spark_kafka_source.spark.log_ends import LogEnds
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.source.executor import plan_tasks, read_ranges
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.benchmarks.session import broker
 from tests.benchmarks.topics import fill

@@ -11,8 +11,8 @@ import statistics
 import time
 from collections import Counter
 
-from spark_kafka_source.spark.options import parse_options
-from spark_kafka_source.spark.stream import KafkaStreamReader
+from spark_kafka_source.spark.source.options import parse_options
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.memory_broker import MemoryBroker
 
 IDLE_SECONDS = 20.0

@@ -26,10 +26,11 @@ from spark_kafka_source.records import (
     compression,
     schema,
 )
-from spark_kafka_source.spark import KafkaDataSource, executor
-from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.schema import kafka_schema
-from spark_kafka_source.spark.stream import KafkaStreamReader
+from spark_kafka_source.spark import KafkaDataSource
+from spark_kafka_source.spark.source import executor
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.schema import kafka_schema
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
 
 PEER, PLAIN, FAST, CEILING = "kafka", "pykafka-plain", "pykafka-fast", "ready-made"
 BATCH_ROWS = 12_000

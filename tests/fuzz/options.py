@@ -1,7 +1,7 @@
 """The values of options, JSON and others, as a user's reader hands them over."""
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS, parse_options
+from spark_kafka_source.spark.source.options import OF_KAFKA, OPTIONS, parse_options
 from tests.net.certificates import authority
 
 _PLACES = ("location", "keytab", "principal", "service.name")

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import spark_kafka_source
 from spark_kafka_source import Secret, Token
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.source.options import parse_options
 
 LOG4J = """
 rootLogger.level = info

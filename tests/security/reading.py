@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.spark import executor
-from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.executor import KafkaInputPartition
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.source import executor
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.executor import KafkaInputPartition
+from spark_kafka_source.spark.source.options import parse_options
 
 QUIETLY = {"progress": "false"}
 

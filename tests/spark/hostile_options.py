@@ -22,7 +22,7 @@ from pyspark import cloudpickle
 
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.source.options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.without_effect import REASONS
 from spark_kafka_source.testing.certificates import CertificateAuthority
 

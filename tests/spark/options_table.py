@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.spark.declaration import Option, Use
-from spark_kafka_source.spark.options import OF_A_MEMBER, OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.source.options import OF_A_MEMBER, OF_KAFKA, OPTIONS
 from tests.marks import Marks
 
 PROJECT = Path(__file__).parents[2]

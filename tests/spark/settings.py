@@ -8,8 +8,8 @@ from typing import TypeVar
 import pytest
 from pyspark import cloudpickle
 
-from spark_kafka_source.spark.options import SourceOptions, parse_options
-from spark_kafka_source.spark.planner import OffsetPlanner
+from spark_kafka_source.spark.source.options import SourceOptions, parse_options
+from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.topic_partition import TopicPartition
 
 BOOTSTRAP_SERVERS = {"kafka.bootstrap.servers": "broker:9092"}

@@ -14,7 +14,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import SECURITY_OPTIONS, ConnectionSettings, TlsSettings
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import settings_of
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.spark.without_effect import REASONS
 from tests.spark.settings import BOOTSTRAP_SERVERS
 

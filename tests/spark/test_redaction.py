@@ -11,8 +11,8 @@ import spark_kafka_source
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import REDACTED
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import parse_options
 from spark_kafka_source.spark.redaction import Redaction
+from spark_kafka_source.spark.source.options import parse_options
 from tests.memory_broker import MemoryBroker
 from tests.spark.settings import BOOTSTRAP_SERVERS, shipped
 

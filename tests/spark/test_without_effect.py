@@ -4,7 +4,7 @@ import pytest
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.declaration import Use
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.source.options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.without_effect import check_options_not_read
 from tests.spark.settings import parsed
 
