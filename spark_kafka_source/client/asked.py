@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from spark_kafka_source.errors import ClosedError, RemoteError
 from spark_kafka_source.net import (
     Address,
+    Awaited,
     Connection,
     Deadline,
     Dial,
@@ -25,10 +26,12 @@ LONGEST_SILENCE_MS = 2_000
 
 
 class Asked(Generic[R]):
-    """A request whose answer is still to come. Until it is taken, nothing else is sent there.
+    """A request whose answer is still to come.
 
     Only `wait` and `answer` wait. What goes wrong, from connecting on, is raised by `answer`. If it
-    is dropped before, its connection is closed: the answer would still come there.
+    is dropped before, its connection is closed: the answer would still come there. With
+    `most_in_flight` of 1 nothing else is on the connection; with more it goes behind others, and
+    if one of them fails, so do all that are on the connection still.
     """
 
     def __init__(
@@ -38,6 +41,8 @@ class Asked(Generic[R]):
         address: Address,
         deadline: Deadline,
         max_version: int | None = None,
+        *,
+        most_in_flight: int = 1,
     ) -> None:
         """Send the request at once where there is a connection, else once there is one."""
         self.address = address
@@ -45,8 +50,10 @@ class Asked(Generic[R]):
         self._request = request
         self.deadline = deadline
         self._max_version = max_version
+        self._most_in_flight = most_in_flight
         self._dial: Dial | None = None
         self._connection: Connection | None = None
+        self._awaited: Awaited[R] | None = None
         self._answer: R | None = None
         self._error: Exception | None = None
         self._do(self._start)
@@ -94,9 +101,10 @@ class Asked(Generic[R]):
         """Have `answer` raise that it came to nothing, unless it is here already."""
         if self._is_over:
             return
-        doing = "connecting" if self._connection is None else "waiting for an answer"
-        self.abandon()
-        self._error = RequestTimeoutError(f"{self.address}: {reason} {doing}")
+        if self._connection is None:
+            self._error = RequestTimeoutError(f"{self.address}: {reason} connecting")
+        else:
+            self._error = self._connection.give_up(f"{reason} waiting for an answer")
         self._client.contacts.failed(self.address)
 
     def abandon(self) -> None:
@@ -123,6 +131,11 @@ class Asked(Generic[R]):
             return True
         return self._connection.silent_seconds * 1000 >= LONGEST_SILENCE_MS
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a part of the request waits for the connection to take more."""
+        return self._connection is not None and self._connection.has_unsent
+
     def fileno(self) -> int:
         """Readable once `is_here` has something to do; -1 where the connection is closed."""
         if self._connection is not None:
@@ -147,18 +160,19 @@ class Asked(Generic[R]):
             self._error = error
 
     def _start(self) -> None:
-        connection = self._client.connections.usable_to(self.address)
+        connections = self._client.connections
+        connection = connections.usable_to(self.address, self._most_in_flight)
         if connection is None:
-            self._dial = self._client.connections.dial(self.address)
+            self._dial = connections.dial(self.address)
         elif connection.needs_login:
-            self._dial = self._client.connections.renewing(connection)
+            self._dial = connections.renewing(connection)
         else:
             self._send(connection)
 
     def _advance(self) -> None:
         if self._connection is None and self._dial is not None and self._dial.is_done:
             connection = self._client.connections.dialed(self._dial)
-            if connection.in_flight:  # Another request was sooner, and awaits its answer there.
+            if connection.in_flight >= self._most_in_flight:  # Others were sooner.
                 self._dial = self._client.connections.dial(self.address)
             else:
                 self._send(connection)
@@ -166,12 +180,14 @@ class Asked(Generic[R]):
             self._receive(self._connection, None)
 
     def _receive(self, connection: Connection, deadline: Deadline | None) -> None:
-        response = connection.receive_by(deadline)
-        if response is not None:
-            self._answer = self._client.heard(connection, cast(R, response))
+        awaited = cast(Awaited[R], self._awaited)
+        if connection.advance(awaited, deadline):
+            self._answer = self._client.heard(connection, cast(R, awaited.response))
 
     def _send(self, connection: Connection) -> None:
-        connection.send(self._request, self.deadline, max_version=self._max_version)
+        if self.deadline.expired:
+            raise RequestTimeoutError(f"{self.address}: timed out before the request was sent")
+        self._awaited = connection.begin(self._request, max_version=self._max_version)
         self._client.requests_sent += 1
         self._connection = connection
 

@@ -150,12 +150,36 @@ class KafkaClient:
         """Begin to send one request, and do not wait: `Asked.answer` raises what goes wrong.
 
         An answer that the broker may hold back takes until `deadline`, any other within
-        `request.timeout.ms` too.
+        `request.timeout.ms` too. A broker over its quota is left alone first.
         """
         if is_held:
             self._wait_out_throttle(broker.address, deadline)
             return Asked(self, request, broker.address, deadline, max_version)
         return self._ask(request, broker.address, deadline, max_version)
+
+    def ask_behind(
+        self,
+        request: Request[R],
+        broker: Broker,
+        deadline: Deadline,
+        *,
+        most_in_flight: int,
+        max_version: int | None = None,
+    ) -> Asked[R]:
+        """Begin to send one request behind others to the same broker; see `has_room`."""
+        within = deadline.within_ms(self.config.connection.request_timeout_ms)
+        return Asked(
+            self, request, broker.address, within, max_version, most_in_flight=most_in_flight
+        )
+
+    def has_room(self, broker: Broker, most_in_flight: int) -> bool:
+        """Whether a request can be sent behind those in flight, on the same connection."""
+        return self.connections.has_room(broker.address, most_in_flight)
+
+    def throttled_seconds(self, broker: Broker) -> float:
+        """For how long a broker is still to be left alone (KIP-219); at least 0."""
+        until_seconds = self._throttled_until_seconds.get(broker.address, 0.0)
+        return max(until_seconds - time.monotonic(), 0.0)
 
     def answer_while(self, asked: Asked[R], is_still: Callable[[], bool]) -> R:
         """Wait for an answer, but not from a broker that has lost its role meanwhile.

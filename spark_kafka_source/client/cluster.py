@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named, lacking
@@ -86,6 +86,22 @@ class Cluster:
         """Marks these topics to be asked for again."""
         with self._lock:
             self._stale.update(names)
+
+    def learn_leader(
+        self, topic_partition: TopicPartition, leader_epoch: int, broker: Broker
+    ) -> bool:
+        """Take a newer leader from an answer that named it (KIP-951); return whether it was."""
+        name, partition = topic_partition
+        with self._lock:
+            topic = self.topics.get(name)
+            known = topic.partitions.get(partition) if topic is not None else None
+            if topic is None or known is None or leader_epoch <= known.leader_epoch:
+                return False
+            self.brokers = {**self.brokers, broker.node_id: broker}
+            newer = replace(known, leader_id=broker.node_id, leader_epoch=leader_epoch)
+            partitions = {**topic.partitions, partition: newer}
+            self.topics[name] = replace(topic, partitions=partitions)
+        return True
 
     def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
         """Whether this broker leads a partition, as far as is known."""

@@ -9,7 +9,7 @@ class Connections:
     def __init__(self, settings: ConnectionSettings, contacts: Contacts) -> None:
         self._settings = settings
         self._contacts = contacts
-        # Of several to one address all but one still await an answer.
+        # Of several to one address all but one are busy.
         self._open: dict[Address, list[Connection]] = {}
         self._dials: dict[Address, Dial] = {}
         self._is_closed = False
@@ -31,15 +31,22 @@ class Connections:
         """Whether a request could be sent to this address at once."""
         return any(each.usable for each in self._open.get(address, ()))
 
-    def usable_to(self, address: Address) -> Connection | None:
-        """Return the connection that a request can be sent on now, if there is one."""
+    def has_room(self, address: Address, most_in_flight: int) -> bool:
+        """Whether a request could go to this address behind those in flight; see `takes`."""
+        return any(each.takes(most_in_flight) for each in self._open.get(address, ()))
+
+    def usable_to(self, address: Address, most_in_flight: int = 1) -> Connection | None:
+        """Return the connection that a request can be sent on now, if there is one.
+
+        With it no more than `most_in_flight` await their answers there.
+        """
         found = None
         awaiting = []
         for each in self._open.pop(address, ()):
-            if each.is_busy and not each.closed:
-                awaiting.append(each)
-            elif found is None and each.usable:
+            if found is None and each.takes(most_in_flight):
                 found = each
+            elif each.is_busy and not each.closed:
+                awaiting.append(each)
             else:
                 each.close()
         self._open[address] = awaiting if found is None else [*awaiting, found]

@@ -1,7 +1,12 @@
 """Sockets, and the only place with any: one connection to one broker."""
 
 from spark_kafka_source.net.address import Address, parse_addresses
-from spark_kafka_source.net.connection import Connection, ConnectionSettings, RequestTimeoutError
+from spark_kafka_source.net.connection import (
+    Awaited,
+    Connection,
+    ConnectionSettings,
+    RequestTimeoutError,
+)
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
@@ -30,6 +35,7 @@ __all__ = [
     "SECURITY_WITHOUT_EFFECT",
     "Address",
     "AuthenticationError",
+    "Awaited",
     "Connection",
     "ConnectionSettings",
     "Contacts",

@@ -9,11 +9,12 @@ import contextlib
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from spark_kafka_source.errors import (
     ConnectionFailedError,
@@ -28,6 +29,7 @@ from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.incoming import Incoming
 from spark_kafka_source.net.opening import Opening
+from spark_kafka_source.net.outgoing import Outgoing
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
 from spark_kafka_source.net.tls import start_tls
@@ -42,9 +44,18 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.settings import setting
 
 R = TypeVar("R", bound=Response)
+E = TypeVar("E", bound=KafkaError)
 
 _PROBE_TIMEOUT_MS = 2_000
 _BUFFER = "-1: as large as the system makes it"
+# What a socket raises that has to be waited for.
+_NOT_YET = (
+    TimeoutError,
+    BlockingIOError,
+    InterruptedError,
+    ssl.SSLWantReadError,
+    ssl.SSLWantWriteError,
+)
 # How long an address that took the connection may say nothing, where its host has others.
 _LONGEST_SILENCE_MS = 2_000
 
@@ -73,6 +84,15 @@ class RequestTimeoutError(KafkaTimeoutError):
     remedy = Remedy.REFRESH_METADATA
 
 
+class Awaited(Generic[R]):
+    """A request on a connection, and its answer once that is here."""
+
+    def __init__(self, end_bytes: int) -> None:
+        """`end_bytes` is what `Outgoing.sent_bytes` has reached once the request is sent."""
+        self.end_bytes = end_bytes
+        self.response: R | None = None
+
+
 class Connection:
     """A connected socket whose broker has said which versions it speaks; see `connect`."""
 
@@ -91,8 +111,10 @@ class Connection:
             settings.client_id, max_response_bytes=settings.max_response_bytes
         )
         self._incoming = Incoming(self._exchange.frame_size)
+        self._outgoing = Outgoing()
+        self._awaited: deque[Awaited[Any]] = deque()
+        self._failure: KafkaError | None = None
         self._last_used_seconds = time.monotonic()
-        self.in_flight = 0
         self.is_renewing = False
         self.is_heard = False
         self._is_proven = False
@@ -153,15 +175,41 @@ class Connection:
         """
         if self.needs_login:
             self.renew(deadline)
+        self.begin(request, max_version=max_version)
+        self._write_some(deadline)
+        if self.has_unsent:
+            raise self._failed(TimeoutError(), "sending")
+
+    def begin(self, request: Request[R], *, max_version: int | None = None) -> Awaited[R]:
+        """Send as much of one request as goes out without waiting, behind those before it.
+
+        The rest goes out as `advance` and `receive_by` are called. The answer is put into what is
+        returned; a Produce request with `acks` of 0 has none.
+        """
         # Encoding first: a request that cannot be said leaves the connection as it was.
         frame = self._exchange.request_bytes(request, max_version=max_version)
-        self.in_flight += 1
+        self._outgoing.queue([frame])
+        awaited = Awaited[R](self._outgoing.queued_bytes)
+        self._awaited.append(awaited)
+        self._write_some(None)
+        return awaited
+
+    def _write_some(self, deadline: Deadline | None) -> None:
+        """Send what goes out by then; without a deadline do not wait."""
         try:
             self._set_timeout(deadline)
-            self._socket.sendall(frame)
-            self._last_used_seconds = time.monotonic()
+            while self._outgoing:
+                self._outgoing.sent(self._send_pieces(self._outgoing.next_pieces()))
+                self._last_used_seconds = time.monotonic()
+        except _NOT_YET:
+            return
         except OSError as error:
             raise self._failed(error, "sending") from error
+
+    def _send_pieces(self, pieces: list[memoryview]) -> int:
+        if isinstance(self._socket, ssl.SSLSocket):
+            return self._socket.send(pieces[0])
+        return self._socket.sendmsg(pieces)
 
     def receive(self, deadline: Deadline) -> Response:
         """Wait for the answer to the oldest request still unanswered, and return it."""
@@ -175,6 +223,10 @@ class Connection:
 
         Without a deadline do not wait at all.
         """
+        if self._outgoing:
+            self._write_some(deadline)
+            if self._outgoing and deadline is not None:
+                return None
         try:
             while (frame := self._incoming.frame()) is None:
                 if not self._read_some(deadline):
@@ -183,11 +235,33 @@ class Connection:
         except OSError as error:
             raise self._failed(error, "waiting for an answer") from error
         except ProtocolError as error:
-            self.close()
-            raise ProtocolError(f"{self.address}: {error}") from error
-        self.in_flight -= 1
+            raise self._fail(ProtocolError(f"{self.address}: {error}")) from error
+        self._awaited.popleft().response = response
         self.is_heard = self._is_proven = True
         return response
+
+    def advance(self, awaited: Awaited[R], deadline: Deadline | None) -> bool:
+        """Send and receive, and return whether this request is over: answered, or sent if acks=0.
+
+        Wait until the deadline; without one do not wait. Answers to requests before it are put
+        into theirs. Raises why the connection ended, also where that was seen for another request.
+        """
+        while awaited.response is None:
+            if self._failure is not None:
+                raise self._failure
+            if self.receive_by(deadline) is None:
+                return False
+        return True
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests await their answers."""
+        return len(self._awaited)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a part of a request is still to be sent: wait for the socket to take more."""
+        return bool(self._outgoing)
 
     def _read_some(self, deadline: Deadline | None) -> bool:
         """Wait for more of the answer. Without a deadline do not; return whether some came."""
@@ -195,7 +269,7 @@ class Connection:
             with self._incoming.room() as room:
                 self._set_timeout(deadline)
                 count = self._socket.recv_into(room)
-        except (TimeoutError, BlockingIOError, InterruptedError, ssl.SSLWantReadError):
+        except _NOT_YET:
             return False
         if not count:
             raise ConnectionResetError("the broker closed the connection")
@@ -229,12 +303,20 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be sent on: open, in step, not idle too long, not closed over there.
+        """Whether it may be sent on, with nothing in flight; see `takes`."""
+        return self.takes(1)
 
-        Nor may its session be over: a broker closes the connection at the next request.
+    def takes(self, most_in_flight: int) -> bool:
+        """Whether one more request may be sent, so that no more than these await their answers.
+
+        It is open, in step, not idle too long, not closed over there. Its session goes on: a broker
+        closes the connection at the next request otherwise, and only with nothing in flight can one
+        authenticate anew.
         """
-        if self.closed or self.is_busy or self._session.is_over():
+        if self.closed or self.is_renewing or self._session.is_over():
             return False
+        if self.in_flight:
+            return self.in_flight < most_in_flight and not self._session.is_due()
         most_ms = self._settings.connections_max_idle_ms
         is_idle = 0 <= most_ms <= self.silent_seconds * 1000
         return not is_idle and not self._hung_up()
@@ -326,8 +408,23 @@ class Connection:
             raise TimeoutError
         self._socket.settimeout(remaining_seconds)
 
+    def give_up(self, reason: str) -> RequestTimeoutError:
+        """Close it, with this as the reason for all that await their answers on it."""
+        error = RequestTimeoutError(f"{self.address}: {reason}")
+        self._fail(error)
+        return error
+
+    def _fail(self, error: E) -> E:
+        """Close it; those that await their answers on it fail alike."""
+        self.close()
+        self._failure = self._failure or error
+        return error
+
     def _failed(self, error: OSError, doing: str) -> KafkaError:
         self.close()
+        return self._fail(self._failure_of(error, doing))
+
+    def _failure_of(self, error: OSError, doing: str) -> KafkaError:
         if isinstance(error, TimeoutError):
             return RequestTimeoutError(f"{self.address}: timed out {doing}{self._silence()}")
         tls = self._settings.security.tls

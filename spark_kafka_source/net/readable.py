@@ -8,7 +8,10 @@ from spark_kafka_source.net.deadline import Deadline
 
 
 class HasFileno(Protocol):
-    """A socket, or what has one."""
+    """A socket, or what has one.
+
+    Where it says `has_unsent`, it is also waited for until its socket takes more.
+    """
 
     def fileno(self) -> int:
         """Its descriptor, or -1 where it is closed."""
@@ -19,12 +22,23 @@ F = TypeVar("F", bound=HasFileno)
 
 
 def readable(waited_for: Iterable[F], deadline: Deadline) -> list[F]:
-    """Those that can be read from, or are closed, once there are any; none at the deadline."""
-    waited_for = list(waited_for)
-    closed = [each for each in waited_for if each.fileno() < 0]
+    """Those that can be read from, or are closed, once there are any; none at the deadline.
+
+    Several may share a socket. Those that have something to send are ready, too, when they can.
+    """
+    by_fileno: dict[int, list[F]] = {}
+    for each in waited_for:
+        by_fileno.setdefault(each.fileno(), []).append(each)
+    closed = [each for fileno in by_fileno if fileno < 0 for each in by_fileno[fileno]]
     if closed:
         return closed
     with selectors.DefaultSelector() as selector:
-        for each in waited_for:
-            selector.register(each, selectors.EVENT_READ, each)
-        return [key.data for key, _ in selector.select(max(deadline.remaining_seconds(), 0))]
+        for fileno, sharing in by_fileno.items():
+            selector.register(fileno, _events(sharing), sharing)
+        ready = selector.select(max(deadline.remaining_seconds(), 0))
+        return [each for key, _ in ready for each in key.data]
+
+
+def _events(sharing: list[F]) -> int:
+    has_unsent = any(getattr(each, "has_unsent", False) for each in sharing)
+    return selectors.EVENT_READ | (selectors.EVENT_WRITE if has_unsent else 0)

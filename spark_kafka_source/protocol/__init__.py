@@ -187,6 +187,7 @@ from spark_kafka_source.protocol.messages.sasl import (
 from spark_kafka_source.protocol.wire import (
     ZERO_UUID,
     Records,
+    RecordsInPieces,
 )
 
 __all__ = [
@@ -305,6 +306,7 @@ __all__ = [
     "ProduceRequest",
     "ProduceResponse",
     "Records",
+    "RecordsInPieces",
     "ReplicaState",
     "Request",
     "RequestHeader",

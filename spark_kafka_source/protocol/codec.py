@@ -26,6 +26,7 @@ from spark_kafka_source.protocol.wire import (
     Read,
     Reader,
     Write,
+    Writer,
     length_reader,
     length_writer,
     write_unsigned_varint,
@@ -45,10 +46,15 @@ def encode(message: Message, version: int) -> bytes:
     Raises `UnsupportedVersionError` where this version does not exist, or lacks a field that is set
     and cannot be ignored; `LocalError` where a value is not one of its field's type.
     """
+    out = Writer()
+    encode_into(out, message, version)
+    return b"".join(out.pieces())
+
+
+def encode_into(out: Writer, message: Message, version: int) -> None:
+    """Appends what `encode` returns; raises as it does, when `out` may have a part of it."""
     flexible = _check_version(type(message), version)
-    out = bytearray()
     _writer(type(message), version, flexible, nullable=False)(out, message)
-    return bytes(out)
 
 
 def decode(message_type: type[M], version: int, data: bytes | memoryview) -> M:
@@ -221,7 +227,7 @@ def _struct_writer(struct_type: type, version: int, flexible: bool) -> Write:
     ]
     write_tagged = _tagged_writer(struct_type, version) if flexible else None
 
-    def write_struct(out: bytearray, value: Any) -> None:
+    def write_struct(out: Writer, value: Any) -> None:
         for name, default in must_be_default:
             if getattr(value, name) != default:
                 raise UnsupportedVersionError(
@@ -239,7 +245,7 @@ def _field_writer(struct_type: type, field: WireField, version: int, flexible: b
     name = field.name
     write = _writer(field.kind, version, flexible, version in field.nullable)
 
-    def write_field(out: bytearray, struct_value: Any) -> None:
+    def write_field(out: Writer, struct_value: Any) -> None:
         value = getattr(struct_value, name)
         try:
             write(out, value)
@@ -265,7 +271,7 @@ def _writer(kind: Kind, version: int, flexible: bool, nullable: bool) -> Write:
     return kind.writer(flexible=flexible, nullable=nullable)
 
 
-def _write_nullable(write: Write, out: bytearray, value: Any) -> None:
+def _write_nullable(write: Write, out: Writer, value: Any) -> None:
     _write_presence(out, _NULL if value is None else _PRESENT)
     if value is not None:
         write(out, value)
@@ -275,7 +281,7 @@ def _array_writer(element: Kind, version: int, flexible: bool, nullable: bool) -
     write_length = length_writer(INT32.layout, flexible=flexible)
     write = _writer(element, version, flexible, nullable=False)
 
-    def write_array(out: bytearray, values: Any) -> None:
+    def write_array(out: Writer, values: Any) -> None:
         if values is None and nullable:
             write_length(out, -1)
             return
@@ -295,12 +301,13 @@ def _tagged_writer(struct_type: type, version: int) -> Write:
         for write in [_field_writer(struct_type, field, version, flexible=True)]
     ]
 
-    def write_tagged(out: bytearray, value: Any) -> None:
+    def write_tagged(out: Writer, value: Any) -> None:
         present = [row for row in tagged if getattr(value, row[1]) != row[2]]
         write_unsigned_varint(out, len(present))
         for tag, _, _, write in present:
-            body = bytearray()
-            write(body, value)
+            tail = Writer()
+            write(tail, value)
+            body = b"".join(tail.pieces())
             write_unsigned_varint(out, tag)
             write_unsigned_varint(out, len(body))
             out += body

@@ -19,7 +19,7 @@ from spark_kafka_source.errors import (
     error_code,
     error_named,
 )
-from spark_kafka_source.protocol.codec import decode, decode_prefix, encode
+from spark_kafka_source.protocol.codec import decode, decode_prefix, encode_into
 from spark_kafka_source.protocol.declaration import Message, Request, Response, Versions, versions
 from spark_kafka_source.protocol.headers import (
     RequestHeader,
@@ -32,6 +32,7 @@ from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
+from spark_kafka_source.protocol.wire import Writer
 
 DISTRIBUTION = "spark-kafka-source"
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
@@ -39,6 +40,7 @@ MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 _INT32_MAX = 0x7FFFFFFF
 _UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION").code
+_SIZE_BYTES = 4
 _CORRELATION_ID_BYTES = 4
 # What others than Kafka begin with, read where a frame's size should be.
 _OTHER_PROTOCOLS = (
@@ -76,32 +78,48 @@ class Exchange:
 
     # -- asking ------------------------------------------------------------------------------------
 
-    def request_bytes(self, request: Request[Any], *, max_version: int | None = None) -> bytes:
+    def request_frame(
+        self, request: Request[Any], *, max_version: int | None = None
+    ) -> list[memoryview]:
         """The whole frame of a request, in the highest version that both sides speak.
 
-        `max_version` keeps it lower. The client's software name and version are filled in.
+        It comes in pieces to be sent one after the other, none of them empty: the records of a
+        `ProduceRequest` are the caller's own bytes, which are not to change until they are sent.
+        `max_version` keeps the version lower. The client's software name and version are filled in.
 
         Raises `UnsupportedVersionError` where no version is common, or the one that is cannot carry
-        a field that is set; `LocalError` where the versions are not known yet, a value does not fit
-        its field, or `acks` of 0 would leave the request unanswered. All leave it as it was.
+        a field that is set; `LocalError` where the versions are not known yet, or a value does not
+        fit its field. All leave it as it was.
         """
         request_type = type(request)
         version = self.version(request_type, max_version=max_version)
         if isinstance(request, ApiVersionsRequest) and not request.client_software_name:
             request = ApiVersionsRequest(DISTRIBUTION, client_software_version())
-        if isinstance(request, ProduceRequest) and request.acks == 0:
-            raise LocalError("ProduceRequest.acks is 0, which no broker answers; use 1 or -1")
         header = RequestHeader(request.KEY, version, self._next_correlation_id, self._client_id)
-        content = encode(header, request_header_version(request_type, version))
-        content += encode(request, version)
-        if len(content) > _INT32_MAX:
-            raise LocalError(f"{request_type.__name__} takes {len(content)} bytes, over 2 GiB")
-        self._expected.append(_Expected(self._next_correlation_id, version, request_type))
+        frame = Writer(bytes(_SIZE_BYTES))
+        encode_into(frame, header, request_header_version(request_type, version))
+        encode_into(frame, request, version)
+        pieces = frame.pieces()
+        size = sum(map(len, pieces)) - _SIZE_BYTES
+        if size > _INT32_MAX:
+            raise LocalError(f"{request_type.__name__} takes {size} bytes, over 2 GiB")
+        frame[:_SIZE_BYTES] = size.to_bytes(_SIZE_BYTES)
+        if self.expects_answer(request):
+            self._expected.append(_Expected(self._next_correlation_id, version, request_type))
         self._next_correlation_id = (self._next_correlation_id + 1) & _INT32_MAX
-        return len(content).to_bytes(4, "big") + content
+        return pieces
+
+    def request_bytes(self, request: Request[Any], *, max_version: int | None = None) -> bytes:
+        """Return what `request_frame` does, in one piece."""
+        return b"".join(self.request_frame(request, max_version=max_version))
+
+    @staticmethod
+    def expects_answer(request: Request[Any]) -> bool:
+        """Whether a broker answers: to a `ProduceRequest` with `acks` of 0 it says nothing."""
+        return not (isinstance(request, ProduceRequest) and request.acks == 0)
 
     def version(self, request_type: type[Request[Any]], *, max_version: int | None = None) -> int:
-        """The version in which a request is sent; raises as `request_bytes` does."""
+        """The version in which a request is sent; raises as `request_frame` does."""
         common = self._common(request_type)
         if max_version is not None:
             common = common.common(Versions(0, max_version))

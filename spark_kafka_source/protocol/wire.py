@@ -16,6 +16,7 @@ ZERO_UUID = uuid.UUID(int=0)
 
 _INT16, _INT32 = Struct(">h"), Struct(">i")
 _UINT32_MAX = 0xFFFFFFFF
+_WORTH_A_PIECE_BYTES = 4096
 
 
 class Reader:
@@ -55,8 +56,37 @@ class Reader:
         return value
 
 
+class Writer(bytearray):
+    """The bytes of one message so far; `pieces` has them with those between them that stay apart.
+
+    Never shortened: what is kept apart has its place by the bytes before it.
+    """
+
+    __slots__ = ("_apart",)
+
+    def __init__(self, data: bytes = b"") -> None:
+        super().__init__(data)
+        self._apart: list[tuple[int, memoryview]] = []
+
+    def append_uncopied(self, data: memoryview) -> None:
+        """Appends `data` as a piece of its own, unless it is so small that a copy is cheaper."""
+        if len(data) < _WORTH_A_PIECE_BYTES:
+            self += data
+        else:
+            self._apart.append((len(self), data))
+
+    def pieces(self) -> list[memoryview]:
+        """The message, cut where something was not copied; nothing can be appended after this."""
+        copied, start = memoryview(self), 0
+        found: list[memoryview] = []
+        for position, data in self._apart:
+            found += (copied[start:position], data)
+            start = position
+        return [piece for piece in (*found, copied[start:]) if piece]
+
+
 Read = Callable[[Reader], Any]
-Write = Callable[[bytearray, Any], None]
+Write = Callable[[Writer, Any], None]
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
@@ -132,7 +162,7 @@ class Number:
         """A function that appends one value."""
         pack = self.layout.pack
 
-        def write(out: bytearray, value: Any) -> None:
+        def write(out: Writer, value: Any) -> None:
             out += pack(value)
 
         return write
@@ -156,7 +186,7 @@ class Identifier:
     def writer(self, *, flexible: bool, nullable: bool) -> Write:
         """A function that appends one value."""
 
-        def write(out: bytearray, value: uuid.UUID) -> None:
+        def write(out: Writer, value: uuid.UUID) -> None:
             out += value.bytes
 
         return write
@@ -205,7 +235,7 @@ class Sized:
         write_length = length_writer(self.prefix, flexible=self._compact(flexible))
         to_wire = self.to_wire
 
-        def write(out: bytearray, value: Any) -> None:
+        def write(out: Writer, value: Any) -> None:
             if value is None and nullable:
                 write_length(out, -1)
                 return
@@ -217,6 +247,38 @@ class Sized:
 
     def _compact(self, flexible: bool) -> bool:
         return flexible and not self.never_compact
+
+
+@dataclass(frozen=True, slots=True)
+class Uncopied:
+    """A length, and then so many bytes, which are neither copied when read nor when written."""
+
+    name: str
+    view: Sized
+    default: None = None
+
+    def minimum_bytes(self, *, flexible: bool) -> int:
+        """The width of its length."""
+        return self.view.minimum_bytes(flexible=flexible)
+
+    def reader(self, *, flexible: bool, nullable: bool) -> Read:
+        """A function that reads one value, a view of what it is read from, or None."""
+        return self.view.reader(flexible=flexible, nullable=nullable)
+
+    def writer(self, *, flexible: bool, nullable: bool) -> Write:
+        """A function that appends one value, whole or in pieces, or None where `nullable`."""
+        write_length = length_writer(self.view.prefix, flexible=flexible)
+
+        def write(out: Writer, value: Any) -> None:
+            if value is None and nullable:
+                write_length(out, -1)
+                return
+            pieces = [memoryview(each) for each in (value if type(value) is tuple else (value,))]
+            write_length(out, sum(map(len, pieces)))
+            for piece in pieces:
+                out.append_uncopied(piece)
+
+        return write
 
 
 BOOLEAN = Number("bool", Struct(">?"), default=False)
@@ -231,10 +293,13 @@ UUID = Identifier()
 STRING = Sized("string", _INT16, "", _text, _utf8)
 NEVER_COMPACT_STRING = Sized("string", _INT16, "", _text, _utf8, never_compact=True)
 BYTES = Sized("bytes", _INT32, b"", bytes, _unchanged)
-# Records stay where they arrived: a view of the response, never a copy.
-RECORDS = Sized("records", _INT32, None, _unchanged, memoryview)
+# Records stay where they arrived, in the response, and those of a request where they were made.
+RECORDS = Uncopied("records", Sized("records", _INT32, None, _unchanged, _unchanged))
 
 Records = bytes | bytearray | memoryview
 """Record batches: decoded they are a `memoryview`, to encode any of these will do."""
 
-Primitive = Number | Identifier | Sized
+RecordsInPieces = Records | tuple[Records, ...]
+"""Record batches to encode, whole or in pieces that are not copied together."""
+
+Primitive = Number | Identifier | Sized | Uncopied

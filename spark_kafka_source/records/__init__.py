@@ -30,6 +30,7 @@ from spark_kafka_source.records.encode import (
 )
 from spark_kafka_source.records.encoded_batch import EncodedBatch
 from spark_kafka_source.records.peek import next_offset
+from spark_kafka_source.records.split import split_batch
 from spark_kafka_source.records.types import (
     AbortedTransaction,
     Codec,
@@ -76,5 +77,6 @@ __all__ = [
     "next_offset",
     "record_batch",
     "schema",
+    "split_batch",
     "to_arrow",
 ]

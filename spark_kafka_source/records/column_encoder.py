@@ -205,7 +205,7 @@ def _pieces(
     whole = join(*_arrays(fields, start, stop, records.binary, ending))
     ends = np.frombuffer(whole.buffers()[1], OFFSET_TYPES[records.binary])
     bounds = ends[np.array(cuts) - start] + len(ending)
-    data = memoryview(whole.buffers()[2])
+    data = memoryview(whole.buffers()[2]).cast("B")  # Arrow's own is of signed bytes
     for begin, end in pairwise(bounds.tolist()):
         yield data[begin:end]
 

@@ -23,7 +23,7 @@ MAX_BATCH_BYTES = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatch:
-    """One batch of a partition, without an offset yet: `to_bytes` gives it to a Produce request."""
+    """One batch of a partition, without an offset yet: `pieces` gives it to a Produce request."""
 
     group: int
     """Which of the groups of rows it is of, the first is 0."""
@@ -48,17 +48,18 @@ class EncodedBatch:
         """The whole batch in bytes, header included."""
         return HEADER_BYTES + len(self.payload)
 
-    def to_bytes(
+    def pieces(
         self,
         *,
         producer_id: int = NO_PRODUCER,
         producer_epoch: int = NO_PRODUCER,
         base_sequence: int = NO_PRODUCER,
         transactional: bool = False,
-    ) -> bytes:
-        """The batch with its producer's state, by default without; its base offset is 0.
+    ) -> tuple[bytes, Bytes]:
+        """The batch with its producer's state, by default without: its header and its `payload`.
 
-        The CRC-32C is computed here, so that a batch can be sent again with another state.
+        Its base offset is 0. The CRC-32C is computed here, so that a batch can be sent again with
+        another state; nothing is copied.
         """
         fields = (
             0,
@@ -77,5 +78,9 @@ class EncodedBatch:
         )
         header = HEADER.pack(*fields)
         crc = crc32c.crc32c(self.payload, crc32c.crc32c(header[CHECKED_FROM:]))
-        sealed = header[: CHECKED_FROM - 4], crc.to_bytes(4), header[CHECKED_FROM:], self.payload
-        return b"".join(sealed)
+        sealed = header[: CHECKED_FROM - 4] + crc.to_bytes(4) + header[CHECKED_FROM:]
+        return sealed, self.payload
+
+    def to_bytes(self) -> bytes:
+        """The batch of no producer, in one piece."""
+        return b"".join(self.pieces())

@@ -2,7 +2,7 @@
 
 Prints nanoseconds of the thread's CPU time per record, the median of all rounds and below it half
 the distance between their quartiles, then the fastest round; all ways of a round run one after the
-other. `columns` is `encode_columns` and `to_bytes`, from Arrow columns to the bytes of a request;
+other. `columns` is `encode_columns` and `pieces`, from Arrow columns to the bytes of a request;
 `partitions` the same for 8 partitions by murmur2 of the key, grouped and gathered; `compress` the
 codec alone, for as many bytes; `records` is `encode_batch`, with the objects already made. The load
 is that of the machine at the end: what shares the core's caches makes it all take up to twice as
@@ -70,7 +70,7 @@ def _ways(columns: pa.RecordBatch, codec: Codec, batch_bytes: int) -> Ways:
             max_batch_bytes=batch_bytes,
             timestamp_ms=NOW_MS,
         ):
-            batch.to_bytes()
+            batch.pieces()
 
     def partitioned() -> None:
         grouped = group_by_partition(MURMUR2.partitions(columns["key"], PARTITIONS))
@@ -82,7 +82,7 @@ def _ways(columns: pa.RecordBatch, codec: Codec, batch_bytes: int) -> Ways:
             max_batch_bytes=batch_bytes,
             timestamp_ms=NOW_MS,
         ):
-            batch.to_bytes()
+            batch.pieces()
 
     plain = [
         bytes(batch.payload)

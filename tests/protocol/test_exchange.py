@@ -25,11 +25,14 @@ from spark_kafka_source.protocol import (
     FindCoordinatorResponse,
     MetadataRequest,
     MetadataResponse,
+    PartitionProduceData,
     ProduceRequest,
+    ProduceResponse,
     Request,
     RequestHeader,
     Response,
     ResponseHeader,
+    TopicProduceData,
     decode,
     decode_prefix,
     encode,
@@ -61,6 +64,11 @@ def informed(**changed: tuple[int, int]) -> Exchange:
     return exchange
 
 
+def asked(exchange: Exchange, request: Request[Any], **limits: int) -> bytes:
+    """The frame of a request, all of it in one piece."""
+    return b"".join(exchange.request_frame(request, **limits))
+
+
 def parsed(frame: bytes) -> tuple[RequestHeader, Any]:
     """A frame as a broker reads it."""
     size, content = int.from_bytes(frame[:4], "big"), frame[4:]
@@ -84,36 +92,34 @@ def answer(frame: bytes, response: Response, *, version: int | None = None) -> m
 
 
 def test_a_request_goes_out_whole_in_the_highest_common_version() -> None:
-    header, request = parsed(
-        informed(FetchRequest=(4, 16)).request_bytes(FetchRequest(max_wait_ms=7))
-    )
+    header, request = parsed(asked(informed(FetchRequest=(4, 16)), FetchRequest(max_wait_ms=7)))
     assert header == RequestHeader(FetchRequest.KEY, 16, 0, "me")
     assert request == FetchRequest(max_wait_ms=7)
 
 
 def test_the_bytes_of_a_request() -> None:
-    frame = informed(FindCoordinatorRequest=(0, 3)).request_bytes(FindCoordinatorRequest("g"))
+    frame = asked(informed(FindCoordinatorRequest=(0, 3)), FindCoordinatorRequest("g"))
     assert frame.hex(" ", 1) == ("00 00 00 11 00 0a 00 03 00 00 00 00 00 02 6d 65 00 02 67 00 00")
 
 
 def test_max_version_keeps_the_version_low() -> None:
     exchange = informed()
-    header, _ = parsed(exchange.request_bytes(FindCoordinatorRequest("g"), max_version=3))
+    header, _ = parsed(asked(exchange, FindCoordinatorRequest("g"), max_version=3))
     assert header.request_api_version == 3
     with pytest.raises(UnsupportedVersionError, match="3 at most was asked for"):
-        exchange.request_bytes(FetchRequest(), max_version=3)
+        asked(exchange, FetchRequest(), max_version=3)
 
 
 def test_only_api_versions_may_go_first() -> None:
     exchange = Exchange("me")
     with pytest.raises(LocalError, match="Fetch: the versions of the broker are not known"):
-        exchange.request_bytes(FetchRequest())
-    header, _ = parsed(exchange.request_bytes(ApiVersionsRequest()))
+        asked(exchange, FetchRequest())
+    header, _ = parsed(asked(exchange, ApiVersionsRequest()))
     assert header.request_api_version == versions(ApiVersionsRequest).highest
 
 
 def test_api_versions_says_who_we_are_in_letters_that_a_broker_takes() -> None:
-    _, request = parsed(Exchange("me").request_bytes(ApiVersionsRequest()))
+    _, request = parsed(asked(Exchange("me"), ApiVersionsRequest()))
     assert request.client_software_name == "spark-kafka-source"
     for said in (request.client_software_name, request.client_software_version):
         assert re.fullmatch(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", said)
@@ -156,19 +162,19 @@ def test_supports() -> None:
 )
 def test_no_common_version(spoken: tuple[int, int], text: str) -> None:
     with pytest.raises(UnsupportedVersionError, match=text):
-        informed(FetchRequest=spoken).request_bytes(FetchRequest())
+        asked(informed(FetchRequest=spoken), FetchRequest())
 
 
 def test_an_api_that_the_broker_does_not_have() -> None:
     exchange = Exchange("me")
     exchange.api_versions(ApiVersionsResponse(api_keys=[ApiVersion(18, 0, 4)]))
     with pytest.raises(UnsupportedVersionError, match="Fetch: the broker does not have this API"):
-        exchange.request_bytes(FetchRequest())
+        asked(exchange, FetchRequest())
 
 
 def test_answers_come_back_in_order() -> None:
     exchange = informed()
-    first, second = (exchange.request_bytes(each) for each in (MetadataRequest(), FetchRequest()))
+    first, second = (asked(exchange, each) for each in (MetadataRequest(), FetchRequest()))
     metadata_response, fetch_response = (
         MetadataResponse(controller_id=3),
         FetchResponse(session_id=4),
@@ -179,8 +185,8 @@ def test_answers_come_back_in_order() -> None:
 
 def test_an_answer_out_of_order_is_refused() -> None:
     exchange = informed()
-    exchange.request_bytes(MetadataRequest())
-    second = exchange.request_bytes(FetchRequest())
+    asked(exchange, MetadataRequest())
+    second = asked(exchange, FetchRequest())
     with pytest.raises(ProtocolError, match=r"Metadata: .* correlation id is 1, expected 0"):
         exchange.response(answer(second, FetchResponse()))
 
@@ -193,31 +199,68 @@ def test_an_answer_to_no_request_is_refused() -> None:
 def test_correlation_ids_stay_positive() -> None:
     exchange = informed()
     exchange._next_correlation_id = 0x7FFFFFFF
-    ids = [parsed(exchange.request_bytes(FetchRequest()))[0].correlation_id for _ in range(2)]
+    ids = [parsed(asked(exchange, FetchRequest()))[0].correlation_id for _ in range(2)]
     assert ids == [0x7FFFFFFF, 0]
 
 
 def test_a_request_that_cannot_be_said_leaves_no_trace() -> None:
     exchange = informed()
     with pytest.raises(LocalError):
-        exchange.request_bytes(FetchRequest(max_wait_ms=2**40))
-    frame = exchange.request_bytes(MetadataRequest())
+        asked(exchange, FetchRequest(max_wait_ms=2**40))
+    frame = asked(exchange, MetadataRequest())
     assert exchange.response(answer(frame, MetadataResponse())) == (0, MetadataResponse())
 
 
-def test_a_request_without_an_answer_is_refused() -> None:
-    with pytest.raises(LocalError, match="acks is 0"):
-        informed().request_bytes(ProduceRequest(acks=0))
+def test_a_request_without_an_answer_is_not_waited_for() -> None:
+    exchange = informed()
+    unanswered, next_one = ProduceRequest(acks=0), ProduceRequest(acks=1)
+    assert not exchange.expects_answer(unanswered)
+    assert exchange.expects_answer(next_one)
+    assert parsed(asked(exchange, unanswered))[0].correlation_id == 0
+    frame = asked(exchange, next_one)
+    assert exchange.response(answer(frame, ProduceResponse())) == (1, ProduceResponse())
+
+
+def produced(*records: Any) -> ProduceRequest:
+    partitions = [PartitionProduceData(index, each) for index, each in enumerate(records)]
+    return ProduceRequest(acks=-1, topic_data=[TopicProduceData("t", partition_data=partitions)])
+
+
+@given(
+    st.lists(st.binary(max_size=9) | st.sampled_from([b"x" * 5000, b"y" * 9000]), max_size=4),
+    st.sampled_from([8, 9, 12]),
+)
+def test_records_in_pieces_are_as_records_in_one(pieces: list[bytes], version: int) -> None:
+    views = tuple(memoryview(each) for each in pieces)
+    frames = [
+        asked(informed(), produced(records, None, b"end"), max_version=version)
+        for records in (b"".join(pieces), tuple(pieces), views)
+    ]
+    assert frames[0] == frames[1] == frames[2]
+    _, request = parsed(frames[0])
+    found = [each.records for each in request.topic_data[0].partition_data]
+    assert found == [b"".join(pieces), None, b"end"]
+
+
+def test_records_are_sent_from_where_they_lie() -> None:
+    """Only few bytes are copied together: more pieces would cost more."""
+    header, payload, other = b"h" * 61, bytearray(100_000), bytearray(4096)
+    frame = informed().request_frame(produced((header, payload), (header, other)), max_version=12)
+    assert [len(each) for each in frame][1::2] == [100_000, 4096]
+    assert len(frame) == 5
+    payload[0], other[0] = 7, 8
+    assert (frame[1][0], frame[3][0]) == (7, 8)
+    assert parsed(b"".join(frame))[1].topic_data[0].partition_data[1].records == header + other
 
 
 def test_a_client_id_that_does_not_fit_is_refused() -> None:
     with pytest.raises(LocalError, match=r"RequestHeader\.client_id"):
-        Exchange("x" * 40_000).request_bytes(ApiVersionsRequest())
+        asked(Exchange("x" * 40_000), ApiVersionsRequest())
 
 
 def test_the_api_versions_answer_has_the_old_header() -> None:
     exchange = Exchange("me")
-    exchange.request_bytes(ApiVersionsRequest())
+    asked(exchange, ApiVersionsRequest())
     correlation_id = "00000000"
     body = "0000" + "02" + "0012" + "0000" + "0004" + "00" + "00000000" + "00"
     response = ApiVersionsResponse(api_keys=[ApiVersion(18, 0, 4)])
@@ -226,7 +269,7 @@ def test_the_api_versions_answer_has_the_old_header() -> None:
 
 def test_the_answer_to_a_flexible_request_has_tagged_fields_in_its_header() -> None:
     exchange = informed()
-    exchange.request_bytes(FindCoordinatorRequest("g"), max_version=3)
+    asked(exchange, FindCoordinatorRequest("g"), max_version=3)
     correlation_id, tagged_field = "00000000", "01" + "05" + "02" + "abcd"
     body = "00000000" + "0000" + "00" + "00000001" + "02" + "61" + "00002384" + "00"
     frame = memoryview(bytes.fromhex(correlation_id + tagged_field + body))
@@ -242,12 +285,12 @@ def test_api_versions_falls_back_to_what_the_broker_knows(
 ) -> None:
     """A broker of before KIP-511 names no versions; v0 it knows."""
     exchange = Exchange("me")
-    frame = exchange.request_bytes(ApiVersionsRequest())
+    frame = asked(exchange, ApiVersionsRequest())
     refusal = ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=known)
     _, response = exchange.response(answer(frame, refusal, version=0))
     assert response == refusal
     exchange.api_versions(refusal)
-    header, _ = parsed(exchange.request_bytes(ApiVersionsRequest()))
+    header, _ = parsed(asked(exchange, ApiVersionsRequest()))
     assert header.request_api_version == expected
 
 
@@ -298,7 +341,7 @@ def test_a_server_that_is_no_broker_is_called_by_its_name(prefix: bytes, text: s
 @given(st.binary(max_size=60))
 def test_any_frame_is_an_answer_or_refused(frame: bytes) -> None:
     exchange = informed()
-    exchange.request_bytes(FindCoordinatorRequest("g"), max_version=3)
+    asked(exchange, FindCoordinatorRequest("g"), max_version=3)
     try:
         _, response = exchange.response(memoryview(frame))
     except ProtocolError:

@@ -24,6 +24,7 @@ from spark_kafka_source.protocol.wire import (
     UUID,
     Primitive,
     Reader,
+    Writer,
     write_unsigned_varint,
 )
 
@@ -40,9 +41,9 @@ def read(
 
 
 def written(kind: Primitive, value: Any, *, flexible: bool, nullable: bool) -> bytes:
-    out = bytearray()
+    out = Writer()
     kind.writer(flexible=flexible, nullable=nullable)(out, value)
-    return bytes(out)
+    return b"".join(out.pieces())
 
 
 @pytest.mark.parametrize(
@@ -123,6 +124,16 @@ def test_wrong_lengths_and_bad_text_are_refused(
 ) -> None:
     with pytest.raises((ValueError, IndexError, struct.error)):
         read(kind, bytes.fromhex(data), flexible=flexible, nullable=nullable)
+
+
+def test_what_is_apart_stays_in_its_place() -> None:
+    out, first, second = Writer(b"a"), memoryview(b"x" * 5000), memoryview(b"y" * 5000)
+    out.append_uncopied(first)
+    out.append_uncopied(second)
+    out += b"b"
+    out.append_uncopied(memoryview(b"z"))
+    assert out.pieces() == [b"a", first, second, b"bz"]
+    assert Writer().pieces() == []
 
 
 def test_records_are_a_view_and_no_copy() -> None:

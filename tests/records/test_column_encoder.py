@@ -71,7 +71,7 @@ def test_bytes_are_those_of_encode_batch(
         "transactional": transactional,
     }
     for batch in found:
-        assert batch.to_bytes(**state) == table.expected(batch, order, **state)
+        assert b"".join(batch.pieces(**state)) == table.expected(batch, order, **state)
         assert batch.to_bytes() == table.expected(batch, order)
         assert batch.uncompressed_bytes == batch.size == len(batch.to_bytes())
 
@@ -271,13 +271,13 @@ def test_kafka_reads_what_we_encode(
     """And finds its CRC, its offsets and its facts right."""
     for batch in encoded(table.columns, compression=Compression(codec), max_batch_bytes=30_000):
         producer_id, producer_epoch, base_sequence = producer
-        data = batch.to_bytes(
+        pieces = batch.pieces(
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
             transactional=transactional,
         )
-        ((facts, rows),) = oracle.decode(data)
+        ((facts, rows),) = oracle.decode(b"".join(pieces))
         assert rows == as_rows(table.records[batch.start : batch.stop])
         most_ms = max(row.timestamp_ms for row in rows)
         assert facts == (

@@ -7,7 +7,15 @@ import uuid
 from dataclasses import dataclass
 
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire
-from spark_kafka_source.protocol.wire import INT16, INT32, INT64, RECORDS, STRING, UUID, Records
+from spark_kafka_source.protocol.wire import (
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UUID,
+    RecordsInPieces,
+)
 
 
 @dataclass(slots=True)
@@ -75,10 +83,10 @@ class ProduceResponse(Response):
 
 @dataclass(slots=True)
 class PartitionProduceData:
-    """One record batch for one partition."""
+    """One record batch for one partition, whole or in pieces: its header and its records."""
 
     index: int = wire(INT32, "0+")
-    records: Records | None = wire(RECORDS, "0+", nullable="0+")
+    records: RecordsInPieces | None = wire(RECORDS, "0+", nullable="0+")
 
 
 @dataclass(slots=True)
@@ -92,7 +100,7 @@ class TopicProduceData:
 
 @dataclass(slots=True)
 class ProduceRequest(Request[ProduceResponse]):
-    """Append these records. With `acks` 0 no broker would answer: `Exchange` refuses that."""
+    """Append these records. With `acks` of 0 no broker answers, whatever happens to them."""
 
     KEY, VERSIONS, FLEXIBLE = 0, "3-13", "9+"
     transactional_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
