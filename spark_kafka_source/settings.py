@@ -25,7 +25,7 @@ PREFIX = "kafka."
 SECURITY = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
 """What the names of settings begin with that have to do with passwords, tokens and keys."""
 
-MINIMUM, MEANING = "minimum", "meaning"
+MINIMUM, MAXIMUM, MEANING = "minimum", "maximum", "meaning"
 """What the metadata of a field has that is a setting."""
 
 _MOST_COMPARED = 100
@@ -33,12 +33,13 @@ _A_SLIP = 0.5
 _A_LIKENESS = 0.6
 
 
-def setting(default: T, *, minimum: int = 0, meaning: str = "") -> T:
-    """Declares a field that an option gives; `default` says its type, `minimum` is of numbers.
+def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: str = "") -> T:
+    """Declares a field that an option gives; `default` says its type, the bounds are of numbers.
 
     `meaning` is a sentence for the reference, where Kafka's own documentation does not say it.
     """
-    found: T = field(default=default, metadata={MINIMUM: minimum, MEANING: meaning})
+    metadata = {MINIMUM: minimum, MAXIMUM: maximum, MEANING: meaning}
+    found: T = field(default=default, metadata=metadata)
     return found
 
 
@@ -63,7 +64,10 @@ class Settings:
         """A dataclass whose settings are read, and whose other fields are `known` or defaults."""
         found = {
             each.name: self.like(
-                each.default, name, minimum=each.metadata[MINIMUM], maximum=INT32_MAX
+                each.default,
+                name,
+                minimum=each.metadata[MINIMUM],
+                maximum=each.metadata[MAXIMUM],
             )
             for name, each in settings_of(config_type).items()
         }

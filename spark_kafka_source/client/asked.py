@@ -54,7 +54,7 @@ class Asked(Generic[R]):
         self._dial: Dial | None = None
         self._connection: Connection | None = None
         self._awaited: Awaited[R] | None = None
-        self._answer: R | None = None
+        self._is_answered = False
         self._error: Exception | None = None
         self._do(self._start)
 
@@ -73,6 +73,7 @@ class Asked(Generic[R]):
     def answer(self, deadline: Deadline | None = None) -> R:
         """Wait until the request's own deadline, or another one, and return the answer.
 
+        To a Produce request with `acks` of 0 there is none, and None stands for it.
         Raises what `Connection.connect`, `Connection.send` and `Connection.receive` raise.
         """
         deadline = deadline or self.deadline
@@ -83,7 +84,7 @@ class Asked(Generic[R]):
             self.wait(deadline)
         if self._error is not None:
             raise self._error
-        return cast(R, self._answer)
+        return cast(R, cast(Awaited[R], self._awaited).response)
 
     def wait(self, deadline: Deadline) -> None:
         """Wait until there is something to do, or all is here, or the deadline."""
@@ -144,7 +145,7 @@ class Asked(Generic[R]):
 
     @property
     def _is_over(self) -> bool:
-        return self._answer is not None or self._error is not None
+        return self._is_answered or self._error is not None
 
     def _do(self, step: Callable[[], None]) -> None:
         """Take a step; what it raises is for `answer` to raise."""
@@ -182,7 +183,8 @@ class Asked(Generic[R]):
     def _receive(self, connection: Connection, deadline: Deadline | None) -> None:
         awaited = cast(Awaited[R], self._awaited)
         if connection.advance(awaited, deadline):
-            self._answer = self._client.heard(connection, cast(R, awaited.response))
+            self._is_answered = True
+            self._client.heard(connection, awaited.response)
 
     def _send(self, connection: Connection) -> None:
         if self.deadline.expired:

@@ -323,14 +323,13 @@ class KafkaClient:
         self._wait_out_throttle(address, deadline)
         return Asked(self, request, address, deadline, max_version)
 
-    def heard(self, connection: Connection, response: R) -> R:
+    def heard(self, connection: Connection, response: Response | None) -> None:
         """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
         self.contacts.answered(connection.address)
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_time_ms > 0:
             until_seconds = time.monotonic() + throttle_time_ms / 1000
             self._throttled_until_seconds[connection.address] = until_seconds
-        return response
 
     def _wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
         until_seconds = self._throttled_until_seconds.get(address, 0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
-from spark_kafka_source.consumer.consumer_config import KNOWN, spelling_of_settings
+from spark_kafka_source.consumer.consumer_config import KNOWN, VOCABULARY
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import Secret, printable
 from spark_kafka_source.spelling import Spelling
@@ -50,7 +50,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def spelling(arguments: argparse.Namespace) -> Spelling:
     """Kafka's own names, as `--config` and files have them, but for what has an argument."""
-    names = spelling_of_settings(".") | {"kafka.group.id": "GROUP"}
+    names = VOCABULARY.names(".") | {"kafka.group.id": "GROUP"}
     may_be_elsewhere = arguments.config_file is not None or arguments.config
     if arguments.bootstrap_servers is not None or not may_be_elsewhere:
         names["kafka.bootstrap.servers"] = "-b"

@@ -87,8 +87,8 @@ class RequestTimeoutError(KafkaTimeoutError):
 class Awaited(Generic[R]):
     """A request on a connection, and its answer once that is here."""
 
-    def __init__(self, end_bytes: int) -> None:
-        """`end_bytes` is what `Outgoing.sent_bytes` has reached once the request is sent."""
+    def __init__(self, end_bytes: int | None) -> None:
+        """Without an answer, `end_bytes` is `Outgoing.sent_bytes` once the request is sent."""
         self.end_bytes = end_bytes
         self.response: R | None = None
 
@@ -187,10 +187,11 @@ class Connection:
         returned; a Produce request with `acks` of 0 has none.
         """
         # Encoding first: a request that cannot be said leaves the connection as it was.
-        frame = self._exchange.request_bytes(request, max_version=max_version)
-        self._outgoing.queue([frame])
-        awaited = Awaited[R](self._outgoing.queued_bytes)
-        self._awaited.append(awaited)
+        self._outgoing.queue(self._exchange.request_frame(request, max_version=max_version))
+        expects_answer = self._exchange.expects_answer(request)
+        awaited = Awaited[R](None if expects_answer else self._outgoing.queued_bytes)
+        if expects_answer:
+            self._awaited.append(awaited)
         self._write_some(None)
         return awaited
 
@@ -249,6 +250,9 @@ class Connection:
         while awaited.response is None:
             if self._failure is not None:
                 raise self._failure
+            if awaited.end_bytes is not None:
+                self._write_some(deadline)
+                return self._outgoing.sent_bytes >= awaited.end_bytes
             if self.receive_by(deadline) is None:
                 return False
         return True

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.errors import KafkaError
@@ -14,8 +14,6 @@ from spark_kafka_source.records import (
     MAX_BATCH_BYTES,
     Compression,
     EncodedBatch,
-    Integers,
-    decoded_batch,
     encode_columns,
     split_batch,
 )
@@ -56,6 +54,92 @@ class RecordRows:
         if self.has_headers:
             columns["headers"] = pa.array([list(each) for each in self.headers], HEADERS_TYPE)
         return pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(eq=False, slots=True)
+class ProducerBatch:
+    """A batch that takes no more records, on its way to the leader."""
+
+    topic_partition: TopicPartition
+    delivery: Delivery
+    created_at_seconds: float
+    record_count: int
+    reserved_bytes: int
+    """Of `buffer.memory`."""
+    first: int = 0
+    """The number of its first record in the delivery."""
+    encoded: EncodedBatch | None = None
+    """None until whoever closed the batch has encoded it."""
+    producer: ProducerId | None = None
+    base_sequence: int = -1
+    order: int = 0
+    """Batches of a partition are sent for the first time in this order; 0 before it."""
+    tries: int = 0
+    retry_at_seconds: float = 0.0
+    error: KafkaError | None = field(default=None, repr=False)
+    """What went wrong the last time."""
+    is_over: bool = False
+
+    def __lt__(self, other: "ProducerBatch") -> bool:
+        """Whether it is to be sent before another that was sent once, too."""
+        return (self.order, self.first) < (other.order, other.first)
+
+    def delivered(self, offset: int = NO_OFFSET, append_time_ms: int = -1) -> None:
+        """Tell those that wait for its records where they are."""
+        self._over(Outcome(self.first, self.record_count, offset, append_time_ms, None))
+
+    def failed(self, error: KafkaError) -> None:
+        """Tell those that wait for its records that they are not there, and why."""
+        self._over(Outcome(self.first, self.record_count, NO_OFFSET, -1, error))
+
+    def _over(self, outcome: Outcome) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.delivery.is_over(outcome)
+
+    def halves(self, compression: Compression) -> list["ProducerBatch"]:
+        """Return its records as two batches, for a broker that finds it too large."""
+        encoded = self._encoded()
+        first, second = split_batch(encoded, compression)
+        return self._parts([(0, first), (first.record_count, second)])
+
+    def without(self, numbers: Sequence[int], compression: Compression) -> list["ProducerBatch"]:
+        """Return its records but some, by their numbers in it, as a batch for each run."""
+        ends = [-1, *sorted(set(numbers)), self.record_count]
+        runs = [(left + 1, right) for left, right in pairwise(ends) if left + 1 < right]
+        starts = [start for start, _ in runs]
+        cut = cut_batch(self._encoded(), runs, compression)
+        return self._parts(list(zip(starts, cut, strict=True)))
+
+    def failed_record(self, number: int, error: KafkaError) -> None:
+        """Say that one record is not there; `without` has the others."""
+        self.delivery.is_over(Outcome(self.first + number, 1, NO_OFFSET, -1, error))
+
+    def _encoded(self) -> EncodedBatch:
+        if self.encoded is None:
+            raise ValueError("the batch is not encoded yet")
+        return self.encoded
+
+    def _parts(self, found: list[tuple[int, EncodedBatch]]) -> list["ProducerBatch"]:
+        """Sequences count records: a part has those that its records had."""
+        left = self.reserved_bytes
+        parts = []
+        for start, encoded in found:
+            share = min(left, encoded.size)
+            left -= share
+            sequence = next_sequence(self.base_sequence, start) if self.producer else -1
+            part = replace(
+                self,
+                encoded=encoded,
+                record_count=encoded.record_count,
+                first=self.first + start,
+                reserved_bytes=share,
+                base_sequence=sequence,
+            )
+            parts.append(part)
+        if parts:
+            parts[-1].reserved_bytes += left
+        return parts
 
 
 class OpenBatch:
@@ -99,6 +183,17 @@ class OpenBatch:
         self.record_count += columns.num_rows
         return first
 
+    def close(self) -> ProducerBatch:
+        """Return the batch that takes no more; it is still to be encoded."""
+        self.delivery.closed(self.record_count)
+        return ProducerBatch(
+            self.topic_partition,
+            self.delivery,
+            self.created_at_seconds,
+            self.record_count,
+            self.size,
+        )
+
     def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
         """Return its records as one batch; those without a timestamp get this one."""
         pieces = [
@@ -131,62 +226,3 @@ def _as(schema: pa.Schema, piece: pa.RecordBatch) -> pa.RecordBatch:
         for each in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-@dataclass(eq=False, slots=True)
-class ProducerBatch:
-    """A batch that takes no more records, on its way to the leader; its sender's thread has it."""
-
-    topic_partition: TopicPartition
-    encoded: EncodedBatch
-    delivery: Delivery
-    first: int
-    """The number of its first record in the delivery: that of a batch that was split has several"""
-    created_at_seconds: float
-    reserved_bytes: int
-    """Of `buffer.memory`."""
-    is_transactional: bool = False
-    producer: ProducerId | None = None
-    base_sequence: int = -1
-    tries: int = 0
-    retry_at_seconds: float = 0.0
-    error: KafkaError | None = field(default=None, repr=False)
-    """What went wrong the last time."""
-    is_over: bool = False
-
-    @property
-    def record_count(self) -> int:
-        """How many records it has."""
-        return self.encoded.record_count
-
-    def delivered(self, offset: int = NO_OFFSET, append_time_ms: int = -1) -> None:
-        """Tell those that wait for its records where they are."""
-        self._over(Outcome(self.first, self.record_count, offset, append_time_ms, None))
-
-    def failed(self, error: KafkaError) -> None:
-        """Tell those that wait for its records that they are not there, and why."""
-        self._over(Outcome(self.first, self.record_count, NO_OFFSET, -1, error))
-
-    def _over(self, outcome: Outcome) -> None:
-        if not self.is_over:
-            self.is_over = True
-            self.delivery.is_over(outcome)
-
-    def halves(self, compression: Compression) -> tuple["ProducerBatch", "ProducerBatch"]:
-        """Return its records as two batches, for a broker that finds it too large.
-
-        Sequences count records, so that the halves keep those that the batch had.
-        """
-        first, second = split_batch(self.encoded, compression)
-        count, half_bytes = first.record_count, self.reserved_bytes // 2
-        head = replace(self, encoded=first, reserved_bytes=half_bytes)
-        tail = replace(
-            self,
-            encoded=second,
-            reserved_bytes=self.reserved_bytes - half_bytes,
-            first=self.first + count,
-            base_sequence=self.base_sequence
-            if self.producer is None
-            else next_sequence(self.base_sequence, count),
-        )
-        return head, tail

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
@@ -38,7 +39,8 @@ class BatchMetadata(NamedTuple):
     record_count: int
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Outcome:
     """What came of a run of a delivery's records: `first` is the number of the first."""
 
     first: int
@@ -193,7 +195,8 @@ class SendFuture:
         )
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Run:
     """A run of rows in a delivery: from the record `first` on, `count` of them."""
 
     delivery: Delivery
@@ -272,9 +275,13 @@ def _error_of(run: Run) -> KafkaError | None:
 def _metadata_of(run: Run) -> list[BatchMetadata]:
     topic, partition = run.delivery.topic_partition
     found = []
-    for each in sorted(run.delivery.outcomes):
+    for each in sorted(run.delivery.outcomes, key=_first):
         first = max(each.first, run.first)
         count = min(each.first + each.count, run.first + run.count) - first
         if count > 0:
             found.append(BatchMetadata(topic, partition, each.offset_of(first), count))
     return found
+
+
+def _first(outcome: Outcome) -> int:
+    return outcome.first

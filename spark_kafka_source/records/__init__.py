@@ -13,7 +13,11 @@ from spark_kafka_source.records.chunk import (
     Segment,
     chunks,
 )
-from spark_kafka_source.records.column_encoder import encode_columns
+from spark_kafka_source.records.column_encoder import (
+    MAX_RECORD_OVERHEAD,
+    encode_columns,
+    record_sizes,
+)
 from spark_kafka_source.records.columns import (
     COLUMNS,
     COLUMNS_WITH_HEADERS,
@@ -28,9 +32,9 @@ from spark_kafka_source.records.encode import (
     encode_batch,
     encode_control_batch,
 )
-from spark_kafka_source.records.encoded_batch import EncodedBatch
+from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
 from spark_kafka_source.records.peek import next_offset
-from spark_kafka_source.records.split import split_batch
+from spark_kafka_source.records.split import cut_batch, split_batch
 from spark_kafka_source.records.types import (
     AbortedTransaction,
     Codec,
@@ -48,7 +52,9 @@ __all__ = [
     "CHUNK_BYTES",
     "COLUMNS",
     "COLUMNS_WITH_HEADERS",
+    "MAX_BATCH_BYTES",
     "MAX_CHUNK_BYTES",
+    "MAX_RECORD_OVERHEAD",
     "NO_COMPRESSION",
     "NO_TIMESTAMP",
     "AbortedTransaction",
@@ -70,12 +76,14 @@ __all__ = [
     "UnencodableRowError",
     "batches",
     "chunks",
+    "cut_batch",
     "cut_batch_bytes",
     "encode_batch",
     "encode_columns",
     "encode_control_batch",
     "next_offset",
     "record_batch",
+    "record_sizes",
     "schema",
     "split_batch",
     "to_arrow",

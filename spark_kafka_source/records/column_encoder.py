@@ -71,6 +71,17 @@ def encode_columns(
     return _encoded(records, layout, cuts, groups, compression)
 
 
+def record_sizes(columns: pa.RecordBatch, *, max_request_bytes: int = REQUEST_BYTES) -> Integers:
+    """The most bytes that each record may take, without its batch's header or a compression.
+
+    Raises as `encode_columns` does, so that what was checked here can be encoded later.
+    """
+    records = record_columns(columns, None, NO_TIMESTAMP)
+    layout = _layout(records)
+    _check_sizes(layout, None, min(max_request_bytes, MAX_BATCH_BYTES))
+    return layout.content_bytes + MAX_RECORD_OVERHEAD
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """What each record takes, as far as it does not depend on which records share its batch."""

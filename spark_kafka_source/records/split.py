@@ -1,5 +1,6 @@
-"""A batch made two: what a producer does when a broker finds it too large."""
+"""A batch made several: for a broker that finds it too large, or some of its records invalid."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,21 +30,42 @@ def split_batch(batch: EncodedBatch, compression: Compression) -> tuple[EncodedB
     """
     if batch.record_count < 2:
         raise ValueError("a batch of one record cannot be split")
-    tables, sizes = zip(*map(_decoded, _chunks(batch)), strict=True)
-    records = pa.Table.from_batches(tables).combine_chunks().to_batches()[0]
-    ends = np.cumsum(np.concatenate(sizes))
+    records, sizes = _decoded(batch)
+    ends = np.cumsum(sizes)
     middle = 1 + int(np.abs(2 * ends[:-1] - ends[-1]).argmin())
-    first, second = encode_columns(
-        records,
-        bounds=[0, middle, batch.record_count],
-        compression=compression,
-        max_batch_bytes=MAX_BATCH_BYTES,
-        max_request_bytes=MAX_BATCH_BYTES,
-    )
-    return (
-        replace(first, group=batch.group, start=batch.start),
-        replace(second, group=batch.group, start=batch.start + middle),
-    )
+    first, second = _cut(batch, records, [(0, middle), (middle, batch.record_count)], compression)
+    return first, second
+
+
+def cut_batch(
+    batch: EncodedBatch, runs: Sequence[tuple[int, int]], compression: Compression
+) -> list[EncodedBatch]:
+    """The records of each run (the number of its first, and the end) as a batch of its own."""
+    return _cut(batch, _decoded(batch)[0], runs, compression)
+
+
+def _cut(
+    batch: EncodedBatch,
+    records: pa.RecordBatch,
+    runs: Sequence[tuple[int, int]],
+    compression: Compression,
+) -> list[EncodedBatch]:
+    found = []
+    for start, stop in runs:
+        (encoded,) = encode_columns(
+            records.slice(start, stop - start),
+            compression=compression,
+            max_batch_bytes=MAX_BATCH_BYTES,
+            max_request_bytes=MAX_BATCH_BYTES,
+        )
+        found.append(replace(encoded, group=batch.group, start=batch.start + start))
+    return found
+
+
+def _decoded(batch: EncodedBatch) -> tuple[pa.RecordBatch, Integers]:
+    """The batch's records as `encode_columns` takes them, and the bytes of each."""
+    tables, sizes = zip(*map(_chunk_decoded, _chunks(batch)), strict=True)
+    return pa.Table.from_batches(tables).combine_chunks().to_batches()[0], np.concatenate(sizes)
 
 
 def _chunks(batch: EncodedBatch) -> list[Chunk]:
@@ -58,8 +80,8 @@ def _chunks(batch: EncodedBatch) -> list[Chunk]:
     return [chunk for chunk in found if chunk.segments]
 
 
-def _decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
-    """The chunk's records as `encode_columns` takes them, and the bytes of each."""
+def _chunk_decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
+    """Those of one chunk."""
     located = locate(chunk)
     columns = {
         "key": column("key", chunk, located),

@@ -20,6 +20,9 @@ class Codec(IntEnum):
     LZ4 = 3
     ZSTD = 4
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 class TimestampType(IntEnum):
     """Who set the timestamps of a batch: bit 3 of its attributes."""

@@ -10,7 +10,7 @@ from enum import Flag, auto
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from spark_kafka_source.settings import INT32_MAX, MEANING, MINIMUM, settings_of
+from spark_kafka_source.settings import MAXIMUM, MEANING, MINIMUM, settings_of
 from spark_kafka_source.spark.kinds import Kind, Texts, like
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ def of_kafka(
             like(
                 defaults.get(each.name, each.default),
                 minimum=each.metadata[MINIMUM],
-                maximum=INT32_MAX,
+                maximum=each.metadata[MAXIMUM],
             ),
             each.metadata[MEANING],
             use,

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from spark_kafka_source.consumer.without_effect import MEANT_BY_OTHERS, WITHOUT_EFFECT, by_option
+from spark_kafka_source.client.without_effect import MEANT_BY_OTHERS, by_option
+from spark_kafka_source.consumer.without_effect import WITHOUT_EFFECT
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.settings import nearest
 from spark_kafka_source.spark.declaration import Option, Use, reasons_of_others

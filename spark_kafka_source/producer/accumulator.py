@@ -1,0 +1,267 @@
+"""The records that wait to be sent, by partition: what senders and the producer's thread share."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from spark_kafka_source.errors import KafkaError, LocalError
+from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.producer.batch import Headers, OpenBatch, ProducerBatch
+from spark_kafka_source.producer.buffer_memory import BufferMemory
+from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.producer.delivery import Delivery, Run
+from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(eq=False, slots=True)
+class PartitionQueue:
+    """The batches of one partition: those that wait, in order, and at the end one that is open.
+
+    What is in flight, and the sequences, belong to the producer's thread.
+    """
+
+    topic_partition: TopicPartition
+    waiting: deque[ProducerBatch] = field(default_factory=deque)
+    open: OpenBatch | None = None
+    in_flight: list[ProducerBatch] = field(default_factory=list)
+    producer: ProducerId | None = None
+    next_sequence: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits in it."""
+        return self.open is None and not self.waiting
+
+
+class Accumulator:
+    """Takes records from any thread, and gives batches to one."""
+
+    def __init__(self, config: ProducerConfig) -> None:
+        self.memory = BufferMemory(config.buffer_memory)
+        self.wakeup = Wakeup()
+        """Woken where there may be something to send."""
+        self._compression = config.compression
+        self._batch_bytes = min(config.batch_size, config.buffer_memory)
+        self._linger_seconds = config.linger_ms / 1000
+        self._max_block_ms = config.max_block_ms
+        self._lock = threading.Lock()
+        self._queues: dict[TopicPartition, PartitionQueue] = {}
+        self._unfinished: dict[int, Delivery] = {}
+        self._flushing = 0
+        self._refusal: KafkaError | None = None
+
+    # -- from any thread ---------------------------------------------------------------------------
+
+    def append(
+        self,
+        topic_partition: TopicPartition,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        timestamp_ms: int,
+        size: int,
+    ) -> tuple[Delivery, int]:
+        """Add one record of at most `size` bytes; return its delivery, and its number there.
+
+        Waits for room. Raises `BufferFullError`, and `ClosedError` once it is closed.
+        """
+        self.memory.take(size, Deadline.after_ms(self._max_block_ms))
+        with self._lock:
+            batch, closed = self._open_for(topic_partition, size)
+            number = batch.append(key, value, headers, timestamp_ms, size)
+            closed += self._close_if_full(topic_partition)
+        self._encode(closed)
+        return batch.delivery, number
+
+    def append_columns(
+        self, topic_partition: TopicPartition, columns: pa.RecordBatch, size: int
+    ) -> Run:
+        """Add rows that take at most `size` bytes, which is no more than `batch_bytes`.
+
+        One row may take more. Waits for room, and raises as `append` does.
+        """
+        self.memory.take(size, Deadline.after_ms(self._max_block_ms))
+        with self._lock:
+            batch, closed = self._open_for(topic_partition, size)
+            first = batch.append_columns(columns, size)
+            closed += self._close_if_full(topic_partition)
+        self._encode(closed)
+        return Run(batch.delivery, first, columns.num_rows)
+
+    @property
+    def batch_bytes(self) -> int:
+        """How large a batch becomes, before its compression."""
+        return self._batch_bytes
+
+    def room_in(self, topic_partition: TopicPartition) -> int:
+        """Return how many bytes the open batch of a partition takes still."""
+        queue = self._queues.get(topic_partition)
+        batch = None if queue is None else queue.open
+        return self._batch_bytes if batch is None else max(self._batch_bytes - batch.size, 0)
+
+    def queued(self, topic_partition: TopicPartition) -> int:
+        """Return how many batches of a partition wait."""
+        queue = self._queues.get(topic_partition)
+        return 0 if queue is None else len(queue.waiting)
+
+    def unfinished(self) -> list[Delivery]:
+        """Return all deliveries of which something is still to be known."""
+        with self._lock:
+            return list(self._unfinished.values())
+
+    def flush(self, deadline: Deadline | None) -> bool:
+        """Have all that is there sent at once, and wait for it; return whether it is over."""
+        with self._lock:
+            self._flushing += 1
+        self.wakeup.wake()
+        try:
+            return all(
+                each.wait(None if deadline is None else deadline.remaining_seconds())
+                for each in self.unfinished()
+            )
+        finally:
+            with self._lock:
+                self._flushing -= 1
+
+    def refuse(self, error: KafkaError) -> None:
+        """Take no more records, for this reason."""
+        with self._lock:
+            self._refusal = self._refusal or error
+        self.memory.close()
+        self.wakeup.wake()
+
+    def _open_for(
+        self, topic_partition: TopicPartition, size: int
+    ) -> tuple[OpenBatch, list[tuple[OpenBatch, ProducerBatch]]]:
+        """Return the batch that takes so many bytes, and one that it is the successor of."""
+        if self._refusal is not None:
+            self.memory.give_back(size)
+            raise self._refusal
+        queue = self._queues.get(topic_partition)
+        if queue is None:
+            queue = self._queues[topic_partition] = PartitionQueue(topic_partition)
+        closed = []
+        if queue.open is not None and queue.open.size + size > self._batch_bytes:
+            closed.append(self._close(queue, queue.open))
+        if queue.open is None:
+            queue.open = OpenBatch(topic_partition)
+            self._unfinished[id(queue.open.delivery)] = queue.open.delivery
+            self.wakeup.wake()
+        return queue.open, closed
+
+    def _close_if_full(
+        self, topic_partition: TopicPartition
+    ) -> list[tuple[OpenBatch, ProducerBatch]]:
+        queue = self._queues[topic_partition]
+        if queue.open is None or queue.open.size < self._batch_bytes:
+            return []
+        return [self._close(queue, queue.open)]
+
+    @staticmethod
+    def _close(queue: PartitionQueue, batch: OpenBatch) -> tuple[OpenBatch, ProducerBatch]:
+        """Let it take no more. It has its place among those that wait before it is encoded."""
+        closed = batch.close()
+        queue.waiting.append(closed)
+        queue.open = None
+        return batch, closed
+
+    def _encode(self, closed: list[tuple[OpenBatch, ProducerBatch]]) -> None:
+        """Encode batches that this thread has closed, without the lock."""
+        for opened, batch in closed:
+            try:
+                encoded = opened.encode(self._compression, time.time_ns() // 1_000_000)
+            except Exception as error:
+                # Rows are checked before they are added, so that this is no row's fault.
+                batch.error = LocalError(f"a batch of {batch.topic_partition}: {error!r}")
+                batch.error.__cause__ = error
+            else:
+                spared = batch.reserved_bytes - encoded.size
+                if spared > 0:
+                    batch.reserved_bytes -= spared
+                    self.memory.give_back(spared)
+                batch.encoded = encoded
+        if closed:
+            self.wakeup.wake()
+
+    # -- from the producer's thread ----------------------------------------------------------------
+
+    def queues(self) -> list[PartitionQueue]:
+        """Return those that have anything in them."""
+        with self._lock:
+            return [each for each in self._queues.values() if each.in_flight or not each.is_empty]
+
+    def head(self, queue: PartitionQueue) -> ProducerBatch | None:
+        """Return the batch that is to be sent next, if it takes no more records.
+
+        One that has waited for `linger.ms` is closed and encoded here; so is any where somebody
+        waits for room, or for all to be sent.
+        """
+        with self._lock:
+            if queue.waiting:
+                head = queue.waiting[0]
+                return head if head.encoded is not None or head.error is not None else None
+            batch = queue.open
+            if batch is None or time.monotonic() < self.ready_at_seconds(batch):
+                return None
+            closed = self._close(queue, batch)
+        self._encode([closed])
+        return closed[1]
+
+    def ready_at_seconds(self, batch: OpenBatch) -> float:
+        """Return when an open batch is to be sent although it takes more, monotonic."""
+        if self._flushing or self.memory.is_exhausted or self._refusal is not None:
+            return 0.0
+        return batch.created_at_seconds + self._linger_seconds
+
+    def take(self, queue: PartitionQueue) -> ProducerBatch:
+        """Take the batch that is next out of those that wait."""
+        with self._lock:
+            return queue.waiting.popleft()
+
+    def put_back(self, queue: PartitionQueue, batches: list[ProducerBatch]) -> None:
+        """Have batches sent again, in the order in which they were sent first."""
+        with self._lock:
+            sent = [each for each in queue.waiting if each.order]
+            new = [each for each in queue.waiting if not each.order]
+            queue.waiting = deque([*sorted([*sent, *batches]), *new])
+
+    def drop(self, queue: PartitionQueue, is_wanted: Callable[[ProducerBatch], bool]) -> list[
+        ProducerBatch
+    ]:
+        """Take those out that are not wanted any more, and return them; the open one stays."""
+        with self._lock:
+            dropped = [each for each in queue.waiting if not is_wanted(each)]
+            if dropped:
+                queue.waiting = deque(each for each in queue.waiting if is_wanted(each))
+        return dropped
+
+    def close_open(self) -> None:
+        """Let no open batch take more records."""
+        with self._lock:
+            closed = [
+                self._close(each, each.open)
+                for each in self._queues.values()
+                if each.open is not None
+            ]
+        self._encode(closed)
+
+    def release(self, batch: ProducerBatch) -> None:
+        """Give back the room of a batch that is over."""
+        self.memory.give_back(batch.reserved_bytes)
+        batch.reserved_bytes = 0
+        batch.encoded = None
+        if batch.delivery.is_done:
+            with self._lock:
+                self._unfinished.pop(id(batch.delivery), None)
+
+    def raise_if_refused(self) -> None:
+        """Raise why no more records are taken, if so."""
+        if self._refusal is not None:
+            raise self._refusal
+
+

@@ -1,0 +1,277 @@
+"""How records are written: Kafka's producer configuration, from `kafka.*` options."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import cast
+
+from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import ConnectionSettings, TokenProvider
+from spark_kafka_source.producer.partitioners import (
+    CONSISTENT_RANDOM,
+    MURMUR2,
+    MURMUR2_RANDOM,
+    KeyPartitioner,
+)
+from spark_kafka_source.records import Codec, Compression
+from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
+from spark_kafka_source.spelling import Spelling, as_written, current_spelling
+
+logger = logging.getLogger(__name__)
+
+MOST_IN_FLIGHT = 5
+"""A broker remembers so many batches of an idempotent producer, by which it knows doubles."""
+
+_ACKS = "kafka.acks"
+_BATCH_SIZE = "kafka.batch.size"
+_DELIVERY = "kafka.delivery.timeout.ms"
+_IDEMPOTENCE = "kafka.enable.idempotence"
+_IGNORE_KEYS = "kafka.partitioner.ignore.keys"
+_IN_FLIGHT = "kafka.max.in.flight.requests.per.connection"
+_LINGER = "kafka.linger.ms"
+_MAX_BLOCK = "kafka.max.block.ms"
+_PARTITIONER = "kafka.partitioner"
+_PARTITIONER_CLASS = "kafka.partitioner.class"
+_REQUEST_TIMEOUT = "kafka.request.timeout.ms"
+_RETRIES = "kafka.retries"
+_TRANSACTIONAL_ID = "kafka.transactional.id"
+
+
+class Acks(IntEnum):
+    """Who must have a batch before it counts as written; the number is the one on the wire."""
+
+    ALL = -1
+    LEADER = 1
+    NONE = 0
+
+    def __str__(self) -> str:
+        return "all" if self is Acks.ALL else str(self.value)
+
+
+class Partitioner(Enum):
+    """Which partition a key goes to: Java's, or those of librdkafka by its names for them."""
+
+    MURMUR2 = MURMUR2
+    MURMUR2_RANDOM = MURMUR2_RANDOM
+    CONSISTENT_RANDOM = CONSISTENT_RANDOM
+
+    def __str__(self) -> str:
+        return self.value.name
+
+
+KEYS_IGNORED_BY_CLASS: Mapping[str, bool] = MappingProxyType(
+    {
+        "org.apache.kafka.clients.producer.RoundRobinPartitioner": True,
+        "org.apache.kafka.clients.producer.UniformStickyPartitioner": True,
+        "org.apache.kafka.clients.producer.internals.DefaultPartitioner": False,
+    }
+)
+"""The classes of Kafka's own that `partitioner.class` may name: what `partitioner.ignore.keys` is
+in their place. Those with True spread records over all partitions alike; ours does it by bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    """Names and defaults of https://kafka.apache.org/documentation/#producerconfigs, but for two.
+
+    `batch_size` is 1 MiB, where Java's is 16 KiB: Java sets a whole batch's memory aside for each
+    partition. Here a batch takes what its records take, and small batches cost columns half as
+    much again. `partitioner` is librdkafka's setting; its default is what Java does.
+
+    Raises `ConfigurationError` for values that do not go together.
+    """
+
+    client: ClientConfig
+    acks: Acks = setting(
+        Acks.ALL, meaning="how many replicas have a batch before it counts as written"
+    )
+    batch_size: int = setting(
+        1024 * 1024,
+        minimum=1,
+        meaning="a batch is sent once it has so many bytes, or `kafka.linger.ms` are over",
+    )
+    linger_ms: int = setting(5, meaning="how long a batch that is not full waits for more records")
+    buffer_memory: int = setting(
+        32 * 1024 * 1024,
+        minimum=1,
+        maximum=INT64_MAX,
+        meaning="how many bytes of records may wait to be written; then sending waits",
+    )
+    max_block_ms: int = setting(
+        60_000, meaning="how long sending waits for room, and for what a topic's partitions are"
+    )
+    max_request_size: int = setting(
+        1024 * 1024,
+        minimum=1,
+        meaning="a record that takes more bytes than a request may is refused",
+    )
+    max_in_flight_requests_per_connection: int = setting(
+        MOST_IN_FLIGHT, minimum=1, meaning="how many requests to a broker wait for their answers"
+    )
+    enable_idempotence: bool = setting(
+        True, meaning="whether what is sent again after a fault is written once all the same"
+    )
+    retries: int = setting(INT32_MAX, meaning="how often a batch is sent again at most")
+    delivery_timeout_ms: int = setting(
+        120_000, meaning="how long after it was sent a record has failed, if it is not written"
+    )
+    compression_type: Codec = setting(Codec.NONE)
+    compression_gzip_level: int = setting(-1, minimum=-1)
+    compression_lz4_level: int = setting(9)
+    compression_zstd_level: int = setting(3, minimum=-131_072)
+    partitioner: Partitioner = setting(
+        Partitioner.MURMUR2,
+        meaning="which partition a key goes to: as Java has it, or as librdkafka",
+    )
+    partitioner_ignore_keys: bool = setting(
+        False, meaning="records go where there is room, whatever their keys"
+    )
+    partitioner_adaptive_partitioning_enable: bool = setting(
+        True, meaning="whether partitions of slower brokers get fewer of the records without a key"
+    )
+    transactional_id: str = setting(
+        "", meaning="the name under which transactions are begun; a later producer with it fences"
+    )
+    transaction_timeout_ms: int = setting(
+        60_000, minimum=1, meaning="how long a transaction may be open before the broker aborts it"
+    )
+    spelling: Spelling = field(
+        default_factory=lambda: dict(current_spelling()), compare=False, repr=False
+    )
+    """How its user writes the names of settings, for errors to name them so."""
+
+    def __post_init__(self) -> None:
+        for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD):
+            Compression(codec, self._level(codec))
+        if self.enable_idempotence:
+            _check_idempotence(self)
+        elif self.transactional_id:
+            found = f"is given, and '{_IDEMPOTENCE}' is 'false'"
+            raise ConfigurationError(_TRANSACTIONAL_ID, found, _WITH_IDEMPOTENCE)
+        least_ms = self.linger_ms + self.client.connection.request_timeout_ms
+        if self.delivery_timeout_ms < min(least_ms, INT32_MAX):
+            found = f"found {{}}, less than '{_LINGER}' and '{_REQUEST_TIMEOUT}' together, {{}}"
+            expected = "Give at least as much"
+            raise ConfigurationError(_DELIVERY, found, expected, self.delivery_timeout_ms, least_ms)
+
+    @classmethod
+    def from_settings(
+        cls, settings: Settings, token_provider: TokenProvider | None = None
+    ) -> "ProducerConfig":
+        """Reads them as Java's producer does.
+
+        Idempotence that is not asked for gives way to `acks` and `retries` that exclude it, and a
+        delivery timeout that is not given to longer ones. What is given and does not go together
+        raises `ConfigurationError`.
+        """
+        client = ClientConfig.from_settings(settings, token_provider)
+        return _completed(settings, client.connection).read(cls, client=client)
+
+    @property
+    def compression(self) -> Compression:
+        """The codec with its level."""
+        return Compression(self.compression_type, self._level(self.compression_type))
+
+    @property
+    def key_partitioner(self) -> KeyPartitioner | None:
+        """What a key's partition is reckoned by; None where keys do not count."""
+        return None if self.partitioner_ignore_keys else self.partitioner.value
+
+    @property
+    def has_sticky_partition(self) -> bool:
+        """Whether records without a partition stay together for a batch (KIP-794), as in Java.
+
+        Else each of them goes anywhere, as with librdkafka's `_random`.
+        """
+        return self.partitioner_ignore_keys or self.partitioner is Partitioner.MURMUR2
+
+    def _level(self, codec: Codec) -> int | None:
+        return {
+            Codec.GZIP: self.compression_gzip_level,
+            Codec.LZ4: self.compression_lz4_level,
+            Codec.ZSTD: self.compression_zstd_level,
+        }.get(codec)
+
+
+PRODUCER_OPTIONS = frozenset({*CLIENT_OPTIONS, *settings_of(ProducerConfig), _PARTITIONER_CLASS})
+"""The names of the options that `ProducerConfig.from_settings` reads."""
+
+_WITH_IDEMPOTENCE = (
+    f"Transactions need '{_IDEMPOTENCE}', with '{_ACKS}' at 'all' and '{_RETRIES}' above 0"
+)
+
+
+def _check_idempotence(config: ProducerConfig) -> None:
+    """As the broker can tell doubles of batches in flight only, and only where it answers."""
+    if config.acks is not Acks.ALL:
+        _refuse_for_idempotence(_ACKS, config.acks, "Give 'all'")
+    if not config.retries:
+        _refuse_for_idempotence(_RETRIES, config.retries, "Give 1 or more")
+    if config.max_in_flight_requests_per_connection > MOST_IN_FLIGHT:
+        found = config.max_in_flight_requests_per_connection
+        _refuse_for_idempotence(_IN_FLIGHT, found, f"Give at most {MOST_IN_FLIGHT}")
+
+
+def _refuse_for_idempotence(option: str, found: int, expected: str) -> None:
+    conflict = f"found {{}}, and '{_IDEMPOTENCE}' is 'true'"
+    raise ConfigurationError(option, conflict, f"{expected}, or set that to 'false'", str(found))
+
+
+def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
+    """With what is not given where it follows from the others, and each value in one spelling."""
+    values = dict(settings.values)
+    if values.get(_ACKS, "").strip() == str(Acks.ALL.value):
+        values[_ACKS] = str(Acks.ALL)
+    for name in (_LINGER, _MAX_BLOCK):
+        if name in values:  # Java's go to 64 bits; this is as good as for ever.
+            values[name] = str(min(settings.integer(name, 0), INT32_MAX))
+    if values.get(_BATCH_SIZE, "").strip() == "0":  # As in Java: each record by itself.
+        values[_BATCH_SIZE] = "1"
+    if _PARTITIONER_CLASS in values:
+        values[_IGNORE_KEYS] = _keys_ignored(values)
+    if _TRANSACTIONAL_ID in values and not values[_TRANSACTIONAL_ID]:
+        raise ConfigurationError(_TRANSACTIONAL_ID, "is empty", "Give a name, or leave it out")
+    found = Settings(values)
+    if _IDEMPOTENCE not in values and (why := _against_idempotence(found)):
+        values[_IDEMPOTENCE] = "false"
+        logger.info("%s", as_written(f"'{_IDEMPOTENCE}' is off, as {why}"))
+    if _DELIVERY not in values:
+        values[_DELIVERY] = str(_delivery_timeout_ms(found, connection))
+    return found
+
+
+def _keys_ignored(values: Mapping[str, str]) -> str:
+    name = values[_PARTITIONER_CLASS].strip()
+    if name not in KEYS_IGNORED_BY_CLASS:
+        expected = f"Java classes cannot be run here: set '{_PARTITIONER}', or give a function"
+        raise ConfigurationError(_PARTITIONER_CLASS, "found {}", expected, name)
+    if _PARTITIONER in values:
+        found = f"is given, and '{_PARTITIONER}', too"
+        raise ConfigurationError(_PARTITIONER_CLASS, found, "Give one of them")
+    return str(KEYS_IGNORED_BY_CLASS[name]).lower()
+
+
+def _against_idempotence(settings: Settings) -> str:
+    """Why it cannot be, of what a user may have set without a thought of it; "" if it can."""
+    acks = settings.choice(_ACKS, Acks.ALL)
+    in_flight = settings.integer(_IN_FLIGHT, MOST_IN_FLIGHT)
+    if in_flight > MOST_IN_FLIGHT:  # Java raises here since 4.0.
+        return ""
+    if acks is not Acks.ALL:
+        return f"'{_ACKS}' is '{acks}'"
+    return f"'{_RETRIES}' is 0" if not settings.integer(_RETRIES, INT32_MAX) else ""
+
+
+def _delivery_timeout_ms(settings: Settings, connection: ConnectionSettings) -> int:
+    """What it is where it is not given: no less than one attempt takes."""
+    defaults = {name: cast(int, each.default) for name, each in settings_of(ProducerConfig).items()}
+    usual_ms = defaults[_DELIVERY]
+    linger_ms = settings.integer(_LINGER, defaults[_LINGER])
+    least_ms = min(linger_ms + connection.request_timeout_ms, INT32_MAX)
+    if least_ms > usual_ms:
+        why = f"'{_LINGER}' and '{_REQUEST_TIMEOUT}' together"
+        logger.warning("%s", as_written(f"'{_DELIVERY}' is {least_ms}, to be no less than {why}"))
+    return max(usual_ms, least_ms)

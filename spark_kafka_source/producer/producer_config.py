@@ -1,0 +1,34 @@
+"""The configuration of a `KafkaProducer`: Kafka's names with underscores or dots."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from spark_kafka_source.client.arguments import Vocabulary, numbered
+from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.producer.config import PRODUCER_OPTIONS, ProducerConfig
+from spark_kafka_source.producer.without_effect import (
+    DONE_ANYWAY,
+    MEANT_BY_OTHERS,
+    OF_A_PRODUCER,
+    REFUSED,
+)
+from spark_kafka_source.spelling import spelt
+
+VOCABULARY = Vocabulary(
+    "producer", PRODUCER_OPTIONS, OF_A_PRODUCER, REFUSED, DONE_ANYWAY, MEANT_BY_OTHERS
+)
+"""What a producer says of names, known and unknown."""
+
+
+def config_from_arguments(
+    arguments: Mapping[str, object], token_provider: TokenProvider | None = None
+) -> ProducerConfig:
+    """The configuration that these arguments give; what goes wrong later names them as they do.
+
+    Raises `ConfigurationError` under the name that was given.
+    """
+    with spelt(VOCABULARY.spelling(arguments)):
+        settings = VOCABULARY.settings(arguments)
+        config = ProducerConfig.from_settings(settings, token_provider)
+        client = numbered(config.client, settings, config.transactional_id)
+        return replace(config, client=client)
