@@ -58,7 +58,7 @@ MAY_TOUCH = {
 """Modules from outside that only some layers have to do with."""
 DIRECTIONS = {"source", "sink"}
 """The packages within `spark`, of which neither knows the other."""
-OF_BOTH = {"__init__", "data_source", "checkpoint"}
+OF_BOTH = {"__init__", "data_source", "options", "checkpoint", "lag_listener"}
 """What stands above them; the rest of `spark` stands below."""
 MODULES = sorted(ROOT.rglob("*.py"))
 

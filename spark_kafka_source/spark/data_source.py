@@ -1,6 +1,7 @@
 """The data source itself: `format("pykafka")`."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -11,17 +12,36 @@ from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
 from spark_kafka_source.spark.redaction import Redaction
+from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
+from spark_kafka_source.spark.sink.columns import SinkColumns
+from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
-from spark_kafka_source.spark.source.options import parse_options
+from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 
+_ONLY_APPENDS = "Kafka's topics only grow"
+
+
+@lru_cache(maxsize=8)
+def _sink_options(
+    given: tuple[tuple[str, str], ...], token_provider: TokenProvider | None, redaction: Redaction
+) -> SinkOptions:
+    """Those of a query, understood once in each process: they are asked for at each micro-batch.
+
+    So what has no effect is warned of once.
+    """
+    return parse_sink_options(dict(given), token_provider, redaction)
+
 
 class KafkaDataSource(DataSource):
-    """Apache Kafka for `spark.read` and `spark.readStream`; the README has the table of options.
+    """Apache Kafka to read and to write, in batches and streams; see docs/options.md.
 
-    Raises `ConfigurationError` at `load()` for an option that cannot be used.
+    Raises `ConfigurationError` for an option that cannot be used: a reader's at `load()`, a
+    writer's at `save()`, or when a stream begins its first micro-batch.
     """
 
     token_provider: ClassVar[TokenProvider | None] = None
@@ -30,9 +50,11 @@ class KafkaDataSource(DataSource):
     """What errors leave out; see `register`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        # Only what was understood is kept: this object is pickled into every query.
         super().__init__({})
-        self._parsed = parse_options(options, self.token_provider, self.redaction)
+        # Whether it is to read or to write is said later. What is understood then takes the place
+        # of the texts: this object is pickled into every query.
+        self._given = dict(options)
+        self._source_options: SourceOptions | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -41,17 +63,47 @@ class KafkaDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of Spark's own Kafka connector, or those of them that the options name."""
-        return kafka_schema(self._parsed.columns)
+        return kafka_schema(self._to_read().columns)
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """For `spark.read`."""
         self._check_schema(schema)
-        return KafkaBatchReader(self._parsed)
+        return KafkaBatchReader(self._to_read())
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:
         """For `spark.readStream`."""
         self._check_schema(schema)
-        return KafkaStreamReader(self._parsed)
+        return KafkaStreamReader(self._to_read())
+
+    def writer(self, schema: StructType, overwrite: bool) -> KafkaWriter:
+        """For `df.write`."""
+        if overwrite:
+            raise ConfigurationError("mode", "is 'overwrite'", f"{_ONLY_APPENDS}: give 'append'")
+        return self._writer(schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaWriter:
+        """For `df.writeStream`; Spark asks twice for each micro-batch, before and after its tasks.
+
+        So there is no IO here.
+        """
+        if overwrite:
+            expected = f"{_ONLY_APPENDS}: give 'append', or write each result by 'foreachBatch'"
+            raise ConfigurationError("outputMode", "is 'complete'", expected)
+        return self._writer(schema)
+
+    def _to_read(self) -> SourceOptions:
+        if self._source_options is None:
+            self._source_options = parse_source_options(
+                self._given, self.token_provider, self.redaction
+            )
+            self._given = {}
+        return self._source_options
+
+    def _writer(self, schema: StructType) -> KafkaWriter:
+        given = tuple(self._given.items())
+        options = _sink_options(given, self.token_provider, self.redaction)
+        columns = SinkColumns.of(schema, options.topic)
+        return KafkaWriter(options, columns, AtLeastOnce(options.producer))
 
     def _check_schema(self, schema: StructType) -> None:
         if schema != self.schema():

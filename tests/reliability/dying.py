@@ -110,12 +110,12 @@ class DyingDataSource(KafkaDataSource):
         return FORMAT
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
-        reader = DyingBatchReader(self._parsed)
+        reader = DyingBatchReader(self._to_read())
         reader.deaths = self._deaths
         return reader
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:
-        reader = DyingStreamReader(self._parsed)
+        reader = DyingStreamReader(self._to_read())
         reader.deaths = self._deaths
         return reader
 

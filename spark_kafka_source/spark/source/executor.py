@@ -4,9 +4,7 @@ Spark reuses its Python workers, so connections are kept between tasks, in `_kep
 works" in the README.
 """
 
-import gc
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -20,7 +18,6 @@ from spark_kafka_source.consumer import (
     RangeReader,
     RecordsLostError,
 )
-from spark_kafka_source.consumer.freed_memory import keep_freed_memory
 from spark_kafka_source.records import Chunk, record_batch
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.redaction import hiding
@@ -30,6 +27,7 @@ from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planning import offset_ranges
 from spark_kafka_source.spark.source.progress import Progress
 from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
+from spark_kafka_source.spark.worker import frozen_imports
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
 """The environment variable by which an executor says in which rack (or zone) it is."""
@@ -74,7 +72,6 @@ class _Kept:
 
     def __init__(self) -> None:
         self._clients: dict[ClientConfig, KafkaClient] = {}
-        self._frozen_modules = 0
 
     def take_client(self, config: ClientConfig) -> KafkaClient:
         """A client that belongs to the caller alone until it is put back."""
@@ -88,15 +85,6 @@ class _Kept:
         if spare is not client:
             client.close()
 
-    def freeze_imports(self) -> None:
-        """Spares the collector what imports left: Spark collects in full after every task."""
-        if not self._frozen_modules:
-            keep_freed_memory()
-        if len(sys.modules) != self._frozen_modules:
-            gc.collect()
-            gc.freeze()
-            self._frozen_modules = len(sys.modules)
-
 
 _kept = _Kept()
 
@@ -109,7 +97,7 @@ def read_ranges(
     Raises `DataLossError` where a log no longer has them, unless `failOnDataLoss` is false, and
     what `RangeReader.chunks` raises.
     """
-    _kept.freeze_imports()
+    frozen_imports.freeze()
     client = _kept.take_client(options.client)
     try:
         with hiding(options.hidden):

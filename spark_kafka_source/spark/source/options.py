@@ -1,4 +1,4 @@
-"""The options of `format("pykafka")`, read once at `load()`, named as in Spark's own connector."""
+"""What the options of a reader say, named as in Spark's own connector."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +10,6 @@ from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import (
-    SASL_OPTIONS,
-    ConnectionSettings,
-    SecurityProtocol,
-    TlsSettings,
     TokenProvider,
 )
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
@@ -29,7 +25,6 @@ from spark_kafka_source.spark.declaration import (
     read_options,
 )
 from spark_kafka_source.spark.kinds import Texts, byte_size, duration_ms, if_given, like, parsed
-from spark_kafka_source.spark.redaction import Redaction, hiding
 from spark_kafka_source.spark.source.admission import SINCE
 from spark_kafka_source.spark.source.bounds import (
     ENDING,
@@ -50,7 +45,6 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.spark.without_effect import UNKNOWN_OPTIONS, check_options_not_read
 
 _REFUSED = {
     "kafka.auto.offset.reset": "Use 'startingOffsets'",
@@ -242,65 +236,27 @@ class SourceOptions:
     )
 
 
-OF_KAFKA: tuple[Option[Any], ...] = (
-    *of_kafka(FetchConfig, Use.READ),
-    *of_kafka(ClientConfig, Use.BOTH),
-    *of_kafka(ConnectionSettings, Use.BOTH),
-    Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
-    *of_kafka(TlsSettings, Use.BOTH),
-    *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
+OPTIONS: tuple[Option[Any], ...] = (
+    *options_of(SourceOptions),
+    Option("groupIdPrefix", like(""), "taken, and of no consequence here"),
 )
-"""Kafka's own settings, which `FetchConfig` and the like declare; those of SASL by name alone."""
+
+OF_KAFKA: tuple[Option[Any], ...] = of_kafka(FetchConfig, Use.READ)
+"""Kafka's own settings that a reader has and a writer has not."""
 
 OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
 """Those of them that have an effect with `managedGroup`."""
 
-OPTIONS: tuple[Option[Any], ...] = (
-    Option(
-        "kafka.bootstrap.servers",
-        parsed("`host:port`, more by comma", _as_written),
-        "the brokers' addresses; one that is up is enough to find the others",
-        Use.BOTH,
-    ),
-    *options_of(SourceOptions),
-    UNKNOWN_OPTIONS,
-    Option("groupIdPrefix", like(""), "taken, and of no consequence here"),
-    Option(
-        "topic",
-        like(""),
-        "the topic to write to",
-        Use.WRITE,
-        instead="'subscribe' names the topics to read",
-    ),
-)
-"""All the others; what is in no field is read elsewhere, or nowhere."""
+
+def of_a_member(texts: Texts) -> tuple[Option[Any], ...]:
+    """`OF_A_MEMBER`, where the query is a member; else none."""
+    return OF_A_MEMBER if _MANAGED_GROUP.of(texts) else ()
 
 
-def parse_options(
-    options: Mapping[str, str],
-    token_provider: TokenProvider | None = None,
-    redaction: Redaction | None = None,
+def read_source_options(
+    texts: Texts, token_provider: TokenProvider | None, hidden: frozenset[str]
 ) -> SourceOptions:
-    """Raises `ConfigurationError` for what cannot be used, or is misspelt.
-
-    What has no effect is warned of.
-
-    `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
-    by default Spark's, is in no error.
-    """
-    hidden = (redaction or Redaction()).hidden(options)
-    with hiding(hidden):
-        return _parsed(options, token_provider, hidden)
-
-
-def _parsed(
-    options: Mapping[str, str], token_provider: TokenProvider | None, hidden: frozenset[str]
-) -> SourceOptions:
-    names = {name.lower(): name for name in options}
-    texts = {name.lower(): value for name, value in options.items()}
-    _refuse_unsupported(texts)
-    members = OF_A_MEMBER if _MANAGED_GROUP.of(texts) else ()
-    check_options_not_read(names, (*OPTIONS, *OF_KAFKA, *members), Use.READ, texts)
+    """What the options say; raises `ConfigurationError`."""
     client = ClientConfig.from_settings(Settings(texts), token_provider)
     found = read_options(SourceOptions, texts, client=client, hidden=hidden)
     _check_together(found)
@@ -345,7 +301,8 @@ def _check_managed(found: SourceOptions) -> None:
         )
 
 
-def _refuse_unsupported(texts: Texts) -> None:
+def refuse_unsupported(texts: Texts) -> None:
+    """Raise `ConfigurationError` for what would change what is read, and cannot be done."""
     for name, instead in _REFUSED.items():
         if name in texts:
             raise ConfigurationError(name, "is not supported", instead)

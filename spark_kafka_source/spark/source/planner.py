@@ -30,6 +30,7 @@ from spark_kafka_source.spark.conditions import (
     listed,
     start_offset_reset,
 )
+from spark_kafka_source.spark.kinds import TOPIC_NAMES
 from spark_kafka_source.spark.source.bounds import (
     AtTimestamp,
     Committed,
@@ -41,7 +42,6 @@ from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.pace import Pace
-from spark_kafka_source.spark.source.subscription import TOPIC_NAMES
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)

@@ -11,15 +11,11 @@ from functools import lru_cache
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.declaration import Option
-from spark_kafka_source.spark.kinds import Texts, parsed
+from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES, Texts, parsed
 from spark_kafka_source.spark.source.java_pattern import PatternError, compiled
 from spark_kafka_source.spark.source.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
-TOPIC_NAMES = "Names have up to 249 letters, digits, dots, dashes and underscores"
-"""What Kafka takes for the name of a topic, in words."""
-
-TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _BY_COMMA = "Give topics by comma, as in 'events,orders'"
 
 

@@ -12,9 +12,9 @@ from pyspark.sql.functions import count, length, lit
 from pyspark.sql.functions import sum as total
 
 from spark_kafka_source.records import Codec, Record
+from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.executor import plan_tasks, read_ranges
 from spark_kafka_source.spark.source.log_ends import LogEnds
-from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition
 from tests import bombs
@@ -67,7 +67,7 @@ def _sizes(frame: DataFrame) -> tuple[int, int]:
 def _peak_mib(servers: str, topic: str, ends: int, columns: str) -> tuple[int, float]:
     """The rows, and MiB above the start, of a task that skips what is too large."""
     status = Path("/proc/self/status")
-    options = parse_options(
+    options = parse_source_options(
         {
             "kafka.bootstrap.servers": servers,
             "subscribe": topic,

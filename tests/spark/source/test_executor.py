@@ -1,11 +1,7 @@
 """What a Python worker keeps between tasks, and what a task makes of its range."""
 
 import gc
-import platform
-import subprocess
-import sys
 from collections.abc import Iterator
-from types import ModuleType
 from uuid import UUID
 
 import pyarrow as pa
@@ -91,49 +87,6 @@ def test_a_worker_keeps_few_clients(kept: _Kept) -> None:
     for client in clients:
         kept.put_client(client)
     assert sum(not client.closed for client in clients) == executor._MOST_KEPT_CLIENTS
-
-
-# -- garbage -------------------------------------------------------------------------------------
-
-
-def test_imports_are_frozen_once_and_again_after_more(
-    kept: _Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frozen: list[int] = []
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(sys.modules)))
-    kept.freeze_imports()
-    kept.freeze_imports()
-    assert len(frozen) == 1
-    monkeypatch.setitem(sys.modules, "one_more", ModuleType("one_more"))
-    kept.freeze_imports()
-    assert len(frozen) == 2
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
-def test_what_a_task_frees_is_kept_for_its_next_fetch() -> None:
-    """In a process of its own, since a block that was ever freed counts for good."""
-    run = subprocess.run([sys.executable, "-c", PAGE_FAULTS], capture_output=True, check=True)
-    before, after = map(int, run.stdout.split())
-    assert before > 1000
-    assert after < 100
-
-
-PAGE_FAULTS = """
-import gc, resource
-from spark_kafka_source.consumer.freed_memory import keep_freed_memory
-
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(20):
-        held = [bytearray(3 << 20), bytearray(1 << 20)]
-        del held
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-print(faults())
-keep_freed_memory()
-faults()
-print(faults())
-"""
 
 
 # -- rows ----------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.protocol import FetchRequest, ListOffsetsRequest, MetadataRequest
+from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source import pace
-from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.memory_broker import MemoryBroker
 from tests.spark.source.engine import Json, initial, latest
@@ -33,7 +33,7 @@ def reader(cluster: MemoryBroker) -> Iterator[KafkaStreamReader]:
         "subscribePattern": "t.*",
         "startingOffsets": "earliest",
     }
-    reader = KafkaStreamReader(parse_options(options))
+    reader = KafkaStreamReader(parse_source_options(options))
     yield reader
     reader.stop()
 

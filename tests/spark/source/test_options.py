@@ -13,10 +13,10 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import Address
 from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS, IsolationLevel
 from spark_kafka_source.spark.conditions import OffsetMismatchError
+from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.bounds import Extreme, Given, NamedBound
 from spark_kafka_source.spark.source.data_loss import DataLoss
-from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.spark.source.subscription import Assign, Subscribe, SubscribePattern
 from tests.spark.settings import A0, A1, BOOTSTRAP_SERVERS, parsed
@@ -95,13 +95,13 @@ def test_what_is_given_is_understood() -> None:
 def test_each_way_to_subscribe(
     option: str, value: str, strategy: Assign | Subscribe | SubscribePattern
 ) -> None:
-    assert parse_options(BOOTSTRAP_SERVERS | {option: value}).subscription == strategy
+    assert parse_source_options(BOOTSTRAP_SERVERS | {option: value}).subscription == strategy
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase])
 def test_names_do_not_depend_on_case(change: Callable[[str], str]) -> None:
     given = BOOTSTRAP_SERVERS | {"subscribePattern": "a", "maxOffsetsPerTrigger": "5"}
-    options = parse_options({change(name): value for name, value in given.items()})
+    options = parse_source_options({change(name): value for name, value in given.items()})
     assert options.subscription == SubscribePattern("a")
     assert options.max_offsets_per_trigger == 5
 
@@ -215,7 +215,7 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
 )
 def test_a_wrong_value_is_refused_with_a_right_one(option: str, value: str, right: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a", option: value})
+        parse_source_options(BOOTSTRAP_SERVERS | {"subscribe": "a", option: value})
     assert refused.value.option == option
     assert str(refused.value).startswith(f"Option '{option}': ")
     assert right in str(refused.value)
@@ -233,14 +233,14 @@ def test_a_wrong_value_is_refused_with_a_right_one(option: str, value: str, righ
 )
 def test_a_subscription_that_names_nothing_is_refused(option: str, value: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        parse_options(BOOTSTRAP_SERVERS | {option: value})
+        parse_source_options(BOOTSTRAP_SERVERS | {option: value})
     assert refused.value.option == option
     assert len(str(refused.value)) < 1_000
 
 
 def test_the_address_is_needed() -> None:
     with pytest.raises(ConfigurationError, match=r"'kafka.bootstrap.servers': is missing"):
-        parse_options({"subscribe": "a"})
+        parse_source_options({"subscribe": "a"})
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_the_address_is_needed() -> None:
 )
 def test_exactly_one_way_to_subscribe(given: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        parse_options(BOOTSTRAP_SERVERS | given)
+        parse_source_options(BOOTSTRAP_SERVERS | given)
     for name in given or ("subscribe",):
         assert f"'{name}'" in str(refused.value)
     assert "exactly one of 'assign', 'subscribe', 'subscribePattern'" in str(refused.value)
@@ -325,7 +325,7 @@ VALUES = st.one_of(
 def test_any_text_is_understood_or_refused_by_name(options: dict[str, str]) -> None:
     given = BOOTSTRAP_SERVERS | {"subscribe": "a"} | options
     try:
-        parse_options(given)
+        parse_source_options(given)
     except ConfigurationError as refused:
         assert refused.option in NAMES
         assert refused.expected
@@ -336,6 +336,6 @@ def test_any_text_is_understood_or_refused_by_name(options: dict[str, str]) -> N
 @pytest.mark.parametrize("option", ["assign", "subscribe", "subscribePattern"])
 def test_any_subscription_is_understood_or_refused_by_name(option: str, value: str) -> None:
     try:
-        parse_options(BOOTSTRAP_SERVERS | {option: value})
+        parse_source_options(BOOTSTRAP_SERVERS | {option: value})
     except ConfigurationError as refused:
         assert refused.option == option

@@ -11,9 +11,9 @@ from spark_kafka_source.protocol import (
     MetadataRequest,
     OffsetForLeaderEpochRequest,
 )
+from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
-from spark_kafka_source.spark.source.options import parse_options
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
 from tests.spark.settings import A0, A1, A2, B0, Plan, parsed, pauses_taken
@@ -50,7 +50,7 @@ def test_only_what_is_subscribed_to(broker: MemoryBroker, plan: Plan) -> None:
     broker.create_topic("b", topic_id=UUID(int=8))
     assert plan(subscribe="b").log_ends().topic_ids == {"b": UUID(int=8)}
     settings = {"kafka.bootstrap.servers": str(broker.address())}
-    assigned = OffsetPlanner(parse_options(settings | {"assign": '{"a":[1]}'}))
+    assigned = OffsetPlanner(parse_source_options(settings | {"assign": '{"a":[1]}'}))
     assert assigned.log_ends() == LogEnds({A1: 3}, {A1: 0}, {"a": ID})
     assigned.close()
 

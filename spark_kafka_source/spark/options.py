@@ -1,0 +1,95 @@
+"""The options of `format("pykafka")`, all that there are, and how they are read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.net import (
+    SASL_OPTIONS,
+    ConnectionSettings,
+    SecurityProtocol,
+    TlsSettings,
+    TokenProvider,
+)
+from spark_kafka_source.spark.declaration import Option, Use, of_kafka
+from spark_kafka_source.spark.kinds import Texts, like, parsed
+from spark_kafka_source.spark.redaction import Redaction, hiding
+from spark_kafka_source.spark.sink import options as of_sinks
+from spark_kafka_source.spark.sink.options import SinkOptions, read_sink_options
+from spark_kafka_source.spark.sink.without_effect import WRITING
+from spark_kafka_source.spark.source import options as of_sources
+from spark_kafka_source.spark.source.options import SourceOptions, read_source_options
+from spark_kafka_source.spark.source.without_effect import READING
+from spark_kafka_source.spark.without_effect import UNKNOWN_OPTIONS, check_options_not_read
+
+
+def _as_written(_: str, text: str) -> str:
+    return text
+
+
+OF_KAFKA: tuple[Option[Any], ...] = (
+    *of_sources.OF_KAFKA,
+    *of_sinks.OF_KAFKA,
+    *of_kafka(ClientConfig, Use.BOTH),
+    *of_kafka(ConnectionSettings, Use.BOTH),
+    Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
+    *of_kafka(TlsSettings, Use.BOTH),
+    *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
+)
+"""Kafka's own settings, which `ClientConfig` and the like declare; those of SASL by name alone."""
+
+OPTIONS: tuple[Option[Any], ...] = (
+    Option(
+        "kafka.bootstrap.servers",
+        parsed("`host:port`, more by comma", _as_written),
+        "the brokers' addresses; one that is up is enough to find the others",
+        Use.BOTH,
+    ),
+    *of_sources.OPTIONS,
+    *of_sinks.OPTIONS,
+    UNKNOWN_OPTIONS,
+)
+"""All the others; what is in no field of a configuration is read elsewhere, or nowhere."""
+
+
+def parse_source_options(
+    options: Mapping[str, str],
+    token_provider: TokenProvider | None = None,
+    redaction: Redaction | None = None,
+) -> SourceOptions:
+    """A reader's; raises `ConfigurationError` for what cannot be used, or is misspelt.
+
+    What has no effect is warned of.
+
+    `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
+    by default Spark's, is in no error.
+    """
+    names, texts = _by_lower_case(options)
+    hidden = (redaction or Redaction()).hidden(options)
+    with hiding(hidden):
+        of_sources.refuse_unsupported(texts)
+        known = (*OPTIONS, *OF_KAFKA, *of_sources.of_a_member(texts))
+        check_options_not_read(names, known, Use.READ, texts, READING)
+        return read_source_options(texts, token_provider, hidden)
+
+
+def parse_sink_options(
+    options: Mapping[str, str],
+    token_provider: TokenProvider | None = None,
+    redaction: Redaction | None = None,
+) -> SinkOptions:
+    """A writer's; as `parse_source_options`."""
+    names, texts = _by_lower_case(options)
+    hidden = (redaction or Redaction()).hidden(options)
+    with hiding(hidden):
+        of_sinks.refuse_unsupported(texts)
+        check_options_not_read(names, (*OPTIONS, *OF_KAFKA), Use.WRITE, texts, WRITING)
+        return read_sink_options(texts, token_provider, hidden)
+
+
+def _by_lower_case(options: Mapping[str, str]) -> tuple[dict[str, str], Texts]:
+    """The names as they are written, and the values."""
+    return (
+        {name.lower(): name for name in options},
+        {name.lower(): value for name, value in options.items()},
+    )
