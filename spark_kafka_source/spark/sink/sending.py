@@ -10,14 +10,19 @@ from spark_kafka_source.producer.delivery import ColumnsFuture
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.spark.conditions import null_topic
+from spark_kafka_source.spark.sink.options import SinkOptions
+
+# The producer gives records up after `delivery.timeout.ms`; this ends a wait for one that does not.
+_GRACE_SECONDS = 30.0
 
 
 class Sending:
     """Gives rows to a producer, and raises as soon as it is known that one was not written."""
 
-    def __init__(self, producer: KafkaProducer, topic: str | None, partition: int) -> None:
-        """`topic` is None where a column says it; `partition` is that of the DataFrame."""
-        self._producer, self._topic, self._partition = producer, topic, partition
+    def __init__(self, producer: KafkaProducer, options: SinkOptions, partition: int) -> None:
+        """`partition` is the number of the DataFrame's partition whose rows these are."""
+        self._producer, self._topic, self._partition = producer, options.topic, partition
+        self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
         self._on_their_way: deque[ColumnsFuture] = deque()
         self.row_count = 0
         self.byte_count = 0
@@ -44,9 +49,9 @@ class Sending:
 
     def finish(self) -> None:
         """Wait until the brokers have all rows; raises what went wrong."""
-        self._producer.flush()
+        self._producer.flush(self._patience_seconds)
         for future in self._on_their_way:
-            future.result()
+            future.result(0)
 
     def _raise_failures(self) -> None:
         for future in self._on_their_way:

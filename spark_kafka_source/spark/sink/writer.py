@@ -48,7 +48,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     def _write(self, attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Written:
         producer = self._guarantee.begin(attempt)
         try:
-            sending = Sending(producer, self._options.topic, attempt.partition)
+            sending = Sending(producer, self._options, attempt.partition)
             for batch in batches:
                 sending.send(batch)
             sending.finish()
