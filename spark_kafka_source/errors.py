@@ -22,7 +22,7 @@ class Remedy(Enum):
     NONE = "do not try again"
     RETRY = "try again after a pause"
     REFRESH_METADATA = "ask for the leaders again, then try again"
-    FIND_COORDINATOR = "look for the group's coordinator again, then try again"
+    FIND_COORDINATOR = "look for the coordinator again, then try again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,6 @@ ERRORS: Mapping[int, ErrorCode] = MappingProxyType(
 
 _BY_NAME = {row.name: row for row in ERRORS.values()}
 _UNKNOWN_TOPIC = _BY_NAME["UNKNOWN_TOPIC_OR_PARTITION"]
-_TOPIC_DENIED = _BY_NAME["TOPIC_AUTHORIZATION_FAILED"]
-_GROUP_DENIED = _BY_NAME["GROUP_AUTHORIZATION_FAILED"]
 
 
 def error_code(code: int) -> ErrorCode:
@@ -204,28 +202,6 @@ def error_code(code: int) -> ErrorCode:
 def error_named(name: str) -> ErrorCode:
     """The row of an error by Kafka's name for it; `KeyError` where Kafka has none."""
     return _BY_NAME[name]
-
-
-def lacking(error: ErrorCode, *, topic: str = "", group_id: str = "") -> str | None:
-    """For a denial, the right that the user needs, and which option names what it is denied."""
-    if error == _TOPIC_DENIED:
-        return (
-            f"the user needs READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or "
-            "leave the topic out"
-        )
-    if error == _GROUP_DENIED:
-        return (
-            f"the user needs READ on group {group_id!r} (DESCRIBE comes with it). Have it granted, "
-            "or give another 'kafka.group.id'"
-        )
-    return None
-
-
-def topic_failure(error: ErrorCode, topic: str) -> "BrokerError":
-    """Why a broker does not describe a topic."""
-    if error == _UNKNOWN_TOPIC:
-        return TopicNotFoundError(topic)
-    return BrokerError(error, f"Metadata of {topic}", lacking(error, topic=topic))
 
 
 _LONGEST_TEXT = 4_000

@@ -10,12 +10,13 @@ import spark_kafka_source
 
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
-BASE = {"errors", "topic_partition", "settings", "secret", "spelling", "timestamps"}
+BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"}
 LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "producer", "admin"]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": {"secret"},
     "errors": {"topic_partition", "secret", "spelling"},
+    "denials": {"errors"},
     "secret": set[str](),
     "spelling": set[str](),
     "settings": {"errors", "secret"},
@@ -36,6 +37,7 @@ MAY_IMPORT = BELOW | {
         "admin",
         "consumer",
         "groups",
+        "producer",
         "net",
         "errors",
         "secret",

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.client import Broker, CoordinatorKey, CoordinatorKind, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response
@@ -65,15 +65,17 @@ def _by_coordinator(
 ) -> dict[Broker, list[str]]:
     """The groups to ask for yet; one without a coordinator for good has that as its answer."""
     missing = [each for each in group_ids if each not in found]
-    client.learn_coordinators(missing, deadline)
+    client.learn_coordinators(CoordinatorKind.GROUP, missing, deadline)
     by_broker: dict[Broker, list[str]] = defaultdict(list)
     for group_id in missing:
         try:
-            by_broker[client.coordinator(group_id, deadline)].append(group_id)
+            coordinator = client.coordinator(CoordinatorKey.of_group(group_id), deadline)
         except BrokerError as error:
             if error.retriable:
                 raise
             found[group_id] = error
+        else:
+            by_broker[coordinator].append(group_id)
     return by_broker
 
 

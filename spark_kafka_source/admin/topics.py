@@ -10,7 +10,8 @@ from spark_kafka_source.consumer import (
     LATEST_TIMESTAMP,
     list_offsets,
 )
-from spark_kafka_source.errors import BrokerError, error_code, error_named, topic_failure
+from spark_kafka_source.denials import topic_failure
+from spark_kafka_source.errors import BrokerError, error_code, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     MetadataRequest,

@@ -2,10 +2,18 @@
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
 from spark_kafka_source.client.client import KafkaClient
-from spark_kafka_source.client.cluster import Broker, Cluster, Leadership, Topic
+from spark_kafka_source.client.cluster import (
+    Broker,
+    Cluster,
+    CoordinatorKey,
+    CoordinatorKind,
+    Leadership,
+    Topic,
+)
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.lookups import LOOKUP_MS, Lookup, Lookups
 from spark_kafka_source.client.retry import Retry
+from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
 
 __all__ = [
@@ -17,11 +25,14 @@ __all__ = [
     "Broker",
     "ClientConfig",
     "Cluster",
+    "CoordinatorKey",
+    "CoordinatorKind",
     "KafkaClient",
     "Leadership",
     "Lookup",
     "Lookups",
     "Retry",
+    "Sensor",
     "Topic",
     "wait_for_any",
 ]

@@ -11,11 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
-from spark_kafka_source.client.cluster import Broker, Cluster, Topic
+from spark_kafka_source.client.cluster import (
+    Broker,
+    Cluster,
+    CoordinatorKey,
+    CoordinatorKind,
+    Topic,
+)
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.client.connections import Connections
 from spark_kafka_source.client.race import Race
 from spark_kafka_source.client.retry import Retry
+from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
     ConnectionFailedError,
@@ -25,7 +32,6 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_code,
     error_named,
-    lacking,
 )
 from spark_kafka_source.net import Address, Connection, Contacts, Deadline
 from spark_kafka_source.protocol import (
@@ -40,8 +46,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
-_GROUP_KEY_TYPE = 0
-# FindCoordinator asks for several groups at once from v4 on.
+# FindCoordinator asks for several keys at once from v4 on.
 _FIND_ONE_COORDINATOR = 3
 _WORTH_ONE_REQUEST = 2
 _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
@@ -96,23 +101,32 @@ class KafkaClient:
     # -- trying again ------------------------------------------------------------------------------
 
     def retrying(
-        self, what: str, attempt: Callable[[Deadline], T], *, timeout_ms: int | None = None
+        self,
+        what: str,
+        attempt: Callable[[Deadline], T],
+        *,
+        timeout_ms: int | None = None,
+        first_pause_ms: int | None = None,
     ) -> T:
         """The first answer of `attempt`, tried again by each error's remedy.
 
         `timeout_ms` is `default.api.timeout.ms` unless given; before any broker was ever reached,
-        `request.timeout.ms` where that is shorter. Errors: see `Retry.run`.
+        `request.timeout.ms` where that is shorter. With `first_pause_ms` the first pause is not
+        longer than that. Errors: see `Retry.run`.
         """
+        retry = (
+            self._retry if first_pause_ms is None else self._retry.beginning_with(first_pause_ms)
+        )
         timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
         if not self.contacts.was_reached:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
-                return self._retry.run(what, attempt, self.recover, first_contact)
+                return retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
                 if not self.contacts.was_reached:
                     raise
-        return self._retry.run(what, attempt, self.recover, deadline)
+        return retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
         """Forgets what `error` says is not so any more, so that the next try asks for it anew."""
@@ -193,18 +207,18 @@ class KafkaClient:
     def send_to_coordinator(
         self,
         request: Request[R],
-        group_id: str,
+        key: CoordinatorKey,
         deadline: Deadline,
         *,
         max_version: int | None = None,
     ) -> R:
-        """One request to the coordinator of a group; one that froze costs a part of the time.
+        """One request to the coordinator of this key; one that froze costs a part of the time.
 
         Raises as `coordinator`, `send` and `answer_while` do.
         """
-        coordinator = self.coordinator(group_id, deadline)
+        coordinator = self.coordinator(key, deadline)
         asked = self.ask(request, coordinator, deadline, max_version=max_version)
-        return self.answer_while(asked, lambda: self.still_coordinates(coordinator, group_id))
+        return self.answer_while(asked, lambda: self.still_coordinates(coordinator, key))
 
     def answers(
         self,
@@ -340,11 +354,19 @@ class KafkaClient:
     # -- metadata ----------------------------------------------------------------------------------
 
     def topics(
-        self, names: Iterable[str] | None, deadline: Deadline, *, but: Address | None = None
+        self,
+        names: Iterable[str] | None,
+        deadline: Deadline,
+        *,
+        but: Address | None = None,
+        create: bool = False,
     ) -> list[Topic]:
-        """Asks for the named topics, or for all with None, once; errors are in each `Topic`."""
+        """Asks for the named topics, or for all with None, once; errors are in each `Topic`.
+
+        With `create` a broker may create them, where it is set to (`auto.create.topics.enable`).
+        """
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
             self._rebootstrap()
@@ -380,15 +402,15 @@ class KafkaClient:
             return True
         return any(self.cluster.is_led_by(broker, each) for each in topic_partitions)
 
-    def still_coordinates(self, broker: Broker, group_id: str) -> bool:
-        """Whether a broker that is silent coordinates this group still, as the others see it."""
+    def still_coordinates(self, broker: Broker, key: CoordinatorKey) -> bool:
+        """Whether a broker that is silent coordinates this key still, as the others see it."""
         self.contacts.failed(broker.address)
         deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
         try:
-            found = self._find_coordinator(group_id, deadline, but=broker.address)
+            found = self._find_coordinator(key, deadline, but=broker.address)
         except KafkaError:
             return True
-        self.cluster.coordinators[group_id] = found
+        self.cluster.coordinators[key] = found
         return found == broker
 
     def unknown_topics(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
@@ -402,37 +424,45 @@ class KafkaClient:
         age_seconds = time.monotonic() - self.cluster.learnt_at_seconds.get(name, 0.0)
         return age_seconds * 1000 > self.config.metadata_max_age_ms
 
-    def coordinator(self, group_id: str, deadline: Deadline) -> Broker:
-        """The broker that coordinates a group, or the `BrokerError` that says there is none."""
-        found = self.cluster.coordinators.get(group_id)  # Other threads may forget it any time.
+    def coordinator(self, key: CoordinatorKey, deadline: Deadline) -> Broker:
+        """The broker that coordinates this key, or the `BrokerError` that says there is none."""
+        found = self.cluster.coordinators.get(key)  # Other threads may forget it any time.
         if found is None:
-            found = self._find_coordinator(group_id, deadline)
-            self.cluster.coordinators[group_id] = found
+            found = self._find_coordinator(key, deadline)
+            self.cluster.coordinators[key] = found
         return found
 
-    def learn_coordinators(self, group_ids: Iterable[str], deadline: Deadline) -> None:
+    def learn_coordinators(
+        self, kind: CoordinatorKind, keys: Iterable[str], deadline: Deadline
+    ) -> None:
         """Asks for those that are unknown, all at once where brokers can (KIP-699).
 
         Of one with an error nothing is learnt: `coordinator` raises it.
         """
-        unknown = [each for each in group_ids if each not in self.cluster.coordinators]
+        unknown = [
+            each for each in keys if CoordinatorKey(kind, each) not in self.cluster.coordinators
+        ]
         if len(unknown) < _WORTH_ONE_REQUEST:
             return
-        request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=unknown)
+        request = FindCoordinatorRequest(key_type=kind.value, coordinator_keys=unknown)
         with contextlib.suppress(UnsupportedVersionError):
             for found in self.send_to_any(request, deadline).coordinators:
                 if found.key in unknown and not found.error_code:
-                    address = Address(found.host, found.port)
-                    self.cluster.coordinators[found.key] = Broker(found.node_id, address)
+                    broker = Broker(found.node_id, Address(found.host, found.port))
+                    self.cluster.coordinators[CoordinatorKey(kind, found.key)] = broker
 
     def _find_coordinator(
-        self, group_id: str, deadline: Deadline, but: Address | None = None
+        self, key: CoordinatorKey, deadline: Deadline, but: Address | None = None
     ) -> Broker:
-        request = FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)
+        request = FindCoordinatorRequest(key=key.key, key_type=key.kind.value)
         found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR, but=but)
         if found.error_code:
             error = error_code(found.error_code)
             said = (found.error_message or "").rstrip(".")
-            detail = ": ".join(filter(None, (said, lacking(error, group_id=group_id))))
-            raise BrokerError(error, f"FindCoordinator of group {group_id!r}", detail)
+            # The error says which of the two was denied.
+            needed = lacking(
+                error, group_id=key.key, transactional_id=key.key, access=self.cluster.access
+            )
+            detail = ": ".join(filter(None, (said, needed)))
+            raise BrokerError(error, f"FindCoordinator of {key}", detail)
         return Broker(found.node_id, Address(found.host, found.port))

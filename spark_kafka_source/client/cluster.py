@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from uuid import UUID
 
-from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named, lacking
+from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
 from spark_kafka_source.net import Address
 from spark_kafka_source.protocol import MetadataResponse, MetadataResponseTopic
 from spark_kafka_source.topic_partition import TopicPartition
@@ -18,6 +20,35 @@ class Broker:
     node_id: int
     address: Address
     rack: str | None = None
+
+
+class CoordinatorKind(Enum):
+    """What a coordinator is responsible for; the value is FindCoordinator's key type."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorKey:
+    """A group, or a transactional id: each has a coordinator."""
+
+    kind: CoordinatorKind
+    key: str
+
+    @classmethod
+    def of_group(cls, group_id: str) -> "CoordinatorKey":
+        """Of a group by its id."""
+        return cls(CoordinatorKind.GROUP, group_id)
+
+    @classmethod
+    def of_transaction(cls, transactional_id: str) -> "CoordinatorKey":
+        """Of a transaction by its producer's transactional id."""
+        return cls(CoordinatorKind.TRANSACTION, transactional_id)
+
+    def __str__(self) -> str:
+        name = "group" if self.kind is CoordinatorKind.GROUP else "transactional id"
+        return f"{name} {self.key!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +80,17 @@ class Topic:
 class Cluster:
     """The newest metadata of each topic that was asked for, and of all brokers.
 
-    Clients of several threads may share it.
+    Clients of several threads may share it. `access` is what they want of topics: a denial says
+    which right that takes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access = Access.READ) -> None:
+        self.access = access
         self.brokers: dict[int, Broker] = {}
         self.topics: dict[str, Topic] = {}
         self.learnt_at_seconds: dict[str, float] = {}
         """When each topic was heard of last, on the monotonic clock."""
-        self.coordinators: dict[str, Broker] = {}
-        """By group."""
+        self.coordinators: dict[CoordinatorKey, Broker] = {}
         self._stale: set[str] = set()
         self._lock = threading.Lock()
 
@@ -125,7 +157,9 @@ class Cluster:
         if topic is None or (partition not in topic.partitions and not topic.error.code):
             raise BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
         if topic.error.code:
-            raise BrokerError(topic.error, what, lacking(topic.error, topic=name))
+            raise BrokerError(
+                topic.error, what, lacking(topic.error, topic=name, access=self.access)
+            )
         leadership = topic.partitions[partition]
         broker = self.brokers.get(leadership.leader_id)
         if broker is None:

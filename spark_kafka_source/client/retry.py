@@ -4,7 +4,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from spark_kafka_source.errors import BootstrapError, KafkaError, KafkaTimeoutError
@@ -58,6 +58,10 @@ class Retry:
                 recover(error)
                 previous = error
             self.sleep(pause_seconds)
+
+    def beginning_with(self, pause_ms: int) -> "Retry":
+        """Return the same with a first pause that is not longer than this."""
+        return replace(self, backoff_ms=min(pause_ms, self.backoff_ms))
 
     def pause_seconds(self, tries: int) -> float:
         """How long to wait after so many tries that failed, with jitter."""

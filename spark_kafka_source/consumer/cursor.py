@@ -20,6 +20,7 @@ from spark_kafka_source.consumer.losses import (
     patient,
 )
 from spark_kafka_source.consumer.offsets import OffsetAndEpoch, epoch_end_offsets
+from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
     CorruptRecordError,
@@ -27,7 +28,6 @@ from spark_kafka_source.errors import (
     RemoteError,
     error_code,
     error_named,
-    lacking,
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import FetchRequest, FetchResponse, PartitionData

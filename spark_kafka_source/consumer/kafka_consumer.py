@@ -38,12 +38,12 @@ from spark_kafka_source.consumer.subscription import (
     describe_topics,
 )
 from spark_kafka_source.consumer.unread import Decoding
+from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaTimeoutError,
     LocalError,
     ProtocolError,
-    topic_failure,
 )
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.consumer.losses import patient
+from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
     ProtocolError,
     error_code,
     error_named,
-    lacking,
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response

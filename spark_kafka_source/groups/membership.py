@@ -15,7 +15,14 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, Retry
+from spark_kafka_source.client import (
+    LONGEST_SILENCE_MS,
+    Asked,
+    Broker,
+    CoordinatorKey,
+    KafkaClient,
+    Retry,
+)
 from spark_kafka_source.errors import ClosedError, KafkaError
 from spark_kafka_source.groups.assignors import Assignor, assignors_named
 from spark_kafka_source.groups.classic import ClassicParticipant
@@ -63,6 +70,7 @@ class Membership:
         """`client` is its own from now on: nobody else may use it, and `close` closes it."""
         self._client = client
         self._participant = participant
+        self._key = CoordinatorKey.of_group(participant.config.group_id)
         self._hooks = hooks or Hooks()
         self._thread: threading.Thread | None = None
         self._is_ending = False
@@ -200,7 +208,7 @@ class Membership:
             self._participant.failed(due.request, error)
 
     def _converse_once(self, due: Outgoing) -> None:
-        coordinator = self._client.coordinator(self._participant.config.group_id, due.deadline)
+        coordinator = self._client.coordinator(self._key, due.deadline)
         asked = self._client.ask(due.request, coordinator, due.deadline, is_held=due.is_held)
         if self._is_answered(asked, due, coordinator):
             self._participant.answered(due.request, asked.answer())
@@ -223,8 +231,7 @@ class Membership:
                 wakeup.clear()
             if look_at.expired:
                 look_at = Deadline.after_ms(look_ms)
-                group_id = self._participant.config.group_id
-                if asked.is_silent and not self._client.still_coordinates(coordinator, group_id):
+                if asked.is_silent and not self._client.still_coordinates(coordinator, self._key):
                     asked.give_up("the group has another coordinator by now, so this one is left")
         return False
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import CoordinatorKey, KafkaClient
+from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
     LocalError,
@@ -17,7 +18,6 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_code,
     error_named,
-    lacking,
 )
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
 from spark_kafka_source.net import Deadline
@@ -106,9 +106,8 @@ def commit_offsets(
         nonlocal tries
         member = _who(group_id, member_of)
         request = _commit_request(member, left, leader_epochs, metadata)
-        answer = client.send_to_coordinator(
-            request, group_id, deadline, max_version=_COMMIT_BY_NAME
-        )
+        key = CoordinatorKey.of_group(group_id)
+        answer = client.send_to_coordinator(request, key, deadline, max_version=_COMMIT_BY_NAME)
         answered = {
             TopicPartition(topic.name, each.partition_index): each.error_code
             for topic in answer.topics
@@ -223,12 +222,13 @@ def _fetch(
 ) -> OffsetFetchResponse:
     """The answer to the first of them that the broker's versions can say."""
     *better, (last, last_version) = requests
+    key = CoordinatorKey.of_group(group_id)
     for request, max_version in better:
         try:
-            return client.send_to_coordinator(request, group_id, deadline, max_version=max_version)
+            return client.send_to_coordinator(request, key, deadline, max_version=max_version)
         except UnsupportedVersionError:
             continue
-    return client.send_to_coordinator(last, group_id, deadline, max_version=last_version)
+    return client.send_to_coordinator(last, key, deadline, max_version=last_version)
 
 
 def _answered(

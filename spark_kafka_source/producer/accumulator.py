@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.net import Deadline, Wakeup
-from spark_kafka_source.producer.batch import Headers, OpenBatch, ProducerBatch
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import Delivery, Run
@@ -57,15 +57,7 @@ class Accumulator:
 
     # -- from any thread ---------------------------------------------------------------------------
 
-    def append(
-        self,
-        topic_partition: TopicPartition,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-        timestamp_ms: int,
-        size: int,
-    ) -> tuple[Delivery, int]:
+    def append(self, topic_partition: TopicPartition, row: Row, size: int) -> tuple[Delivery, int]:
         """Add one record of at most `size` bytes; return its delivery, and its number there.
 
         Waits for room. Raises `BufferFullError`, and `ClosedError` once it is closed.
@@ -73,7 +65,7 @@ class Accumulator:
         self.memory.take(size, Deadline.after_ms(self._max_block_ms))
         with self._lock:
             batch, closed = self._open_for(topic_partition, size)
-            number = batch.append(key, value, headers, timestamp_ms, size)
+            number = batch.append(row, size)
             closed += self._close_if_full(topic_partition)
         self._encode(closed)
         return batch.delivery, number
@@ -195,6 +187,10 @@ class Accumulator:
         with self._lock:
             return [each for each in self._queues.values() if each.in_flight or not each.is_empty]
 
+    def queue(self, topic_partition: TopicPartition) -> PartitionQueue:
+        """Return that of a partition that was written to before."""
+        return self._queues[topic_partition]
+
     def head(self, queue: PartitionQueue) -> ProducerBatch | None:
         """Return the batch that is to be sent next, if it takes no more records.
 
@@ -230,9 +226,9 @@ class Accumulator:
             new = [each for each in queue.waiting if not each.order]
             queue.waiting = deque([*sorted([*sent, *batches]), *new])
 
-    def drop(self, queue: PartitionQueue, is_wanted: Callable[[ProducerBatch], bool]) -> list[
-        ProducerBatch
-    ]:
+    def drop(
+        self, queue: PartitionQueue, is_wanted: Callable[[ProducerBatch], bool]
+    ) -> list[ProducerBatch]:
         """Take those out that are not wanted any more, and return them; the open one stays."""
         with self._lock:
             dropped = [each for each in queue.waiting if not is_wanted(each)]
@@ -263,5 +259,3 @@ class Accumulator:
         """Raise why no more records are taken, if so."""
         if self._refusal is not None:
             raise self._refusal
-
-

@@ -14,12 +14,15 @@ from spark_kafka_source.records import (
     MAX_BATCH_BYTES,
     Compression,
     EncodedBatch,
+    cut_batch,
     encode_columns,
     split_batch,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
 Headers = Sequence[tuple[str, bytes | None]]
+Row = tuple[bytes | None, bytes | None, Headers, int]
+"""A record that comes by itself: its key, value, headers and timestamp in milliseconds."""
 
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -34,10 +37,9 @@ class RecordRows:
         self.timestamps_ms: list[int] = []
         self.has_headers = False
 
-    def append(
-        self, key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int
-    ) -> None:
+    def append(self, row: Row) -> None:
         """Add one record."""
+        key, value, headers, timestamp_ms = row
         self.keys.append(key)
         self.values.append(value)
         self.headers.append(headers)
@@ -157,20 +159,13 @@ class OpenBatch:
         """What its records take at most, in bytes, before their compression."""
         self._pieces: list[pa.RecordBatch | RecordRows] = []
 
-    def append(
-        self,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-        timestamp_ms: int,
-        size: int,
-    ) -> int:
+    def append(self, row: Row, size: int) -> int:
         """Add one record of at most `size` bytes; return its number."""
         rows = self._pieces[-1] if self._pieces else None
         if not isinstance(rows, RecordRows):
             rows = RecordRows()
             self._pieces.append(rows)
-        rows.append(key, value, headers, timestamp_ms)
+        rows.append(row)
         self.size += size
         self.record_count += 1
         return self.record_count - 1

@@ -44,9 +44,7 @@ class BufferMemory:
         with self._changed:
             self._waiting.append(turn)
             try:
-                while not self._is_closed and (
-                    self._waiting[0] is not turn or self._free < count
-                ):
+                while not self._is_closed and (self._waiting[0] is not turn or self._free < count):
                     if not self._changed.wait(deadline.remaining_seconds()) and deadline.expired:
                         raise BufferFullError(self._full(count, deadline))
                 if self._is_closed:

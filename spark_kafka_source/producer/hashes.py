@@ -54,6 +54,17 @@ def murmur2(keys: ByteColumn) -> Hashes:
     return _finished(hashes, data, at, left)
 
 
+def murmur2_of(key: bytes) -> int:
+    """The same of one key."""
+    words = len(key) // WORD_BYTES * WORD_BYTES
+    value = _mixed_one_by_one(len(key) ^ MURMUR2_SEED, key[:words])
+    if words < len(key):
+        rest = int.from_bytes(key[words:], "little")
+        value = (value ^ rest) * MURMUR2_FACTOR & MASK
+    value = (value ^ value >> 13) * MURMUR2_FACTOR & MASK
+    return value ^ value >> 15
+
+
 def _words(data: Octets) -> Hashes:
     """The word of 4 bytes that begins at each byte."""
     count = max(len(data) - WORD_BYTES + 1, 0)
@@ -109,6 +120,11 @@ def crc32(keys: ByteColumn) -> Hashes:
     return hashes
 
 
+def crc32_of(key: bytes) -> int:
+    """The same of one key."""
+    return zlib.crc32(key)
+
+
 def _crc32_table() -> Hashes:
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -119,3 +135,4 @@ def _crc32_table() -> Hashes:
 _CRC32_TABLE = _crc32_table()
 
 Hash = Callable[[ByteColumn], Hashes]
+HashOfOne = Callable[[bytes], int]

@@ -3,7 +3,7 @@
 `messages` declares what is said, `codec` turns it into bytes and back, `exchange` is the
 conversation of one connection. Names that two messages give to different structs stay in their
 modules under `messages`: `DescribedGroup`, `EpochEndOffset`, `LeaderIdAndEpoch`, `NodeEndpoint`,
-and those within ConsumerGroupDescribe.
+and those within ConsumerGroupDescribe, DescribeProducers, DescribeTransactions, ListTransactions.
 """
 
 from spark_kafka_source.protocol.codec import (
@@ -75,6 +75,14 @@ from spark_kafka_source.protocol.messages.consumer_protocol import (
     decode_versioned,
     encode_versioned,
 )
+from spark_kafka_source.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+)
+from spark_kafka_source.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from spark_kafka_source.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -133,6 +141,10 @@ from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from spark_kafka_source.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from spark_kafka_source.protocol.messages.membership import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -184,6 +196,23 @@ from spark_kafka_source.protocol.messages.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from spark_kafka_source.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    EndTxnRequest,
+    EndTxnResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from spark_kafka_source.protocol.wire import (
     ZERO_UUID,
     Records,
@@ -195,6 +224,13 @@ __all__ = [
     "PROTOCOL_TYPE",
     "ZERO_UUID",
     "AbortedTransaction",
+    "AddOffsetsToTxnRequest",
+    "AddOffsetsToTxnResponse",
+    "AddPartitionsToTxnPartitionResult",
+    "AddPartitionsToTxnRequest",
+    "AddPartitionsToTxnResponse",
+    "AddPartitionsToTxnTopic",
+    "AddPartitionsToTxnTopicResult",
     "ApiVersion",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
@@ -234,7 +270,13 @@ __all__ = [
     "DeleteTopicsResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
+    "DescribeTransactionsRequest",
+    "DescribeTransactionsResponse",
     "DescribedGroupMember",
+    "EndTxnRequest",
+    "EndTxnResponse",
     "Exchange",
     "FetchPartition",
     "FetchRequest",
@@ -263,6 +305,8 @@ __all__ = [
     "ListOffsetsResponse",
     "ListOffsetsTopic",
     "ListOffsetsTopicResponse",
+    "ListTransactionsRequest",
+    "ListTransactionsResponse",
     "ListedGroup",
     "MemberIdentity",
     "MemberResponse",
@@ -324,6 +368,12 @@ __all__ = [
     "TopicPartitions",
     "TopicProduceData",
     "TopicProduceResponse",
+    "TxnOffsetCommitRequest",
+    "TxnOffsetCommitRequestPartition",
+    "TxnOffsetCommitRequestTopic",
+    "TxnOffsetCommitResponse",
+    "TxnOffsetCommitResponsePartition",
+    "TxnOffsetCommitResponseTopic",
     "Versions",
     "array",
     "client_software_version",

@@ -4,7 +4,7 @@
 cache. `encode_columns` goes the other way, from Arrow to record batches. The format is https://kafka.apache.org/documentation/#recordbatch.
 """
 
-from spark_kafka_source.records.batch import BatchHeader, batches, cut_batch_bytes
+from spark_kafka_source.records.batch import HEADER_BYTES, BatchHeader, batches, cut_batch_bytes
 from spark_kafka_source.records.byte_columns import ByteColumn
 from spark_kafka_source.records.chunk import (
     CHUNK_BYTES,
@@ -37,6 +37,7 @@ from spark_kafka_source.records.peek import next_offset
 from spark_kafka_source.records.split import cut_batch, split_batch
 from spark_kafka_source.records.types import (
     AbortedTransaction,
+    Bytes,
     Codec,
     ColumnTypeError,
     IsolationLevel,
@@ -52,6 +53,7 @@ __all__ = [
     "CHUNK_BYTES",
     "COLUMNS",
     "COLUMNS_WITH_HEADERS",
+    "HEADER_BYTES",
     "MAX_BATCH_BYTES",
     "MAX_CHUNK_BYTES",
     "MAX_RECORD_OVERHEAD",
@@ -60,6 +62,7 @@ __all__ = [
     "AbortedTransaction",
     "BatchHeader",
     "ByteColumn",
+    "Bytes",
     "Chunk",
     "Codec",
     "ColumnTypeError",

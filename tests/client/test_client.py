@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.client import (
+    Broker,
+    Cluster,
+    CoordinatorKey,
+    CoordinatorKind,
+    KafkaClient,
+)
 from spark_kafka_source.client import client as client_module
+from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import (
     BrokerError,
     ClosedError,
@@ -35,6 +42,8 @@ from tests.memory_broker import ONE_TRY, Action, MemoryBroker
 from tests.net.ports import LOOPBACK, refused_port
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+GROUP = CoordinatorKey.of_group("g")
+TRANSACTION = CoordinatorKey.of_transaction("g")
 
 
 @pytest.fixture
@@ -74,9 +83,9 @@ def ask_leader(client: KafkaClient, where: TopicPartition) -> int:
     return client.retrying(f"ListOffsets of {where}", attempt)
 
 
-def coordinator(client: KafkaClient, group_id: str = "g") -> int:
+def coordinator(client: KafkaClient, key: CoordinatorKey = GROUP) -> int:
     def attempt(deadline: Deadline) -> int:
-        return client.coordinator(group_id, deadline).node_id
+        return client.coordinator(key, deadline).node_id
 
     return client.retrying("FindCoordinator", attempt, timeout_ms=5_000)
 
@@ -157,11 +166,34 @@ def test_a_coordinator_is_found_once(broker: MemoryBroker, client: KafkaClient) 
     assert (request.key, request.key_type) == ("g", 0)
 
 
+def test_a_group_and_a_transactional_id_of_one_name_have_coordinators_of_their_own(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.coordinators["g"] = 2
+    broker.cluster.transaction_coordinators["g"] = 1
+    found = [coordinator(client, key) for key in (GROUP, TRANSACTION, GROUP, TRANSACTION)]
+    assert found == [2, 1, 2, 1]
+    assert [each.key_type for each in broker.requests(FindCoordinatorRequest)] == [0, 1]
+
+
+def test_coordinators_of_several_transactional_ids_are_learnt_at_once(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.transaction_coordinators.update(g=1, h=2)
+    deadline = Deadline.after_ms(20_000)
+    client.learn_coordinators(CoordinatorKind.TRANSACTION, ["g", "h"], deadline)
+    assert coordinator(client, TRANSACTION) == 1
+    assert coordinator(client, CoordinatorKey.of_transaction("h")) == 2
+    (request,) = broker.requests(FindCoordinatorRequest)
+    assert request.coordinator_keys == ["g", "h"]
+    assert coordinator(client, GROUP) == 0
+
+
 def test_a_coordinator_that_another_thread_forgets_at_once_is_still_the_answer(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    class Forgetful(dict[str, Broker]):
-        def __setitem__(self, group_id: str, found: Broker) -> None:
+    class Forgetful(dict[CoordinatorKey, Broker]):
+        def __setitem__(self, key: CoordinatorKey, found: Broker) -> None:
             """As if another client's `recover` came next."""
 
     client.cluster.coordinators = Forgetful()
@@ -183,7 +215,7 @@ def test_a_coordinator_is_found_again_where_the_error_says_so(
     errors = [BrokerError(error_named(name), "OffsetFetch of group 'g'")]
 
     def attempt(deadline: Deadline) -> Broker:
-        found = client.coordinator("g", deadline)
+        found = client.coordinator(GROUP, deadline)
         if errors:
             raise errors.pop()
         return found
@@ -201,7 +233,7 @@ def test_a_coordinator_that_cannot_be_reached_is_looked_for_again(
     broker.cluster.coordinators["g"] = 1
 
     def attempt(deadline: Deadline) -> int:
-        found = client.coordinator("g", deadline)
+        found = client.coordinator(GROUP, deadline)
         client.send(OffsetFetchRequest("g"), found, deadline, max_version=7)
         return found.node_id
 
@@ -224,6 +256,22 @@ def test_no_right_to_a_group_is_told_at_once_with_the_brokers_own_words(
         coordinator(client)
 
 
+def test_no_right_to_a_transactional_id_names_it(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.control(FindCoordinatorRequest, error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED"))
+    with pytest.raises(BrokerError, match="needs WRITE on transactional id 'g'"):
+        coordinator(client, TRANSACTION)
+
+
+def test_no_right_to_a_topic_names_what_its_client_wants_of_it(broker: MemoryBroker) -> None:
+    broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
+    for access, right in ((Access.READ, "READ"), (Access.WRITE, "WRITE")):
+        with (
+            KafkaClient(broker.config(), Cluster(access)) as client,
+            pytest.raises(BrokerError, match=f"the user needs {right} on topic 't'"),
+        ):
+            leader(client, T0)
+
+
 def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
     nowhere = FindCoordinatorResponse(node_id=9, host="", port=-1)
     broker.control(FindCoordinatorRequest, nowhere, times=None)
@@ -231,7 +279,9 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
     with KafkaClient(broker.config(**ONE_TRY)) as client:
 
         def attempt(deadline: Deadline) -> object:
-            return client.send(OffsetFetchRequest("g"), client.coordinator("g", deadline), deadline)
+            return client.send(
+                OffsetFetchRequest("g"), client.coordinator(GROUP, deadline), deadline
+            )
 
         with pytest.raises(KafkaTimeoutError, match="-1 is no number of a port"):
             client.retrying("OffsetFetch", attempt)

@@ -109,6 +109,12 @@ def test_what_a_broker_said_is_not_hidden_by_a_last_try_that_had_no_time(clock: 
     assert str(caught.value).endswith("; the one before: Fetch of t-0: NOT_LEADER_OR_FOLLOWER (6)")
 
 
+def test_a_shorter_first_pause(clock: Clock) -> None:
+    retry = Retry(backoff_ms=100, backoff_max_ms=1_000, sleep=clock.sleep)
+    assert [retry.beginning_with(each).backoff_ms for each in (20, 100, 500)] == [20, 100, 100]
+    assert retry.beginning_with(20).sleep == clock.sleep
+
+
 def test_one_try_is_made_even_where_time_is_up(clock: Clock) -> None:
     assert run(clock, Attempts(), timeout_ms=0) == "done"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.client import Broker, KafkaClient, asked
+from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, asked
 from spark_kafka_source.client import client as client_module
 from spark_kafka_source.client import race as race_module
 from spark_kafka_source.errors import BootstrapError, KafkaTimeoutError
@@ -23,6 +23,7 @@ from tests.memory_broker import Action, MemoryBroker
 from tests.net.ports import LOOPBACK, black_hole, dropping_port
 
 T0 = TopicPartition("t", 0)
+GROUP = CoordinatorKey.of_group("g")
 HOUR = ConnectionSettings(
     request_timeout_ms=3_600_000, socket_connection_setup_timeout_ms=3_600_000
 )
@@ -218,7 +219,7 @@ def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
     broker.control(FindCoordinatorRequest, moved)
 
     def attempt(deadline: Deadline) -> Any:
-        return client.send_to_coordinator(OffsetFetchRequest("g"), "g", deadline, max_version=7)
+        return client.send_to_coordinator(OffsetFetchRequest("g"), GROUP, deadline, max_version=7)
 
     client.retrying("OffsetFetch", attempt)
     asked_of = [
@@ -231,11 +232,13 @@ def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: Mem
     """A client that only ever asks a coordinator learns of no broker, but it has reached one."""
     settings = ConnectionSettings(request_timeout_ms=50)
     with KafkaClient(broker.config(settings=settings)) as client:
-        client.coordinator("g", Deadline.after_ms(20_000))
+        client.coordinator(GROUP, Deadline.after_ms(20_000))
         broker.control(OffsetFetchRequest, Action.SILENCE, times=2)
 
         def attempt(deadline: Deadline) -> Any:
-            return client.send_to_coordinator(OffsetFetchRequest("g"), "g", deadline, max_version=7)
+            return client.send_to_coordinator(
+                OffsetFetchRequest("g"), GROUP, deadline, max_version=7
+            )
 
         client.retrying("OffsetFetch", attempt, timeout_ms=20_000)
     assert len(broker.requests(OffsetFetchRequest)) == 3
@@ -245,7 +248,7 @@ def test_the_time_is_up_all_the_same(broker: MemoryBroker, client: KafkaClient) 
     broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
 
     def attempt(deadline: Deadline) -> Any:
-        return client.send_to_coordinator(OffsetFetchRequest("g"), "g", deadline, max_version=7)
+        return client.send_to_coordinator(OffsetFetchRequest("g"), GROUP, deadline, max_version=7)
 
     with pytest.raises(KafkaTimeoutError):
         client.retrying("OffsetFetch", attempt, timeout_ms=200)
@@ -256,8 +259,8 @@ def test_what_one_client_learns_its_siblings_know(
 ) -> None:
     with client.sibling() as sibling:
         topics(client)
-        client.coordinator("g", Deadline.after_ms(20_000))
+        client.coordinator(GROUP, Deadline.after_ms(20_000))
         broker.forget()
         sibling.leaders([T0], Deadline.after_ms(20_000))
-        sibling.coordinator("g", Deadline.after_ms(20_000))
+        sibling.coordinator(GROUP, Deadline.after_ms(20_000))
         assert not broker.seen

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.client import ClientConfig, CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed
 from spark_kafka_source.net import Deadline
@@ -153,7 +153,8 @@ def test_a_member_whose_group_was_deleted_joins_anew(
     settle([one], divided([one], 6))
 
     def delete(deadline: Deadline) -> int:
-        member, coordinator = one.membership.member, client.coordinator(group, deadline)
+        member = one.membership.member
+        coordinator = client.coordinator(CoordinatorKey.of_group(group), deadline)
         if member is not None and protocol == "consumer":
             beat = ConsumerGroupHeartbeatRequest(group, member.member_id, member_epoch=-1)
             client.send(beat, coordinator, deadline)

@@ -98,6 +98,9 @@ class MemoryCluster:
     ports: dict[int, int] = field(default_factory=dict)
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
+    """By group."""
+    transaction_coordinators: dict[str, int] = field(default_factory=dict)
+    """By transactional id."""
     groups: dict[str, Any] = field(default_factory=dict)
     consumer_groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
@@ -117,6 +120,10 @@ class MemoryCluster:
     def coordinator(self, group_id: str) -> int:
         """Any node that is up, unless a test names one."""
         return self.coordinators.get(group_id, min(self.ports))
+
+    def transaction_coordinator(self, transactional_id: str) -> int:
+        """Any node that is up, unless a test names one."""
+        return self.transaction_coordinators.get(transactional_id, min(self.ports))
 
     def name_of(self, topic_id: uuid.UUID) -> str | None:
         names = (topic.name for topic in self.topics.values() if topic.topic_id == topic_id)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from spark_kafka_source.client import CoordinatorKind
 from spark_kafka_source.errors import ErrorCode, error_named
 from spark_kafka_source.protocol import (
     AbortedTransaction,
@@ -320,22 +321,24 @@ def _refused(asked: FetchPartition, error_code: int) -> PartitionData:
 def find_coordinator(
     cluster: MemoryCluster, node_id: int, request: FindCoordinatorRequest, version: int
 ) -> FindCoordinatorResponse:
-    """v0-3 one group, v4-6 several (KIP-699)."""
+    """v0-3 one key, v4-6 several (KIP-699)."""
+    kind = CoordinatorKind(request.key_type)
     if version >= 4:
         return FindCoordinatorResponse(
-            coordinators=[_coordinator(cluster, key) for key in request.coordinator_keys]
+            coordinators=[_coordinator(cluster, kind, key) for key in request.coordinator_keys]
         )
-    found = _coordinator(cluster, request.key)
+    found = _coordinator(cluster, kind, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code, node_id=found.node_id, host=found.host, port=found.port
     )
 
 
-def _coordinator(cluster: MemoryCluster, group_id: str) -> Coordinator:
+def _coordinator(cluster: MemoryCluster, kind: CoordinatorKind, key: str) -> Coordinator:
     if cluster.refusal:
-        return Coordinator(group_id, -1, "", -1, cluster.refusal)
-    node_id = cluster.coordinator(group_id)
-    return Coordinator(group_id, node_id, HOST, cluster.ports[node_id])
+        return Coordinator(key, -1, "", -1, cluster.refusal)
+    of_group = kind is CoordinatorKind.GROUP
+    node_id = cluster.coordinator(key) if of_group else cluster.transaction_coordinator(key)
+    return Coordinator(key, node_id, HOST, cluster.ports[node_id])
 
 
 def offset_commit(

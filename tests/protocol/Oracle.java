@@ -1,3 +1,4 @@
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
@@ -15,6 +16,7 @@ import org.apache.kafka.common.protocol.MessageUtil;
 /** Kafka's own classes, asked by lines on stdin: one answer a line on stdout. See oracle.py. */
 class Oracle {
     static final String MESSAGES = "org.apache.kafka.common.message.";
+    static final String REQUESTS = "org.apache.kafka.common.requests.";
 
     public static void main(String[] args) {
         Scanner questions = new Scanner(System.in);
@@ -32,6 +34,7 @@ class Oracle {
                 case "json" -> json(question[1], Short.parseShort(question[2]), question[3]);
                 case "headers" -> headers(Short.parseShort(question[1]), Short.parseShort(question[2]));
                 case "errors" -> errors();
+                case "constant" -> constant(question[1], question[2]);
                 default -> "error: no such question";
             };
         } catch (InvocationTargetException e) {
@@ -71,6 +74,13 @@ class Oracle {
     static String headers(short key, short version) {
         ApiMessageType type = ApiMessageType.fromApiKey(key);
         return type.requestHeaderVersion(version) + " " + type.responseHeaderVersion(version);
+    }
+
+    /** A number that a class of Kafka's requests keeps. */
+    static String constant(String name, String constant) throws Exception {
+        Field field = Class.forName(REQUESTS + name).getDeclaredField(constant);
+        field.setAccessible(true);
+        return field.get(null).toString();
     }
 
     static String errors() {

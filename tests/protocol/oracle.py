@@ -31,6 +31,10 @@ class Oracle:
         request, response = self._program.ask(f"headers {key} {version}").split()
         return int(request), int(response)
 
+    def constant(self, name: str, constant: str) -> int:
+        """A number that Kafka's class of a request keeps, such as `ProduceRequest`."""
+        return int(self._program.ask(f"constant {name} {constant}"))
+
     def errors(self) -> list[tuple[int, str, str]]:
         """Kafka's error codes: number, name, and the remedy by the class of its exception."""
         rows = (row.split(":") for row in self._program.ask("errors").split())

@@ -30,6 +30,9 @@ pytestmark = pytest.mark.java
 
 Definitions = dict[str, dict[str, Any]]
 
+_NEWEST_OF_CLIENTS = {"AddPartitionsToTxnRequest": 3}
+"""Where Kafka's definition has versions that brokers alone speak, among themselves."""
+
 
 @pytest.fixture(scope="session")
 def definitions(kafka_jars: list[Path]) -> Definitions:
@@ -59,9 +62,17 @@ def test_a_message_is_declared_as_kafka_defines_it(
 
 
 def _stable_versions(name: str, definitions: Definitions) -> str:
+    """Those that a client may speak: newer ones are unstable, or for brokers alone."""
     request = definitions[name.replace("Response", "Request")]
     valid = Versions.parse(definitions[name]["validVersions"])
-    return str(Versions(valid.lowest, valid.highest - bool(request.get("latestVersionUnstable"))))
+    stable = Versions(valid.lowest, valid.highest - bool(request.get("latestVersionUnstable")))
+    newest = _NEWEST_OF_CLIENTS.get(request["name"], stable.highest)
+    return str(stable.common(Versions(0, newest)))
+
+
+def test_versions_that_only_brokers_speak_are_kafkas(oracle: Oracle) -> None:
+    for name, newest in _NEWEST_OF_CLIENTS.items():
+        assert oracle.constant(name, "LAST_CLIENT_VERSION") == newest
 
 
 def _assert_same_fields(

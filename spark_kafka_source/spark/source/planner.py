@@ -16,12 +16,12 @@ from spark_kafka_source.consumer import (
     latest_offsets,
     list_offsets,
 )
+from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     KafkaError,
     error_named,
-    lacking,
 )
 from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline

@@ -1,0 +1,80 @@
+"""Which right a user lacks where a broker denies it something, and what there is to do about it.
+
+https://kafka.apache.org/documentation/#operations_resources_and_protocols
+"""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+from spark_kafka_source.errors import BrokerError, ErrorCode, TopicNotFoundError, error_named
+
+
+class Access(Enum):
+    """What a client wants of topics."""
+
+    READ = auto()
+    WRITE = auto()
+
+
+_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_OF_EACH = {
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (
+        "WRITE on transactional id {transactional_id!r} (DESCRIBE comes with it). Have it granted, "
+        "or give another 'kafka.transactional.id'"
+    ),
+}
+_NEEDED: Mapping[Access, Mapping[str, str]] = {
+    Access.READ: {
+        "TOPIC_AUTHORIZATION_FAILED": (
+            "READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or leave the topic "
+            "out"
+        ),
+        "GROUP_AUTHORIZATION_FAILED": (
+            "READ on group {group_id!r} (DESCRIBE comes with it). Have it granted, or give another "
+            "'kafka.group.id'"
+        ),
+        **_OF_EACH,
+    },
+    Access.WRITE: {
+        "TOPIC_AUTHORIZATION_FAILED": (
+            "WRITE on topic {topic!r} (DESCRIBE comes with it), and CREATE where the topic has to "
+            "be created. Have it granted, or write to another topic"
+        ),
+        "GROUP_AUTHORIZATION_FAILED": (
+            "READ on group {group_id!r} (DESCRIBE comes with it) to commit its offsets. Have it "
+            "granted, or leave the offsets out"
+        ),
+        "CLUSTER_AUTHORIZATION_FAILED": (
+            "IDEMPOTENT_WRITE on the cluster, or, from Kafka 2.8 on, WRITE on any topic. Have it "
+            "granted, or set 'kafka.enable.idempotence' to false"
+        ),
+        **_OF_EACH,
+    },
+}
+"""By the name of the error."""
+
+
+def lacking(
+    error: ErrorCode,
+    *,
+    topic: str = "",
+    group_id: str = "",
+    transactional_id: str = "",
+    access: Access = Access.READ,
+) -> str | None:
+    """For a denial, the right that the user needs, and what else it could do.
+
+    The error says which of the names was denied. None where it is no denial.
+    """
+    needed = _NEEDED[access].get(error.name)
+    if needed is None:
+        return None
+    names = {"topic": topic, "group_id": group_id, "transactional_id": transactional_id}
+    return f"the user needs {needed.format(**names)}"
+
+
+def topic_failure(error: ErrorCode, topic: str) -> BrokerError:
+    """Why a broker does not describe a topic."""
+    if error == _UNKNOWN_TOPIC:
+        return TopicNotFoundError(topic)
+    return BrokerError(error, f"Metadata of {topic}", lacking(error, topic=topic))

@@ -1,0 +1,79 @@
+"""What goes wrong with transactions, told apart by what is left to do, as Kafka's producer does.
+
+KIP-98, KIP-360, KIP-588 and KIP-1050: a producer that is fenced is at its end, a transaction that
+failed can be aborted, and any other error without a remedy ends the producer, too.
+"""
+
+from collections.abc import Mapping
+
+from spark_kafka_source.errors import BrokerError, LocalError
+
+
+class ProducerFencedError(BrokerError):
+    """This producer is at its end: its transactional id has a newer epoch.
+
+    Another producer has begun with the id, or the transaction was open for so long that the broker
+    aborted it.
+    """
+
+
+class TransactionAbortableError(BrokerError):
+    """This transaction has failed, the producer has not: abort it, and begin another."""
+
+
+_KINDS: Mapping[str, type[BrokerError]] = {
+    # Brokers before 2.7 say the first, which to a partition's leader means something else.
+    "INVALID_PRODUCER_EPOCH": ProducerFencedError,
+    "PRODUCER_FENCED": ProducerFencedError,
+    "TRANSACTION_ABORTABLE": TransactionAbortableError,
+    "UNKNOWN_PRODUCER_ID": TransactionAbortableError,
+    # Of partitions that were to be in the transaction.
+    "OPERATION_NOT_ATTEMPTED": TransactionAbortableError,
+    "TOPIC_AUTHORIZATION_FAILED": TransactionAbortableError,
+    # Of a group's offsets. Java ends the producer where the text is too long.
+    "FENCED_INSTANCE_ID": TransactionAbortableError,
+    "GROUP_AUTHORIZATION_FAILED": TransactionAbortableError,
+    "ILLEGAL_GENERATION": TransactionAbortableError,
+    "OFFSET_METADATA_TOO_LARGE": TransactionAbortableError,
+    "STALE_MEMBER_EPOCH": TransactionAbortableError,
+    "UNKNOWN_MEMBER_ID": TransactionAbortableError,
+}
+
+_REBALANCED = "the group has given the partitions to others since; abort, they read them again"
+_ADVICE: Mapping[str, str] = {
+    "INVALID_PRODUCER_EPOCH": "another producer has begun with this 'kafka.transactional.id' "
+    "since, or the transaction was open for longer than 'kafka.transaction.timeout.ms'",
+    "INVALID_TXN_STATE": "it is ended already, the other way or because it was open for longer "
+    "than 'kafka.transaction.timeout.ms', or there is nothing in it",
+    "INVALID_PRODUCER_ID_MAPPING": "the cluster knows the 'kafka.transactional.id' by another "
+    "producer id, or has forgotten it, see the broker's 'transactional.id.expiration.ms'",
+    "INVALID_TRANSACTION_TIMEOUT": "'kafka.transaction.timeout.ms' is not between 1 and the "
+    "broker's 'transaction.max.timeout.ms'",
+    "ILLEGAL_GENERATION": _REBALANCED,
+    "STALE_MEMBER_EPOCH": _REBALANCED,
+    "UNKNOWN_MEMBER_ID": _REBALANCED,
+}
+_SAME_ADVICE = {"PRODUCER_FENCED": "INVALID_PRODUCER_EPOCH"}
+
+
+def transaction_error(error: BrokerError) -> BrokerError:
+    """Return what a coordinator's error means to a transaction, with what a user can do about it.
+
+    It is not for errors of Produce: there INVALID_PRODUCER_EPOCH may be an abort's doing, and only
+    the coordinator knows whether the producer is fenced.
+    """
+    name = error.error.name
+    kind = _KINDS.get(name, BrokerError)
+    advice = _ADVICE.get(_SAME_ADVICE.get(name, name))
+    return kind(error.error, error.what, error.detail or advice)
+
+
+class UnsendableRecordError(LocalError):
+    """A record that cannot be written, for what it is itself; no other record is lost."""
+
+    def __init__(self, topic: str, field: str, reason: str) -> None:
+        super().__init__(topic, field, reason)
+        self.topic, self.field, self.reason = topic, field, reason
+
+    def _text(self) -> str:
+        return f"A record for topic {self.topic!r}: its {self.field} cannot be sent: {self.reason}"

@@ -1,0 +1,527 @@
+"""The producer's thread: it sends batches to the leaders of their partitions.
+
+Nothing in it waits but one wait for all connections. What may take long, such as looking for
+leaders, goes on in other threads. The order within a partition, and that nothing is written twice,
+come from sequences: https://cwiki.apache.org/confluence/display/KAFKA/KIP-98.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+
+from spark_kafka_source.client import (
+    LONGEST_SILENCE_MS,
+    Asked,
+    Broker,
+    KafkaClient,
+    Lookup,
+    Lookups,
+)
+from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.errors import (
+    BrokerError,
+    ClosedError,
+    ErrorCode,
+    KafkaError,
+    KafkaTimeoutError,
+    LocalError,
+    ProtocolError,
+    Remedy,
+    error_code,
+)
+from spark_kafka_source.net import Address, Deadline, HasFileno, readable
+from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
+from spark_kafka_source.producer.batch import ProducerBatch
+from spark_kafka_source.producer.config import MOST_IN_FLIGHT, Acks, ProducerConfig
+from spark_kafka_source.producer.identity import Identity
+from spark_kafka_source.producer.leaders import Leaders
+from spark_kafka_source.producer.metrics import ProducerMetrics
+from spark_kafka_source.producer.reactions import Reaction, reaction
+from spark_kafka_source.producer.sequences import next_sequence
+from spark_kafka_source.protocol import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from spark_kafka_source.records import HEADER_BYTES, Bytes
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# Topics go by name up to v12. Up to v11 a transaction has the partitions that it was told of before
+# (the first generation of KIP-890's), which all brokers know.
+_PRODUCE_BY_NAME = 12
+_PRODUCE_IN_TRANSACTIONS = 11
+_LONGEST_WAIT_MS = 60_000
+_SILENCE_SECONDS = LONGEST_SILENCE_MS / 1000
+
+
+@dataclass(eq=False, slots=True)
+class _Flight:
+    """A request on its way to a leader, with the batches in it."""
+
+    asked: Asked[ProduceResponse]
+    broker: Broker
+    batches: dict[TopicPartition, ProducerBatch]
+    sent_at_seconds: float
+    looked_at_seconds: float
+    lookup: Lookup[bool] | None = None
+    """Whether the broker, which is silent, leads any of the partitions still."""
+
+
+class Sender:
+    """Sends what an `Accumulator` holds, in a thread of its own."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        accumulator: Accumulator,
+        identity: Identity,
+        metrics: ProducerMetrics,
+    ) -> None:
+        """`client` is for this thread's requests; look-ups have siblings of it."""
+        self._config = config
+        self._client = client
+        self._accumulator = accumulator
+        self._lookups = Lookups(client, accumulator.wakeup)
+        self._leaders = Leaders(client, self._lookups)
+        self._identity = identity
+        self._metrics = metrics
+        self._flights: list[_Flight] = []
+        self._orders = 0
+        self._is_closing = False
+        self._close_by: Deadline | None = None
+        self._wake_at_seconds = 0.0
+        run = copy_context().run  # Errors name settings as the user of this front does.
+        name = f"producer {config.client.connection.client_id}"
+        self._thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
+        self._thread.start()
+
+    def close(self, deadline: Deadline | None) -> None:
+        """Send what there is, until the deadline, and fail the rest; wait for that.
+
+        From the producer's own thread, as in a callback, it does not wait.
+        """
+        self._close_by = deadline
+        self._is_closing = True
+        self._accumulator.wakeup.wake()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        error: KafkaError = ClosedError("the producer was closed before the record was sent")
+        try:
+            while not self._is_over():
+                self._step()
+        except Exception as found:
+            logger.exception("The producer's thread ended")
+            error = LocalError(f"the producer's thread ended: {found!r}")
+            error.__cause__ = found
+        self._accumulator.refuse(error)
+        self._fail_all(error)
+        self._lookups.close()
+        self._client.close()
+
+    def _is_over(self) -> bool:
+        if not self._is_closing:
+            return False
+        return not self._accumulator.queues() or (
+            self._close_by is not None and self._close_by.expired
+        )
+
+    def _step(self) -> None:
+        self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
+        for flight in [each for each in self._flights if each.asked.is_over()]:
+            self._flights.remove(flight)
+            self._take(flight)
+        self._leaders.step()
+        queues = self._accumulator.queues()
+        self._identity.step(self._lookups, queues)
+        for queue in queues:
+            self._expire(queue)
+            self._fail_refused(queue)
+        for flight in self._flights:
+            self._look_at(flight)
+        self._send(queues)
+        self._leaders.step()
+        if self._leaders.is_waiting:
+            self._wake_at(self._leaders.next_try_seconds)
+        if self._identity.next_try_seconds:
+            self._wake_at(self._identity.next_try_seconds)
+        self._wait()
+
+    def _wake_at(self, at_seconds: float) -> None:
+        self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
+
+    def _wait(self) -> None:
+        for flight in self._flights:
+            self._wake_at(flight.asked.deadline.at_seconds)
+            if flight.lookup is None:
+                self._wake_at(flight.looked_at_seconds + _SILENCE_SECONDS)
+        if self._close_by is not None:
+            self._wake_at(self._close_by.at_seconds)
+        wakeup = self._accumulator.wakeup
+        if not any(each.asked.is_here() for each in self._flights):
+            until = Deadline(self._wake_at_seconds, _LONGEST_WAIT_MS)
+            waited_for: list[HasFileno] = [wakeup, *(each.asked for each in self._flights)]
+            readable(waited_for, until)
+        wakeup.clear()
+
+    # -- sending -----------------------------------------------------------------------------------
+
+    def _expire(self, queue: PartitionQueue) -> None:
+        """Fail batches that are not written within `delivery.timeout.ms`."""
+        timeout_ms = self._config.delivery_timeout_ms
+        oldest_seconds = time.monotonic() - timeout_ms / 1000
+        for batch in [*queue.in_flight, *queue.waiting]:
+            if batch.is_over:
+                continue
+            if batch.created_at_seconds > oldest_seconds:
+                self._wake_at(batch.created_at_seconds + timeout_ms / 1000)
+                continue
+            found = f"{batch.record_count} records were not written within {timeout_ms} ms"
+            why = batch.error or self._leaders.error(batch.topic_partition.topic)
+            said = f"the last error: {why}" if why else "no leader has answered"
+            where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
+            self._fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
+        self._accumulator.drop(queue, lambda each: not each.is_over)
+
+    def _fail_refused(self, queue: PartitionQueue) -> None:
+        """Fail what can never be written: the brokers deny the topic, or the producer itself."""
+        error = self._identity.refusal() or self._leaders.denial(queue.topic_partition.topic)
+        if error is None:
+            return
+        self._accumulator.head(queue)
+        for batch in self._accumulator.drop(queue, lambda _: False):
+            self._fail(queue, batch, error)
+        self._leaders.forget(queue.topic_partition.topic)
+
+    def _look_at(self, flight: _Flight) -> None:
+        """Give up on a broker that is silent and has lost the partitions to another one."""
+        now_seconds = time.monotonic()
+        if flight.lookup is not None:
+            if not flight.lookup.is_done:
+                return
+            if not flight.lookup.result():
+                flight.asked.give_up("another broker leads the partitions by now; given up while")
+            flight.lookup, flight.looked_at_seconds = None, now_seconds
+        is_due = now_seconds - flight.looked_at_seconds >= _SILENCE_SECONDS
+        if is_due and flight.asked.is_silent:
+            broker, led = flight.broker, list(flight.batches)
+            flight.lookup = self._lookups.ask(lambda client: client.still_leads(broker, led))
+        elif is_due:
+            flight.looked_at_seconds = now_seconds
+
+    def _send(self, queues: Sequence[PartitionQueue]) -> None:
+        ready: dict[Broker, list[PartitionQueue]] = {}
+        for queue in queues:
+            leader = self._leader_for(queue)
+            if leader is not None:
+                ready.setdefault(leader, []).append(queue)
+        for broker, led in ready.items():
+            led.sort(key=lambda each: each.waiting[0].created_at_seconds)
+            while self._has_room(broker):
+                self._request(broker, self._drain(led))
+                led[:] = [each for each in led if self._leader_for(each) == broker]
+                if not led:
+                    break
+
+    def _leader_for(self, queue: PartitionQueue) -> Broker | None:
+        """Return where the queue's next batch can be sent to now, if anywhere."""
+        head = self._accumulator.head(queue)
+        if head is None:
+            if queue.open is not None and not queue.waiting:
+                self._wake_at(self._accumulator.ready_at_seconds(queue.open))
+            return None
+        if head.encoded is None:
+            self._fail(queue, self._accumulator.take(queue), head.error)
+            self._wake_at(0.0)
+            return None
+        if not self._is_turn_of(head, queue):
+            return None
+        try:
+            leader = self._leaders.of(queue.topic_partition)
+        except KafkaError:  # It was forgotten just now, and is asked for in the next step.
+            return None
+        in_flight = [each for each in self._flights if queue.topic_partition in each.batches]
+        return leader if all(each.broker == leader for each in in_flight) else None
+
+    def _is_turn_of(self, head: ProducerBatch, queue: PartitionQueue) -> bool:
+        """Whether a batch may go out, as far as the others of its partition are concerned."""
+        if head.retry_at_seconds > time.monotonic():
+            self._wake_at(head.retry_at_seconds)
+            return False
+        # Behind a batch that failed, the others in flight fail, too: all come back first.
+        most = 1 if head.tries else self._most_in_flight
+        if len(queue.in_flight) >= most:
+            return False
+        return self._identity.may_send(queue.topic_partition)
+
+    @property
+    def _most_in_flight(self) -> int:
+        return min(self._config.max_in_flight_requests_per_connection, MOST_IN_FLIGHT)
+
+    def _has_room(self, broker: Broker) -> bool:
+        throttled_seconds = self._client.throttled_seconds(broker)
+        if throttled_seconds:
+            self._wake_at(time.monotonic() + throttled_seconds)
+            return False
+        flights = [each for each in self._flights if each.broker.address == broker.address]
+        if not flights:
+            return True
+        # Until the connection is made, others would make one more.
+        return all(each.asked.is_sent for each in flights) and self._client.has_room(
+            broker, self._config.max_in_flight_requests_per_connection
+        )
+
+    def _drain(self, led: list[PartitionQueue]) -> list[tuple[PartitionQueue, ProducerBatch]]:
+        """Take a batch of each partition, as many as a request may have."""
+        drained: list[tuple[PartitionQueue, ProducerBatch]] = []
+        size = 0
+        for queue in led:
+            encoded = queue.waiting[0].encoded
+            size += encoded.size if encoded is not None else 0
+            if drained and size > self._config.max_request_size:
+                break
+            drained.append((queue, self._numbered(queue, self._accumulator.take(queue))))
+        return drained
+
+    def _numbered(self, queue: PartitionQueue, batch: ProducerBatch) -> ProducerBatch:
+        """Give a batch its place in the partition's order, unless it has one already."""
+        queue.in_flight.append(batch)
+        if not batch.order:
+            self._orders += 1
+            batch.order = self._orders
+        producer = self._identity.producer_of(queue)
+        if producer is not None and batch.producer != producer:
+            batch.producer, batch.base_sequence = producer, queue.next_sequence
+            queue.next_sequence = next_sequence(queue.next_sequence, batch.record_count)
+        return batch
+
+    def _request(self, broker: Broker, drained: list[tuple[PartitionQueue, ProducerBatch]]) -> None:
+        connection = self._config.client.connection
+        transactional_id = self._config.transactional_id or None
+        by_topic: dict[str, list[PartitionProduceData]] = {}
+        for queue, batch in drained:
+            topic, partition = queue.topic_partition
+            data = PartitionProduceData(index=partition, records=self._pieces(batch))
+            by_topic.setdefault(topic, []).append(data)
+        request = ProduceRequest(
+            transactional_id=transactional_id,
+            acks=self._config.acks,
+            timeout_ms=connection.request_timeout_ms,
+            topic_data=[
+                TopicProduceData(name=name, partition_data=each) for name, each in by_topic.items()
+            ],
+        )
+        asked = self._client.ask_behind(
+            request,
+            broker,
+            Deadline.after_ms(connection.request_timeout_ms),
+            most_in_flight=self._config.max_in_flight_requests_per_connection,
+            max_version=_PRODUCE_IN_TRANSACTIONS if transactional_id else _PRODUCE_BY_NAME,
+        )
+        batches = {queue.topic_partition: batch for queue, batch in drained}
+        now_seconds = time.monotonic()
+        self._flights.append(_Flight(asked, broker, batches, now_seconds, now_seconds))
+        self._metrics.sent(batches.values())
+
+    def _pieces(self, batch: ProducerBatch) -> tuple[Bytes, Bytes]:
+        if batch.encoded is None:
+            raise ValueError("a batch is sent before it is encoded")
+        if batch.producer is None:
+            return batch.encoded.pieces()
+        return batch.encoded.pieces(
+            producer_id=batch.producer.producer_id,
+            producer_epoch=batch.producer.epoch,
+            base_sequence=batch.base_sequence,
+            transactional=bool(self._config.transactional_id),
+        )
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def _take(self, flight: _Flight) -> None:
+        """Take what a leader said about the batches of a request."""
+        try:
+            response = flight.asked.answer()
+        except KafkaError as error:
+            self._client.cluster.forget_leaders_of({each.topic for each in flight.batches})
+            for batch in flight.batches.values():
+                self._landed(batch)
+                self._try_again(batch, error)
+            return
+        self._metrics.answered((time.monotonic() - flight.sent_at_seconds) * 1000)
+        if self._config.acks is Acks.NONE:
+            for batch in flight.batches.values():
+                self._over(self._landed(batch), batch)
+            return
+        found = {
+            TopicPartition(topic.name, each.index): each
+            for topic in response.responses
+            for each in topic.partition_responses
+        }
+        self._learn_leaders(response, found)
+        # In the order of the first sending: what fails first is what others fail because of.
+        for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
+            queue = self._landed(batch)
+            if batch.is_over:  # Its time was up before.
+                self._accumulator.release(batch)
+            elif where in found:
+                self._answered(queue, batch, found[where])
+            else:
+                what = f"the answer of {flight.broker.address} has nothing about {where}"
+                self._fail(queue, batch, ProtocolError(what))
+
+    def _landed(self, batch: ProducerBatch) -> PartitionQueue:
+        queue = self._accumulator.queue(batch.topic_partition)
+        queue.in_flight.remove(batch)
+        return queue
+
+    def _learn_leaders(
+        self, response: ProduceResponse, found: dict[TopicPartition, PartitionProduceResponse]
+    ) -> None:
+        """Take the leaders that the answer names in place of the one that was asked (KIP-951).
+
+        Where it names none, they have to be asked for.
+        """
+        nodes = {
+            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+            for each in response.node_endpoints
+        }
+        for where, each in found.items():
+            leader, epoch = (
+                nodes.get(each.current_leader.leader_id),
+                each.current_leader.leader_epoch,
+            )
+            is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
+            is_known = leader and self._client.cluster.learn_leader(where, epoch, leader)
+            if is_moved and not is_known:
+                self._client.cluster.forget_leaders_of([where.topic])
+
+    def _answered(
+        self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
+    ) -> None:
+        code = error_code(found.error_code)
+        is_first = not any(each.order < batch.order for each in self._unfinished_of(queue))
+        what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
+        if what is Reaction.DELIVERED:
+            offset = found.base_offset if not code.code else -1
+            self._over(queue, batch, offset, found.log_append_time_ms)
+            return
+        error = self._error(batch, code, found.error_message)
+        if what is Reaction.SPLIT and batch.record_count > 1:
+            self._metrics.split()
+            self._replace(queue, batch, batch.halves(self._config.compression))
+        elif what is Reaction.LEAVE_OUT and found.record_errors:
+            self._leave_out(queue, batch, code, found)
+        elif what is Reaction.RENUMBER:
+            self._identity.renumber(queue)
+            self._again(queue, batch, error)
+        elif what is Reaction.RETRY:
+            self._try_again(batch, error)
+        else:
+            self._fail(queue, batch, error)
+
+    def _unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
+        return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
+
+    def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
+        what = f"Produce to {batch.topic_partition}"
+        detail = ": ".join(filter(None, (said, self._remedy(batch, code))))
+        return BrokerError(code, what, detail or None)
+
+    def _remedy(self, batch: ProducerBatch, code: ErrorCode) -> str | None:
+        topic = batch.topic_partition.topic
+        if code.name in {"MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
+            size = batch.encoded.size - HEADER_BYTES if batch.encoded else 0
+            return (
+                f"a record of {size} bytes is over the topic's 'max.message.bytes'. Raise that, or"
+                " send smaller values"
+            )
+        return lacking(code, topic=topic, access=Access.WRITE)
+
+    def _leave_out(
+        self,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        code: ErrorCode,
+        found: PartitionProduceResponse,
+    ) -> None:
+        """Fail the records that the broker names, and send the others again."""
+        named = {
+            each.batch_index: each.batch_index_error_message
+            for each in found.record_errors
+            if 0 <= each.batch_index < batch.record_count
+        }
+        if not named:
+            self._fail(queue, batch, self._error(batch, code, found.error_message))
+            return
+        for number, said in named.items():
+            batch.failed_record(number, self._error(batch, code, said or found.error_message))
+        self._metrics.failed(len(named))
+        self._identity.failed(self._error(batch, code, found.error_message))
+        self._replace(queue, batch, batch.without(list(named), self._config.compression))
+
+    def _replace(
+        self, queue: PartitionQueue, batch: ProducerBatch, parts: list[ProducerBatch]
+    ) -> None:
+        """Send parts of a batch in its place."""
+        for part in parts:
+            part.tries += 1
+        if parts:
+            self._accumulator.put_back(queue, parts)
+        else:
+            self._accumulator.release(batch)
+
+    def _try_again(self, batch: ProducerBatch, error: KafkaError) -> None:
+        """Send a batch again after a pause, if its error can heal and it has tries left."""
+        queue = self._accumulator.queue(batch.topic_partition)
+        if batch.is_over:
+            self._accumulator.release(batch)
+        elif not error.retriable or batch.tries >= self._config.retries:
+            self._fail(queue, batch, error)
+        else:
+            self._again(queue, batch, error)
+
+    def _again(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+        logger.debug("%s is sent again: %s", batch.topic_partition, error)
+        batch.error = error
+        batch.tries += 1
+        batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries)
+        self._metrics.retried()
+        self._accumulator.put_back(queue, [batch])
+
+    def _over(
+        self,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        offset: int = -1,
+        append_time_ms: int = -1,
+    ) -> None:
+        self._metrics.delivered(batch.record_count)
+        batch.delivered(offset, append_time_ms)
+        self._accumulator.release(batch)
+
+    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
+        error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
+        self._metrics.failed(batch.record_count)
+        self._identity.failed(error)
+        batch.failed(error)
+        if batch not in queue.in_flight:
+            self._accumulator.release(batch)
+
+    def _fail_all(self, error: KafkaError) -> None:
+        """Fail what is left when the thread ends."""
+        self._accumulator.close_open()
+        for queue in self._accumulator.queues():
+            in_flight, queue.in_flight = queue.in_flight, []
+            for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
+                self._fail(queue, batch, error)

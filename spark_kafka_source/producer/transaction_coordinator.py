@@ -1,0 +1,291 @@
+"""What coordinators are asked of a transaction: who may write, what is in it, how it ends (KIP-98).
+
+The versions of the requests are those of the first generation of transactions, which all brokers
+since 2.5 serve alike: newer ones say more with less (KIP-890), and may move a producer's epoch at
+each transaction's end.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from spark_kafka_source.client import CoordinatorKey, KafkaClient
+from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
+from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer.errors import transaction_error
+from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.protocol import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    Request,
+    Response,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from spark_kafka_source.settings import INT32_MAX
+from spark_kafka_source.topic_partition import TopicPartition
+
+R = TypeVar("R", bound=Response)
+
+FIRST_GENERATION: Mapping[type[Request[Any]], int] = MappingProxyType(
+    {ProduceRequest: 11, EndTxnRequest: 4, TxnOffsetCommitRequest: 4}
+)
+"""Up to which version a request belongs to it; those that are not here always do."""
+
+_NO_PRODUCER = ProducerId(-1, -1)
+# The end of a transaction goes on for some milliseconds after its answer, and meanwhile the next
+# one has to wait: Kafka's producer asks again as soon.
+_FIRST_PAUSE_MS = 20
+_NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
+_TOPIC_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
+
+
+class TransactionCoordinator:
+    """Asks the coordinators of one transactional id, and the groups whose offsets are committed.
+
+    It keeps nothing of a transaction: anyone who knows the producer's id and epoch may go on with
+    it. All methods wait, at most for `timeout_ms` (`default.api.timeout.ms` unless given), and try
+    again what may heal, then raise `KafkaTimeoutError`. What will not heal is a
+    `ProducerFencedError`, a `TransactionAbortableError`, or another error, which ends the producer.
+    """
+
+    def __init__(self, client: KafkaClient, transactional_id: str) -> None:
+        self._client = client
+        self._transactional_id = transactional_id
+        self._key = CoordinatorKey.of_transaction(transactional_id)
+
+    def init_producer_id(
+        self,
+        transaction_timeout_ms: int,
+        producer: ProducerId | None = None,
+        *,
+        timeout_ms: int | None = None,
+    ) -> ProducerId:
+        """Return the id and epoch to write with; who has an older epoch is fenced from now on.
+
+        A transaction that is open is aborted, and so is one that is still open so long after it
+        was begun. With `producer`, who it is so far, it gets a new epoch, unless it is fenced
+        (KIP-360).
+        """
+        producer_id, epoch = producer or _NO_PRODUCER
+        request = InitProducerIdRequest(
+            self._transactional_id, transaction_timeout_ms, producer_id, epoch
+        )
+        what = f"InitProducerId of {self._key}"
+
+        def check(answer: InitProducerIdResponse) -> None:
+            self._check(answer.error_code, what)
+
+        answer = self._ask(what, request, self._key, check, timeout_ms)
+        return _producer_of(answer, what)
+
+    def add_partitions(
+        self,
+        producer: ProducerId,
+        topic_partitions: Iterable[TopicPartition],
+        *,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Say that these partitions are about to be written to, before they are.
+
+        The first ones begin the transaction.
+        """
+        asked = sorted(set(topic_partitions))
+        if not asked:
+            return
+        topics = [AddPartitionsToTxnTopic(*each) for each in _by_topic(asked).items()]
+        request = AddPartitionsToTxnRequest(self._transactional_id, *producer, topics)
+        api = "AddPartitionsToTxn"
+
+        def check(answer: AddPartitionsToTxnResponse) -> None:
+            found = {
+                TopicPartition(topic.name, each.partition_index): each.partition_error_code
+                for topic in answer.results_by_topic_v3_and_below
+                for each in topic.results_by_partition
+            }
+            where, code = _worst(api, asked, found)
+            self._check(code, f"{api} of {where} to {self._key}", topic=where.topic)
+
+        self._ask(f"{api} to {self._key}", request, self._key, check, timeout_ms)
+
+    def add_offsets(
+        self, producer: ProducerId, group_id: str, *, timeout_ms: int | None = None
+    ) -> None:
+        """Say that offsets of this group are about to be committed with the transaction."""
+        request = AddOffsetsToTxnRequest(self._transactional_id, *producer, group_id)
+        what = f"AddOffsetsToTxn of group {group_id!r} to {self._key}"
+
+        def check(answer: AddOffsetsToTxnResponse) -> None:
+            self._check(answer.error_code, what, group_id=group_id)
+
+        self._ask(what, request, self._key, check, timeout_ms)
+
+    def commit_offsets(
+        self,
+        producer: ProducerId,
+        member: Member,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        *,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Have the group's coordinator commit these offsets with the transaction.
+
+        `add_offsets` comes first. `member` is who reads the partitions, so that one that has lost
+        them cannot commit (KIP-447); one without a member id commits for whoever does.
+        """
+        if not offsets:
+            return
+        key = CoordinatorKey.of_group(member.group_id)
+        request = TxnOffsetCommitRequest(
+            self._transactional_id,
+            member.group_id,
+            *producer,
+            member.generation_id,
+            member.member_id,
+            member.group_instance_id,
+            _topics(offsets),
+        )
+        api = "TxnOffsetCommit"
+
+        def check(answer: TxnOffsetCommitResponse) -> None:
+            found = {
+                TopicPartition(topic.name, each.partition_index): each.error_code
+                for topic in answer.topics
+                for each in topic.partitions
+            }
+            where, code = _worst(api, sorted(offsets), found)
+            what = f"{api} of {where} for {key} by {self._key}"
+            if error_code(code).name == "TOPIC_AUTHORIZATION_FAILED":  # It was read from.
+                raise BrokerError(
+                    error_code(code), what, lacking(error_code(code), topic=where.topic)
+                )
+            self._check(code, what, group_id=key.key)
+
+        self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
+
+    def end(self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None) -> None:
+        """Commit the transaction, or abort it.
+
+        The same again does nothing, until the id begins anew. INVALID_TXN_STATE says that it was
+        ended the other way, or that nothing was added to it.
+        """
+        request = EndTxnRequest(self._transactional_id, *producer, commit)
+        what = f"EndTxn ({'commit' if commit else 'abort'}) of {self._key}"
+
+        def check(answer: EndTxnResponse) -> None:
+            self._check(answer.error_code, what)
+
+        self._ask(what, request, self._key, check, timeout_ms)
+
+    def _ask(
+        self,
+        what: str,
+        request: Request[R],
+        key: CoordinatorKey,
+        check: Callable[[R], None],
+        timeout_ms: int | None,
+    ) -> R:
+        """Return the first answer that is no error."""
+        max_version = FIRST_GENERATION.get(type(request))
+
+        def attempt(deadline: Deadline) -> R:
+            try:
+                answer = self._client.send_to_coordinator(
+                    request, key, deadline, max_version=max_version
+                )
+                check(answer)
+            except BrokerError as error:
+                raise transaction_error(error) from None
+            return answer
+
+        return self._client.retrying(
+            what, attempt, timeout_ms=timeout_ms, first_pause_ms=_FIRST_PAUSE_MS
+        )
+
+    def _check(self, code: int, what: str, *, topic: str = "", group_id: str = "") -> None:
+        _check(code, what, topic=topic, group_id=group_id, transactional_id=self._transactional_id)
+
+
+def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> ProducerId:
+    """Return an id and epoch to write with, once each, without transactions; any broker gives one.
+
+    Waits and raises as `TransactionCoordinator` does.
+    """
+    what = "InitProducerId"
+    request = InitProducerIdRequest(None, INT32_MAX)
+
+    def attempt(deadline: Deadline) -> ProducerId:
+        # An id that is given for nothing is no loss.
+        answer = client.send_to_any(request, deadline)
+        _check(answer.error_code, what)
+        return _producer_of(answer, what)
+
+    return client.retrying(what, attempt, timeout_ms=timeout_ms)
+
+
+def _producer_of(answer: InitProducerIdResponse, what: str) -> ProducerId:
+    producer = ProducerId(answer.producer_id, answer.producer_epoch)
+    if min(producer) < 0:
+        raise ProtocolError(f"{what}: the answer has no producer id, but {producer}")
+    return producer
+
+
+def _check(code: int, what: str, **names: str) -> None:
+    if code:
+        error = error_code(code)
+        raise BrokerError(error, what, lacking(error, access=Access.WRITE, **names))
+
+
+def _worst(
+    api: str, asked: Sequence[TopicPartition], found: Mapping[TopicPartition, int]
+) -> tuple[TopicPartition, int]:
+    """Return the error to raise, 0 if there is none: one that will not heal rather than others."""
+    for where in asked:
+        if where not in found:
+            raise ProtocolError(f"{api} of {where}: the answer leaves it out")
+
+    def rank(where: TopicPartition) -> int:
+        error = error_code(found[where])
+        if not error.code:
+            return 3
+        return 2 if error.name == _NOT_ATTEMPTED else int(error.retriable)
+
+    worst = min(asked, key=rank)
+    return worst, found[worst]
+
+
+def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for topic, partition in topic_partitions:
+        by_topic[topic].append(partition)
+    return by_topic
+
+
+def _topics(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+) -> list[TxnOffsetCommitRequestTopic]:
+    def partition_of(where: TopicPartition) -> TxnOffsetCommitRequestPartition:
+        found = offsets[where]
+        return TxnOffsetCommitRequestPartition(
+            where.partition, found.offset, found.leader_epoch, found.metadata
+        )
+
+    return [
+        TxnOffsetCommitRequestTopic(
+            name, [partition_of(TopicPartition(name, each)) for each in partitions]
+        )
+        for name, partitions in _by_topic(offsets).items()
+    ]

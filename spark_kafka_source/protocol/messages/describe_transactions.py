@@ -1,0 +1,45 @@
+"""DescribeTransactions (KIP-664): the state of transactions, by their transactional id."""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
+
+
+@dataclass(slots=True)
+class TopicData:
+    """The partitions of one topic that are in the transaction, or still lack its end's marker."""
+
+    topic: str = wire(STRING, "0+")
+    partitions: list[int] = wire(array(INT32), "0+")
+
+
+@dataclass(slots=True)
+class TransactionState:
+    """The last transaction of one id; its state is Empty, Ongoing, PrepareCommit and so on."""
+
+    error_code: int = wire(INT16, "0+")
+    transactional_id: str = wire(STRING, "0+")
+    transaction_state: str = wire(STRING, "0+")
+    transaction_timeout_ms: int = wire(INT32, "0+")
+    transaction_start_time_ms: int = wire(INT64, "0+")
+    producer_id: int = wire(INT64, "0+")
+    producer_epoch: int = wire(INT16, "0+")
+    topics: list[TopicData] = wire(array(TopicData), "0+")
+
+
+@dataclass(slots=True)
+class DescribeTransactionsResponse(Response):
+    """The state of each."""
+
+    KEY, VERSIONS, FLEXIBLE = 65, "0", "0+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    transaction_states: list[TransactionState] = wire(array(TransactionState), "0+")
+
+
+@dataclass(slots=True)
+class DescribeTransactionsRequest(Request[DescribeTransactionsResponse]):
+    """How do these transactions stand? Their coordinator must be asked."""
+
+    KEY, VERSIONS, FLEXIBLE = 65, "0", "0+"
+    transactional_ids: list[str] = wire(array(STRING), "0+")

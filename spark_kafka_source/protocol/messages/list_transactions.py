@@ -1,0 +1,40 @@
+"""ListTransactions (KIP-664, KIP-994, KIP-1152): the transactional ids of one coordinator."""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
+
+
+@dataclass(slots=True)
+class TransactionState:
+    """One transactional id."""
+
+    transactional_id: str = wire(STRING, "0+")
+    producer_id: int = wire(INT64, "0+")
+    transaction_state: str = wire(STRING, "0+")
+
+
+@dataclass(slots=True)
+class ListTransactionsResponse(Response):
+    """Those that this broker coordinates and no filter leaves out."""
+
+    KEY, VERSIONS, FLEXIBLE = 66, "0-2", "0+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    error_code: int = wire(INT16, "0+")
+    unknown_state_filters: list[str] = wire(array(STRING), "0+")
+    transaction_states: list[TransactionState] = wire(array(TransactionState), "0+")
+
+
+@dataclass(slots=True)
+class ListTransactionsRequest(Request[ListTransactionsResponse]):
+    """Which transactional ids do you coordinate? Empty filters let all through.
+
+    The duration is in milliseconds, the pattern one of RE2/J.
+    """
+
+    KEY, VERSIONS, FLEXIBLE = 66, "0-2", "0+"
+    state_filters: list[str] = wire(array(STRING), "0+")
+    producer_id_filters: list[int] = wire(array(INT64), "0+")
+    duration_filter: int = wire(INT64, "1+", default=-1)
+    transactional_id_pattern: str | None = wire(STRING, "2+", nullable="2+", default=None)

@@ -1,0 +1,204 @@
+"""The matrices of Kafka's Java clients: every row is Kafka's, every row of Kafka's is there."""
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.groups.assignors import assignors_named
+from spark_kafka_source.secret import Secret
+from spark_kafka_source.settings import settings_of
+from tests.java_clients.consumer import CONSUMER
+from tests.java_clients.rows import JavaClient, Verdict
+from tests.java_clients.tables import render
+from tests.java_program import JavaProgram, run_java
+
+CLIENTS = [CONSUMER]
+EVERY_METHOD = [
+    pytest.param(client, name, java, id=f"{name}.{java}")
+    for client in CLIENTS
+    for name, of_class in client.methods.items()
+    for java in of_class
+]
+EVERY_SETTING = [
+    pytest.param(client, name, id=f"{client.kind}-{name}")
+    for client in CLIENTS
+    for name in client.settings
+]
+of_each_client = pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.kind)
+
+
+@pytest.fixture(scope="module")
+def java(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
+    with run_java(Path(__file__).with_name("JavaClients.java"), kafka_jars) as program:
+        yield program
+
+
+def javas_methods(java: JavaProgram, client: JavaClient) -> dict[str, dict[str, set[str]]]:
+    """The types of all parameters by class and method."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for line in java.ask(f"methods {client.kind}").split(";"):
+        class_name, method, *types = line.split(" ")
+        found[class_name.removeprefix("Kafka")][method].update(types)
+    return found
+
+
+def javas_defaults(java: JavaProgram, client: JavaClient) -> dict[str, str]:
+    settings = (line.partition("=") for line in java.ask(f"settings {client.kind}").split(";"))
+    return {name: default for name, _, default in settings}
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.java
+@of_each_client
+def test_a_row_for_each_method_of_javas_and_no_other(java: JavaProgram, client: JavaClient) -> None:
+    javas = javas_methods(java, client)
+    assert {name: set(of_class) for name, of_class in javas.items()} == {
+        name: set(of_class) for name, of_class in client.methods.items()
+    }
+
+
+@pytest.mark.java
+@of_each_client
+def test_ours_take_what_javas_take(java: JavaProgram, client: JavaClient) -> None:
+    """In number: that these are they can be seen by their names."""
+    javas = javas_methods(java, client)
+    for class_name, of_class in client.methods.items():
+        for name, row in of_class.items():
+            types = javas[class_name][name]
+            enough = len(parameters(row.ours)) >= len(types) - (name in client.one_for_two)
+            assert enough or row.verdict is Verdict.LEFT_OUT, name
+
+
+@pytest.mark.parametrize(("client", "class_name", "javas"), EVERY_METHOD)
+def test_what_is_here_is_there_with_the_parameters_that_are_said(
+    client: JavaClient, class_name: str, javas: str
+) -> None:
+    row = client.methods[class_name][javas]
+    if row.verdict is Verdict.LEFT_OUT:
+        assert row.why and not row.ours
+        return
+    assert row.why or row.verdict is Verdict.HERE
+    name, called, _ = row.ours.partition("(")
+    ours = client.classes[class_name]
+    if not called:
+        assert name in attributes(ours)
+        return
+    signature = inspect.signature(getattr(ours, name))
+    assert [each for each in signature.parameters if each != "self"] == parameters(row.ours)
+
+
+def parameters(ours: str) -> list[str]:
+    return re.findall(r"\w+", ours.partition("(")[2])
+
+
+def attributes(ours: type[Any]) -> set[str]:
+    """Those that are no methods: properties, and fields of tuples and dataclasses."""
+    properties = {
+        name for name, _ in inspect.getmembers(ours, lambda each: isinstance(each, property))
+    }
+    named = {each.name for each in fields(ours)} if is_dataclass(ours) else ours.__dict__
+    return properties | set(getattr(ours, "_fields", named))
+
+
+# -- configuration ---------------------------------------------------------------------------------
+
+
+@pytest.mark.java
+@of_each_client
+def test_a_row_for_each_setting_of_javas_and_no_other(
+    java: JavaProgram, client: JavaClient
+) -> None:
+    assert client.settings.keys() == javas_defaults(java, client).keys()
+
+
+@pytest.mark.java
+@of_each_client
+def test_defaults_are_javas_where_the_row_does_not_say_otherwise(
+    java: JavaProgram, client: JavaClient
+) -> None:
+    ours, javas = defaults(client), javas_defaults(java, client)
+    here = {name for name, row in client.settings.items() if row.verdict is not Verdict.LEFT_OUT}
+    assert here - ours.keys() == client.arguments
+    for name in here & ours.keys():
+        said = client.settings[name].default
+        assert said is None or normal(name, said) != normal(name, javas[name]), name
+        assert normal(name, ours[name]) == normal(name, javas[name] if said is None else said), name
+
+
+@pytest.mark.parametrize(("client", "name"), EVERY_SETTING)
+def test_a_setting_is_known_or_the_reason_is_said(
+    client: JavaClient, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = client.settings[name]
+    if row.verdict is not Verdict.LEFT_OUT:
+        assert f"kafka.{name}" in client.vocabulary.known or name in client.arguments
+        return
+    given = {"bootstrap_servers": "a:1", "security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}
+    given |= {"sasl_username": "u", "sasl_password": "p", name: "a.b.C"}
+    try:
+        client.read(given)
+        (said,) = caplog.messages
+    except ConfigurationError as refused:
+        said = str(refused)
+    assert "is no configuration" not in said
+    assert letters(row.why.partition(", as with")[0]) in letters(said)
+
+
+def letters(text: str) -> str:
+    """Only those: names are said with dots and with underscores, with a prefix and without."""
+    return re.sub(r"kafka\.|[^a-z]", "", text.lower())
+
+
+def normal(name: str, default: str) -> str:
+    """Texts that mean the same are the same."""
+    if name == "partition.assignment.strategy":
+        return ",".join(type(each).__name__ for each in assignors_named(default))
+    if name == "sasl.oauthbearer.jwt.retriever.class":
+        return default.rpartition(".")[2]
+    return default.lower()
+
+
+def defaults(client: JavaClient) -> dict[str, str]:
+    """Ours, by Java's names."""
+    of_fields = {
+        option.removeprefix("kafka."): field.default
+        for config_type in client.configs
+        for option, field in settings_of(config_type).items()
+    }
+    return {name: _text(default) for name, default in (of_fields | dict(client.defaults)).items()}
+
+
+def _text(default: object) -> str:
+    return default.reveal() if isinstance(default, Secret) else str(default)
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.java
+def test_a_consumers_metrics_have_javas_names(java: JavaProgram) -> None:
+    with KafkaConsumer(bootstrap_servers="localhost:1") as consumer:
+        ours = consumer.metrics().keys()
+    # Java counts none of these alone; a storm of them is to be seen, too.
+    beyond = {"failed-join-total", "failed-sync-total", "failed-heartbeat-total"}
+    # Of a partition it is that, and its name before.
+    assert ours - beyond | {"records-lag"} <= set(java.ask("metrics consumer").split(";"))
+
+
+# -- the pages -------------------------------------------------------------------------------------
+
+
+@of_each_client
+def test_the_page_has_the_matrix(client: JavaClient) -> None:
+    _, tables, _ = client.marks.split(client.page)
+    assert tables == render(client), "run `make java-clients`"

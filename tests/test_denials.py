@@ -1,0 +1,50 @@
+"""Denials: each names the right that is lacking, as one who reads or one who writes needs it."""
+
+import pytest
+
+from spark_kafka_source.denials import Access, lacking, topic_failure
+from spark_kafka_source.errors import TopicNotFoundError, error_named
+
+NAMES = {"topic": "t", "group_id": "g", "transactional_id": "i"}
+
+
+@pytest.mark.parametrize(
+    ("access", "error", "said"),
+    [
+        (Access.READ, "TOPIC", ["READ on topic 't'", "leave the topic out"]),
+        (Access.READ, "GROUP", ["READ on group 'g'", "another 'kafka.group.id'"]),
+        (Access.WRITE, "TOPIC", ["WRITE on topic 't'", "CREATE where", "another topic"]),
+        (Access.WRITE, "GROUP", ["READ on group 'g'", "leave the offsets out"]),
+        (
+            Access.WRITE,
+            "CLUSTER",
+            ["IDEMPOTENT_WRITE on the cluster", "WRITE on any topic", "'kafka.enable.idempotence'"],
+        ),
+        (Access.WRITE, "TRANSACTIONAL_ID", ["WRITE on transactional id 'i'", "another 'kafka.tra"]),
+    ],
+)
+def test_a_denial_names_the_right_and_the_way_out(
+    access: Access, error: str, said: list[str]
+) -> None:
+    text = lacking(error_named(f"{error}_AUTHORIZATION_FAILED"), access=access, **NAMES)
+    assert text is not None
+    assert text.startswith("the user needs ")
+    assert [each for each in said if each not in text] == []
+
+
+@pytest.mark.parametrize("access", Access)
+def test_what_is_no_denial_lacks_nothing(access: Access) -> None:
+    assert lacking(error_named("NOT_COORDINATOR"), access=access, **NAMES) is None
+
+
+def test_one_who_reads_is_told_nothing_of_writing() -> None:
+    assert lacking(error_named("CLUSTER_AUTHORIZATION_FAILED")) is None
+
+
+def test_a_topic_is_not_there_or_not_to_be_seen() -> None:
+    assert isinstance(
+        topic_failure(error_named("UNKNOWN_TOPIC_OR_PARTITION"), "t"), TopicNotFoundError
+    )
+    denied = topic_failure(error_named("TOPIC_AUTHORIZATION_FAILED"), "t")
+    assert "Metadata of t" in str(denied)
+    assert "needs READ on topic 't'" in str(denied)
