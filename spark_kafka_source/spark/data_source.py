@@ -16,6 +16,7 @@ from spark_kafka_source.spark.options import parse_sink_options, parse_source_op
 from spark_kafka_source.spark.redaction import Redaction
 from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
 from spark_kafka_source.spark.sink.columns import SinkColumns
+from spark_kafka_source.spark.sink.guarantee import Guarantee
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
@@ -103,7 +104,10 @@ class KafkaDataSource(DataSource):
         given = tuple(self._given.items())
         options = _sink_options(given, self.token_provider, self.redaction)
         columns = SinkColumns.of(schema, options.topic)
-        return KafkaWriter(options, columns, AtLeastOnce(options.producer))
+        return KafkaWriter(options, columns, self._guarantee(options))
+
+    def _guarantee(self, options: SinkOptions) -> Guarantee:
+        return AtLeastOnce(options.producer)
 
     def _check_schema(self, schema: StructType) -> None:
         if schema != self.schema():

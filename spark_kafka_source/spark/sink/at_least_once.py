@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
 from spark_kafka_source.spark.sink.producers import kept_producers

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 
 Messages = Sequence[Written | None]

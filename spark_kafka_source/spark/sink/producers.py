@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 
 IDLE_SECONDS = 600.0
 """How long one is kept that no task takes: about as long as brokers keep idle connections."""

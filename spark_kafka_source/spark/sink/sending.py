@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.producer.delivery import ColumnsFuture
-from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer import ColumnsFuture, KafkaProducer
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.spark.conditions import null_topic
 from spark_kafka_source.spark.sink.options import SinkOptions
@@ -40,7 +39,7 @@ class Sending:
             future = self._producer.send_columns(self._topic, columns)
         except UnencodableRowError as error:
             rows = [self.row_count + row for row in error.rows]
-            reason = f"{error.reason} (rows of {self._part})"
+            reason = f"{error.reason} (counted within {self._part})"
             raise type(error)(rows, reason) from None
         self._on_their_way.append(future)
         self.row_count += columns.num_rows

@@ -71,8 +71,8 @@ def test_a_row_that_cannot_be_written_is_named(
         to_send.send(values("c", "d", "e"))
     assert refused.value.rows == (3, 4)
     assert str(refused.value) == (
-        "Row 3 (and 1 more rows): the key of a header is null (rows of partition 3 of the "
-        "DataFrame)"
+        "Row 3 (and 1 more rows): the key of a header is null (counted within partition 3 of "
+        "the DataFrame)"
     )
 
 
