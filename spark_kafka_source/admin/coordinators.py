@@ -33,9 +33,10 @@ def ask_coordinators(
 ) -> dict[str, A | BrokerError]:
     """The answer for each key, or the error that will not heal, by one request to each broker.
 
-    Keys are groups or transactional ids. Those whose coordinator has moved, or is not ready, are asked for again, alone, until
-    `default.api.timeout.ms`; then raises `KafkaTimeoutError`. Raises `UnsupportedVersionError`
-    where a broker does not have the API, or none of the versions up to `max_version`.
+    Keys are groups or transactional ids. Those whose coordinator has moved, or is not ready, are
+    asked for again, alone, until `default.api.timeout.ms`; then raises `KafkaTimeoutError`. Raises
+    `UnsupportedVersionError` where a broker does not have the API, or none of the versions up to
+    `max_version`.
     """
     keys_asked = [CoordinatorKey(kind, each) for each in dict.fromkeys(keys)]
     found: dict[str, A | BrokerError] = {}
