@@ -156,7 +156,8 @@ class Sender:
             self._wake_at(self._leaders.next_try_seconds)
         if self._identity.next_try_seconds:
             self._wake_at(self._identity.next_try_seconds)
-        self._wait()
+        if not self._is_over():  # The last answer may just have come.
+            self._wait()
 
     def _wake_at(self, at_seconds: float) -> None:
         self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
