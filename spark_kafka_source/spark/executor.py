@@ -20,8 +20,8 @@ from spark_kafka_source.consumer import (
     RangeReader,
     RecordsLostError,
 )
-from spark_kafka_source.consumer.freed_memory import keep_freed_memory
 from spark_kafka_source.records import Chunk, record_batch
+from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.log_ends import LogEnds
 from spark_kafka_source.spark.offsets import Offsets
