@@ -11,7 +11,10 @@ import spark_kafka_source
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"}
-LAYERS = ["protocol", "records", "net", "client", "groups", "consumer", "producer", "admin"]
+LAYERS = [
+    *("protocol", "records", "net", "client", "groups"),
+    *("consumer", "producer", "admin", "exactly_once"),
+]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
 MAY_IMPORT = BELOW | {
     "topic_partition": {"secret"},
@@ -51,7 +54,7 @@ MAY_TOUCH = {
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
     "numpy": {"records", "producer"},
-    "pyarrow": {"records", "consumer", "producer", "admin", "spark"},
+    "pyarrow": {"records", "consumer", "producer", "admin", "spark", "command_line"},
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},
