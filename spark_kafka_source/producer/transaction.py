@@ -94,7 +94,7 @@ class Transaction:
 
     def commit(self) -> None:
         """Wait for all records, and end the transaction with them."""
-        with self._called(_State.OPEN, _State.COMMITTING):
+        with self._called(_State.OPEN, _State.FAILED, _State.COMMITTING):
             self._accumulator.flush(None)
             if self._error is not None:
                 raise self._error
@@ -128,10 +128,16 @@ class Transaction:
 
     def check_open(self) -> None:
         """Raise where a record cannot be sent now."""
+        self._raise_if_over()
         if self._state is not _State.OPEN:
             raise TransactionStateError(f"a record cannot be sent: {self._state.value}") from (
                 self._error
             )
+
+    def _raise_if_over(self) -> None:
+        """Say again what ended the producer, such as that it is fenced: aborting does not help."""
+        if self._state is _State.OVER and self._error is not None:
+            raise self._error
 
     @property
     def is_open(self) -> bool:
@@ -144,6 +150,7 @@ class Transaction:
         if not self._calling.acquire(blocking=False):
             raise TransactionStateError("another thread begins or ends a transaction just now")
         try:
+            self._raise_if_over()
             if self._state not in states:
                 raise TransactionStateError(self._state.value) from self._error
             yield
