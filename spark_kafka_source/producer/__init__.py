@@ -23,7 +23,7 @@ from spark_kafka_source.producer.partitioners import (
     PartitionRows,
     group_by_partition,
 )
-from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.sticky import StickyPartitioner
 from spark_kafka_source.producer.topics import UnknownPartitionError
 from spark_kafka_source.producer.transaction import TransactionAbortedError, TransactionStateError
@@ -42,6 +42,7 @@ __all__ = [
     "ColumnsFuture",
     "KafkaProducer",
     "PartitionRows",
+    "PreparedTransaction",
     "ProducerConfig",
     "ProducerFencedError",
     "ProducerId",

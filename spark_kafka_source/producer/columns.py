@@ -106,7 +106,8 @@ def given_partitions(piece: Piece, count: int, topic: str) -> Integers:
     if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)):
         raise ColumnTypeError("partition", column.type, "a whole number")
     filled = pc.fill_null(column.cast(pa.int64()), NO_PARTITION)
-    found: Integers = filled.to_numpy(zero_copy_only=False)
+    # The caller fills in the others, and Arrow's own is not to be written.
+    found: Integers = filled.to_numpy(zero_copy_only=False).copy()
     given = ~column.is_null().to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(given & ((found < 0) | (found >= count)))
     if len(wrong):

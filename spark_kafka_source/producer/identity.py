@@ -24,6 +24,10 @@ class Identity(Protocol):
     next_try_seconds: float
     """When `step` has something to do again although nothing happens; 0.0 for never."""
 
+    @property
+    def transactional_id(self) -> str | None:
+        """The id whose transactions the records are in, if any."""
+
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
         """Take and ask what is needed before these partitions can be written to."""
 
@@ -46,6 +50,7 @@ class Identity(Protocol):
 class Anonymous:
     """A producer without sequences: what is sent again may be written twice."""
 
+    transactional_id = None
     may_renumber = False
     next_try_seconds = 0.0
 
@@ -80,6 +85,7 @@ class Idempotent:
     which the producer gives itself (KIP-360). Other partitions keep theirs.
     """
 
+    transactional_id = None
     may_renumber = True
 
     def __init__(self) -> None:

@@ -30,6 +30,7 @@ from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.partitioners import NO_PARTITION
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.producer.sender import Sender
+from spark_kafka_source.producer.sequences import PreparedTransaction
 from spark_kafka_source.producer.serializers import MutableHeaders, Serializer, serialize_by
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
@@ -256,6 +257,26 @@ class KafkaProducer:
     def abort_transaction(self) -> None:
         """Abort the transaction: no reader with `read_committed` sees its records."""
         self._in_transactions(Transaction.abort)
+
+    def begin_as(self, transactional_id: str, transaction_timeout_ms: int) -> None:
+        """Begin a transaction under this id, for one whose end another process decides.
+
+        It stands for `init_transactions` and `begin_transaction`. `prepare_transaction` ends it
+        here.
+        """
+        self._in_transactions(
+            lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
+        )
+
+    def prepare_transaction(self) -> PreparedTransaction | None:
+        """Wait for all records, and return by what the transaction can be ended elsewhere.
+
+        None where nothing was sent. Raises why a record was not written: then `abort_transaction`
+        comes next.
+        """
+        prepared: list[PreparedTransaction | None] = []
+        self._in_transactions(lambda transaction: prepared.append(transaction.prepare()))
+        return prepared[0]
 
     def _in_transactions(self, call: Callable[[Transaction], None]) -> None:
         with spelt(self._config.spelling):

@@ -59,7 +59,7 @@ class ProducerMetrics:
         self._splits.record(1)
 
     def snapshot(self) -> dict[str, float]:
-        """All of them now; times are in milliseconds, rates a second."""
+        """All of them now; times are in milliseconds unless they say else, rates a second."""
         return {
             "record-send-rate": self._records.rate,
             "record-send-total": self._records.total,
@@ -80,7 +80,7 @@ class ProducerMetrics:
             "request-latency-max": self._request_ms.most,
             "request-rate": self._request_ms.frequency,
             "request-total": self._request_ms.count,
-            "bufferpool-wait-time-total": self.waited_ms.total,
+            "bufferpool-wait-time-ns-total": self.waited_ms.total * 1e6,
             "buffer-total-bytes": float(self._memory.size),
             "buffer-available-bytes": float(self._memory.free),
         }

@@ -308,7 +308,7 @@ class Sender:
 
     def _request(self, broker: Broker, drained: list[tuple[PartitionQueue, ProducerBatch]]) -> None:
         connection = self._config.client.connection
-        transactional_id = self._config.transactional_id or None
+        transactional_id = self._identity.transactional_id
         by_topic: dict[str, list[PartitionProduceData]] = {}
         for queue, batch in drained:
             topic, partition = queue.topic_partition
@@ -343,7 +343,7 @@ class Sender:
             producer_id=batch.producer.producer_id,
             producer_epoch=batch.producer.epoch,
             base_sequence=batch.base_sequence,
-            transactional=bool(self._config.transactional_id),
+            transactional=self._identity.transactional_id is not None,
         )
 
     # -- answers -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
 from spark_kafka_source.producer.leaders import is_lasting
-from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -52,7 +52,8 @@ class Transaction:
     ) -> None:
         """`client` is for this alone: its user's threads wait on it, one at a time."""
         self._config = config
-        self._coordinator = TransactionCoordinator(client, config.transactional_id)
+        self._client = client
+        self._name(config.transactional_id)
         self._accumulator = accumulator
         self._calling = threading.Lock()
         self._state = _State.NEW
@@ -63,6 +64,10 @@ class Transaction:
         self._lookup: Lookup[None] | None = None
         self._has_begun = False
         """Whether the coordinator knows of it: one without a record is not ended there."""
+
+    def _name(self, transactional_id: str) -> None:
+        self.transactional_id = transactional_id
+        self._coordinator = TransactionCoordinator(self._client, transactional_id)
 
     # -- from its user's threads -------------------------------------------------------------------
 
@@ -75,12 +80,34 @@ class Transaction:
             )
             self._state = _State.READY
 
+    def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
+        """Go on under another transactional id, and begin a transaction."""
+        with self._called(_State.NEW, _State.READY):
+            self._name(transactional_id)
+            self._producer = self._coordinator.init_producer_id(
+                transaction_timeout_ms, timeout_ms=self._config.max_block_ms
+            )
+            self._begin()
+
+    def prepare(self) -> PreparedTransaction | None:
+        """Wait for all records, and leave the end to others; None where there is no record."""
+        with self._called(_State.OPEN):
+            self._accumulator.flush(None)
+            if self._error is not None:
+                raise self._error
+            prepared = PreparedTransaction(self.transactional_id, self._current())
+            self._state = _State.READY
+            return prepared if self._has_begun else None
+
     def begin(self) -> None:
         """Begin a transaction; the brokers learn of it by its first record."""
         with self._called(_State.READY):
-            self._added.clear()
-            self._has_begun = False
-            self._state = _State.OPEN
+            self._begin()
+
+    def _begin(self) -> None:
+        self._added.clear()
+        self._has_begun = False
+        self._state = _State.OPEN
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member
@@ -192,7 +219,7 @@ class Transaction:
         wanted = frozenset(each.topic_partition for each in queues if not each.is_empty)
         wanted -= self._added
         if self._state is _State.OPEN and self._lookup is None and wanted:
-            producer, transactional_id = self._current(), self._config.transactional_id
+            producer, transactional_id = self._current(), self.transactional_id
             self._asked, self._has_begun = wanted, True
             self._lookup = lookups.ask(
                 lambda client: TransactionCoordinator(client, transactional_id).add_partitions(

@@ -87,9 +87,10 @@ class JavaClients {
             config.put(parts[0], parts[1]);
         });
         try (KafkaProducer<byte[], byte[]> producer = producer(config)) {
-            Map<String, Object> all = new HashMap<>(config);
-            all.putAll(Map.of("key.serializer", ByteArraySerializer.class, "value.serializer", ByteArraySerializer.class));
-            return Stream.of(new ProducerConfig(all).getBoolean("enable.idempotence").toString());
+            config.putAll(Map.of(
+                "bootstrap.servers", "localhost:1",
+                "key.serializer", ByteArraySerializer.class, "value.serializer", ByteArraySerializer.class));
+            return Stream.of(new ProducerConfig(config).getBoolean("enable.idempotence").toString());
         } catch (KafkaException refused) {
             return Stream.of("refused");
         }

@@ -23,12 +23,12 @@ from tests.java_clients.rows import (
 from tests.java_clients.settings import (
     CONFIGS_OF_ANY_CLIENT,
     DEFAULTS_OF_ANY_CLIENT,
+    NO_PUSH,
     OF_ANY_CLIENT,
     as_javas,
     left_out_by,
 )
 
-_NO_PUSH = "brokers are sent no figures (KIP-714)"
 _BINARY_LENGTH = "`pyarrow.compute.binary_length` of the column"
 
 _METHODS: Mapping[str, Mapping[str, Method]] = {
@@ -36,7 +36,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "assign": here("assign(topic_partitions)"),
         "assignment": here("assignment()"),
         "beginningOffsets": here("beginning_offsets(topic_partitions, timeout_ms)"),
-        "clientInstanceId": left_out(_NO_PUSH),
+        "clientInstanceId": left_out(NO_PUSH),
         "close": here("close(timeout_ms)", "who is to stay in the group is a static member"),
         "commitAsync": better(
             "commit_async(offsets, callback)",
@@ -66,7 +66,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
             "poll(timeout_ms)", "`to_arrow()` makes no object of a record; iterating does"
         ),
         "position": here("position(topic_partition, timeout_ms)"),
-        "registerMetricForSubscription": left_out(_NO_PUSH),
+        "registerMetricForSubscription": left_out(NO_PUSH),
         "resume": here("resume(topic_partitions)"),
         "seek": here("seek(topic_partition, offset, leader_epoch)"),
         "seekToBeginning": here("seek_to_beginning(topic_partitions)"),
@@ -76,7 +76,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
             "`pattern` is Python's; `server_pattern` is Java's `SubscriptionPattern`",
         ),
         "subscription": here("subscription()"),
-        "unregisterMetricFromSubscription": left_out(_NO_PUSH),
+        "unregisterMetricFromSubscription": left_out(NO_PUSH),
         "unsubscribe": here("unsubscribe()"),
         "wakeup": here("wakeup()", "of all that waits but `close` and `unsubscribe`"),
     },

@@ -13,6 +13,8 @@ from spark_kafka_source.net.sasl.tokens import RefreshSettings
 from spark_kafka_source.net.security import INSTEAD
 from tests.java_clients.rows import Setting, Verdict
 
+NO_PUSH = "brokers are sent no figures (KIP-714)"
+
 _WITH_JAVAS_DEFAULT = """
     bootstrap.servers connections.max.idle.ms metadata.max.age.ms request.timeout.ms
     retry.backoff.max.ms retry.backoff.ms

@@ -1,6 +1,7 @@
 """The matrices of Kafka's Java clients: every row is Kafka's, every row of Kafka's is there."""
 
 import inspect
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,14 +14,17 @@ import pytest
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.groups.assignors import assignors_named
+from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import settings_of
 from tests.java_clients.consumer import CONSUMER
+from tests.java_clients.producer import PRODUCER
 from tests.java_clients.rows import JavaClient, Verdict
 from tests.java_clients.tables import render
 from tests.java_program import JavaProgram, run_java
 
-CLIENTS = [CONSUMER]
+CLIENTS = [CONSUMER, PRODUCER]
 EVERY_METHOD = [
     pytest.param(client, name, java, id=f"{name}.{java}")
     for client in CLIENTS
@@ -193,6 +197,79 @@ def test_a_consumers_metrics_have_javas_names(java: JavaProgram) -> None:
     beyond = {"failed-join-total", "failed-sync-total", "failed-heartbeat-total"}
     # Of a partition it is that, and its name before.
     assert ours - beyond | {"records-lag"} <= set(java.ask("metrics consumer").split(";"))
+
+
+@pytest.mark.java
+def test_a_producers_metrics_have_javas_names(java: JavaProgram) -> None:
+    with KafkaProducer(bootstrap_servers="localhost:1") as producer:
+        ours = producer.metrics().keys()
+    assert ours <= set(java.ask("metrics producer").split(";"))
+
+
+# -- what a producer's settings have to do with each other -----------------------------------------
+
+
+CONDITIONS = {
+    "acks": (None, "all", "-1", "1", "0"),
+    "retries": (None, "0", "3"),
+    "max.in.flight.requests.per.connection": (None, "5", "6"),
+    "enable.idempotence": (None, "true", "false"),
+    "transactional.id": (None, "t"),
+}
+"""All values of each with all of the others; None is not given."""
+OTHER_CONDITIONS = (
+    {"delivery.timeout.ms": "30005"},
+    {"delivery.timeout.ms": "30004"},
+    {"delivery.timeout.ms": "2147483647", "linger.ms": "2147483647"},
+    {"request.timeout.ms": "200000"},
+    {"request.timeout.ms": "200000", "delivery.timeout.ms": "120000"},
+    {"linger.ms": "9223372036854775807"},
+    {"max.block.ms": "9223372036854775807"},
+    {"batch.size": "0"},
+    {"batch.size": "-1"},
+    {"compression.type": "zstd"},
+    {"compression.type": "br"},
+    {"compression.gzip.level": "-1"},
+    {"compression.gzip.level": "0"},
+    {"compression.gzip.level": "9"},
+    {"compression.gzip.level": "10"},
+    {"compression.lz4.level": "0"},
+    {"compression.lz4.level": "17"},
+    {"compression.lz4.level": "18"},
+    {"compression.zstd.level": "-131072"},
+    {"compression.zstd.level": "-131073"},
+    {"compression.zstd.level": "22"},
+    {"compression.zstd.level": "23"},
+    {"acks": "2"},
+    {"acks": "leader"},
+    {"retries": "-1"},
+    {"transactional.id": ""},
+    {"partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner"},
+    {"partitioner.class": "com.example.Mine"},
+)
+
+
+def combinations() -> Iterator[dict[str, str]]:
+    for values in itertools.product(*CONDITIONS.values()):
+        named = zip(CONDITIONS, values, strict=True)
+        yield {name: value for name, value in named if value is not None}
+    yield from OTHER_CONDITIONS
+
+
+@pytest.mark.java
+def test_settings_go_together_as_they_do_in_java(java: JavaProgram) -> None:
+    for given in combinations():
+        question = ",".join(f"{name}={value}" for name, value in given.items())
+        assert ours_produces(given) == java.ask(f"produces {question}"), given
+
+
+def ours_produces(given: dict[str, str]) -> str:
+    """As the Java program says it."""
+    try:
+        config = config_from_arguments({"bootstrap.servers": "a:1", **given})
+    except ConfigurationError:
+        return "refused"
+    return str(config.enable_idempotence).lower()
 
 
 # -- the pages -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ class Action(Enum):
     HANDLE = "answer as if there were no control"
     CLOSE = "close the connection"
     SILENCE = "keep the connection and never answer"
+    NO_ANSWER = "go on with the next request"
     AUTHENTICATE = "answer as the connection's guard has it"
 
 

@@ -23,10 +23,10 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
-from tests.memory_broker.cluster import MemoryCluster, MemoryTopic
+from tests.memory_broker.cluster import HOST, MemoryCluster
 from tests.memory_broker.consumer_coordinator import ConsumerGroup
 from tests.memory_broker.coordinator import Handled, MemoryGroup
-from tests.memory_broker.handlers import HANDLERS, HOST, fetch_context, fetch_once, fetched
+from tests.memory_broker.handlers import HANDLERS, fetch_context, fetch_once, fetched
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
 
@@ -44,8 +44,8 @@ def _fixed(answer: object) -> Response | Raw | Action:
     return answer
 
 
-async def _awaited(handled: Handled) -> Response:
-    return handled if isinstance(handled, Response) else await handled
+async def _awaited(handled: Handled) -> Response | Action:
+    return handled if isinstance(handled, Response | Action) else await handled
 
 
 def _is_worth_telling(data: PartitionData) -> bool:
@@ -83,7 +83,7 @@ class MemoryBroker:
         versions: dict[int, Versions] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self.cluster = MemoryCluster()
+        self.cluster = MemoryCluster(nodes)
         self.cluster.versions.update(versions or {})
         self.seen: list[Seen] = []
         self.held_step_seconds: float | None = None
@@ -118,10 +118,7 @@ class MemoryBroker:
         self, name: str, partitions: int = 1, *, topic_id: uuid.UUID | None = None
     ) -> list[PartitionLog]:
         """The logs of a new topic's partitions, their leaders spread over all nodes."""
-        nodes = len(self._nodes)
-        logs = [PartitionLog(leader_id=partition % nodes) for partition in range(partitions)]
-        self.cluster.topics[name] = MemoryTopic(name, topic_id or uuid.uuid4(), logs)
-        return logs
+        return self.cluster.create_topic(name, partitions, topic_id)
 
     def delete_topic(self, name: str) -> None:
         """The topic is gone, and what groups committed of it."""

@@ -1,32 +1,42 @@
 """What all nodes of an in-memory cluster know: topics, leaders, coordinators, committed offsets."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from spark_kafka_source.protocol import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
     ApiVersionsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
+    InitProducerIdRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     ListGroupsRequest,
     ListOffsetsRequest,
+    ListTransactionsRequest,
     MetadataRequest,
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
+    ProduceRequest,
     Request,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
     SyncGroupRequest,
+    TxnOffsetCommitRequest,
     Versions,
     versions,
 )
@@ -34,11 +44,22 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.sessions import FetchSessions
 
+HOST = "127.0.0.1"
+
 # Of an API that is newer.
 _NONE = Versions.parse("none")
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),
     ListOffsetsRequest: Versions(0, 4),
+    ProduceRequest: Versions(0, 7),
+    InitProducerIdRequest: Versions(0, 1),
+    AddPartitionsToTxnRequest: Versions(0, 1),
+    AddOffsetsToTxnRequest: Versions(0, 1),
+    EndTxnRequest: Versions(0, 1),
+    TxnOffsetCommitRequest: Versions(0, 2),
+    DescribeProducersRequest: _NONE,
+    DescribeTransactionsRequest: _NONE,
+    ListTransactionsRequest: _NONE,
     MetadataRequest: Versions(0, 7),
     OffsetCommitRequest: Versions(0, 6),
     OffsetFetchRequest: Versions(0, 5),
@@ -77,6 +98,13 @@ class MemoryTopic:
     logs: list[PartitionLog]
 
 
+class Pending(NamedTuple):
+    """An offset that waits for a transaction's end, and which commit of all it was."""
+
+    offset: int
+    commit: int
+
+
 class RefusedError(Exception):
     """What a client shows is not right; the text is told to it."""
 
@@ -95,6 +123,7 @@ class MemoryCluster:
     With a `refusal`, an error code, handlers answer nothing else, wherever their API has errors.
     """
 
+    nodes: int = 1
     ports: dict[int, int] = field(default_factory=dict)
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)
@@ -108,10 +137,30 @@ class MemoryCluster:
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
     most_fetch_sessions: int = 1_000
+    transactions: dict[str, Any] = field(default_factory=dict)
+    """By transactional id."""
+    producer_ids: Iterator[int] = field(default_factory=lambda: count(1_000))
+    """Those that are not given yet."""
+    pending: dict[str, dict[int, dict[TopicPartition, Pending]]] = field(default_factory=dict)
+    """By group and producer id, until the end of the producer's transaction."""
+    commits: Iterator[int] = field(default_factory=count)
+    """A number for each offset that is committed, with a transaction or without."""
+    last_commits: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    max_message_bytes: int = 1_048_588
+    creates_topics: bool = False
+    """Whether a client that asks for a topic may have it made (`auto.create.topics.enable`)."""
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)
     session_lifetime_ms: int = 0
+
+    def create_topic(
+        self, name: str, partitions: int = 1, topic_id: uuid.UUID | None = None
+    ) -> list[PartitionLog]:
+        """The logs of a new topic's partitions, their leaders spread over all nodes."""
+        logs = [PartitionLog(each % self.nodes) for each in range(partitions)]
+        self.topics[name] = MemoryTopic(name, topic_id or uuid.uuid4(), logs)
+        return logs
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
         logs = self.topics[topic].logs if topic in self.topics else []
@@ -124,6 +173,17 @@ class MemoryCluster:
     def transaction_coordinator(self, transactional_id: str) -> int:
         """Any node that is up, unless a test names one."""
         return self.transaction_coordinators.get(transactional_id, min(self.ports))
+
+    def commit(self, group_id: str, where: TopicPartition, offset: int, commit: int) -> None:
+        """The offset counts from now on, unless a commit that came later does already."""
+        committed = self.committed.setdefault(group_id, {})
+        if where not in committed or commit > self.last_commits.get((group_id, where), -1):
+            committed[where] = offset
+            self.last_commits[group_id, where] = commit
+
+    def has_offsets(self, group_id: str) -> bool:
+        """Whether the group has some, or will have once a transaction is committed."""
+        return group_id in self.committed or any(self.pending.get(group_id, {}).values())
 
     def name_of(self, topic_id: uuid.UUID) -> str | None:
         names = (topic.name for topic in self.topics.values() if topic.topic_id == topic_id)

@@ -22,6 +22,7 @@ from tests.memory_broker.group_steps import (
     Sync,
     Until,
 )
+from tests.memory_broker.producer_conversations import PRODUCER_CONVERSATIONS
 from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 from tests.memory_broker.steps import (
     CLOSE,
@@ -541,6 +542,7 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
     ],
     "a group of KIP-848 is not deleted": [*_K, DeleteGroup(), Beat("k", LEAVE), DeleteGroup()],
     "the last offset's topic goes": [Commit("a-0=1"), Delete("a"), Describe(), List()],
+    **PRODUCER_CONVERSATIONS,
 }
 
 

@@ -26,6 +26,7 @@ from spark_kafka_source.protocol import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from tests.memory_broker.answers import Action
 from tests.memory_broker.cluster import MemoryCluster
 
 R = TypeVar("R", bound=Response)
@@ -365,7 +366,7 @@ def _at(
     return group
 
 
-Handled = Response | Awaitable[Response]
+Handled = Response | Action | Awaitable[Response]
 Handler = Callable[[MemoryCluster, int, Any, int], Handled]
 
 

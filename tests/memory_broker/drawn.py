@@ -1,4 +1,4 @@
-"""Conversations as hypothesis draws them: about two topics and a group with one member at most.
+"""Conversations as hypothesis draws them: two topics, a group with one member at most, producers.
 
 One, since a second one's JoinGroup waits for the first: such rounds are written by hand.
 """
@@ -22,6 +22,17 @@ from tests.memory_broker.group_steps import (
     List,
     Sync,
 )
+from tests.memory_broker.producer_steps import (
+    AddOffsets,
+    AddPartitions,
+    CommitInTransaction,
+    DescribeProducers,
+    DescribeTransaction,
+    End,
+    Init,
+    Produce,
+    Waits,
+)
 from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 from tests.memory_broker.steps import (
     ALONE,
@@ -40,11 +51,13 @@ from tests.memory_broker.steps import (
     Fetch,
     ListOffsets,
     Metadata,
+    Question,
     Step,
 )
 
 MOST_STEPS = 12
 MEMBER = "m"
+PRODUCER, TRANSACTIONAL = "n", "p"
 
 _topics = st.sampled_from(["a", "b"])
 _where = st.sampled_from(["a-0", "a-1", "b-0", "a-9", "nope-0"])
@@ -58,6 +71,13 @@ _times = st.sampled_from([LATEST, EARLIEST, FIRST_TIMESTAMP_MS + 1_500])
 _shifts = st.sampled_from([0, 0, 0, 1, -1])
 _speakers = st.sampled_from([NOBODY, MEMBER, MEMBER, STRANGER])
 _sessions = st.sampled_from([ALONE, FIRST, NEXT, NEXT, LATE, UNKNOWN, CLOSE])
+
+_one_batch = st.builds("{}={}".format, st.sampled_from(["a-0", "b-0"]), st.integers(0, 3))
+
+
+def _waits(questions: SearchStrategy[Question]) -> SearchStrategy[Step]:
+    return st.builds(Waits, questions, st.just(TRANSACTIONAL))
+
 
 _OF_TOPICS: list[SearchStrategy[Step]] = [
     st.builds(Create, _topics, st.integers(1, 2)),
@@ -102,6 +122,29 @@ _BY_KIP_848: list[SearchStrategy[Step]] = [
     st.builds(Beat, st.just(MEMBER), st.just(LEAVE)),
 ]
 
+_OF_PRODUCERS: list[SearchStrategy[Step]] = [
+    st.just(Init(PRODUCER)),
+    st.builds(Produce, _with_offsets, st.just(PRODUCER), st.integers(1, 2)),
+    st.builds(Produce, _one_batch, st.just(PRODUCER), st.integers(1, 2), epoch_shift=_shifts),
+    st.builds(Produce, _one_batch),
+    st.builds(ListOffsets, _partitions, st.just(LATEST), isolation_level=st.just(1)),
+    st.builds(DescribeProducers, _partitions),
+]
+_IN_TRANSACTION = {"transactional_id": st.just(TRANSACTIONAL)}
+_OF_TRANSACTIONS: list[SearchStrategy[Step]] = [
+    _waits(st.just(Init(TRANSACTIONAL, TRANSACTIONAL))),
+    _waits(st.builds(Init, *(st.just(TRANSACTIONAL),) * 2, st.just(True), _shifts)),
+    st.builds(AddPartitions, st.just(TRANSACTIONAL), _partitions, shift=_shifts),
+    st.just(AddPartitions(TRANSACTIONAL, "a-0 b-0")),
+    st.builds(Produce, _one_batch, st.just(TRANSACTIONAL), st.integers(1, 2), **_IN_TRANSACTION),
+    st.builds(Produce, _one_batch, st.just(TRANSACTIONAL), st.integers(1, 2), **_IN_TRANSACTION),
+    st.builds(AddOffsets, st.just(TRANSACTIONAL), shift=_shifts),
+    st.builds(CommitInTransaction, st.just(TRANSACTIONAL), _with_offsets, shift=_shifts),
+    _waits(st.builds(End, st.just(TRANSACTIONAL), st.booleans(), shift=_shifts)),
+    st.just(DescribeTransaction(TRANSACTIONAL)),
+    st.just(Committed("a-0 b-0", is_stable=True)),
+]
+
 
 def _conversation(*kinds: list[SearchStrategy[Step]]) -> SearchStrategy[list[Step]]:
     """Steps of one kind and another by turns of the dice, each kind as often as the other."""
@@ -113,4 +156,6 @@ CONVERSATIONS = st.one_of(
     _conversation(_OF_TOPICS),
     _conversation(_OF_TOPICS, _OF_GROUPS, _CLASSIC, _CLASSIC),
     _conversation(_OF_TOPICS, _OF_GROUPS, _BY_KIP_848, _BY_KIP_848),
+    _conversation(_OF_TOPICS, _OF_PRODUCERS, _OF_PRODUCERS),
+    _conversation(_OF_PRODUCERS, _OF_GROUPS, _OF_TRANSACTIONS, _OF_TRANSACTIONS),
 )

@@ -45,7 +45,7 @@ def _group(cluster: MemoryCluster, group_id: str) -> MemoryGroup | None:
     if group_id in cluster.consumer_groups:
         return None
     found: MemoryGroup | None = cluster.groups.get(group_id)
-    return found or (MemoryGroup() if group_id in cluster.committed else None)
+    return found or (MemoryGroup() if cluster.has_offsets(group_id) else None)
 
 
 def list_groups(
@@ -55,7 +55,7 @@ def list_groups(
     if cluster.refusal:
         return ListGroupsResponse(error_code=cluster.refusal)
     groups = []
-    for group_id in {*cluster.groups, *cluster.committed}:
+    for group_id in {*cluster.groups, *cluster.committed, *cluster.pending}:
         group = _group(cluster, group_id)
         if group is None or cluster.coordinator(group_id) != node_id:
             continue
@@ -183,6 +183,7 @@ def _delete(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
     cluster.groups.pop(group_id, None)
     cluster.consumer_groups.pop(group_id, None)
     cluster.committed.pop(group_id, None)
+    cluster.pending.pop(group_id, None)
     return 0
 
 

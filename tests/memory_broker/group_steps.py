@@ -79,6 +79,7 @@ class Committed(Question):
     by: str = NOBODY
     shift: int = 0
     highest_version: int = 9
+    is_stable: bool = False
 
     def request(self, side: Side) -> OffsetFetchRequest:
         topics = None if self.partitions is None else by_topic(self.partitions)
@@ -87,7 +88,9 @@ class Committed(Question):
                 OffsetFetchRequestTopic(side.name(topic), [at.partition for at in those])
                 for topic, those in topics or ()
             ]
-            return OffsetFetchRequest(side.name(GROUP), None if topics is None else one)
+            return OffsetFetchRequest(
+                side.name(GROUP), None if topics is None else one, require_stable=self.is_stable
+            )
         several = [
             OffsetFetchRequestTopics(
                 side.name(topic), partition_indexes=[at.partition for at in those]
@@ -100,7 +103,7 @@ class Committed(Question):
             side.generation(self.by) + self.shift,
             None if topics is None else several,
         )
-        return OffsetFetchRequest(groups=[group])
+        return OffsetFetchRequest(groups=[group], require_stable=self.is_stable)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,6 +1,5 @@
 """One small handler per API: a request in, a broker's answer out."""
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -30,41 +29,25 @@ from spark_kafka_source.protocol import (
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
     PartitionData,
+    ProduceRequest,
     Request,
 )
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
-from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker.cluster import MemoryCluster
-from tests.memory_broker.consumer_coordinator import (
-    KIP_848_COMMIT,
-    ConsumerGroup,
-    consumer_group_heartbeat,
-)
-from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler, MemoryGroup
+from tests.memory_broker.cluster import HOST, MemoryCluster
+from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
+from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler
 from tests.memory_broker.group_admin import GROUP_ADMIN_HANDLERS
+from tests.memory_broker.group_offsets import OFFSET_HANDLERS
 from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.produce import produce
 from tests.memory_broker.sessions import Context, FetchSessions, Place
-
-HOST = "127.0.0.1"
+from tests.memory_broker.transaction_admin import TRANSACTION_ADMIN_HANDLERS
+from tests.memory_broker.transactions import TRANSACTION_HANDLERS
 
 
 def code(name: str) -> int:
@@ -94,13 +77,17 @@ def metadata(
     asked = [MetadataRequestTopic(name=each) for each in cluster.topics]
     if request.topics is not None:
         asked = request.topics
-    return MetadataResponse(
+    answer = MetadataResponse(
         brokers=[
             MetadataResponseBroker(node, HOST, port, cluster.racks.get(node))
             for node, port in cluster.ports.items()
         ],
         topics=[_describe_asked(cluster, each) for each in asked],
     )
+    for each in asked if request.allow_auto_topic_creation and cluster.creates_topics else ():
+        if each.name and each.name not in cluster.topics and not cluster.refusal:
+            cluster.create_topic(each.name)  # Who asks again is told of it.
+    return answer
 
 
 def _describe_asked(cluster: MemoryCluster, asked: MetadataRequestTopic) -> MetadataResponseTopic:
@@ -341,126 +328,18 @@ def _coordinator(cluster: MemoryCluster, kind: CoordinatorKind, key: str) -> Coo
     return Coordinator(key, node_id, HOST, cluster.ports[node_id])
 
 
-def offset_commit(
-    cluster: MemoryCluster, node_id: int, request: OffsetCommitRequest, version: int
-) -> OffsetCommitResponse:
-    """v2-9, by name; where the group has members, from one of them.
-
-    A partition that is not there is refused by itself, whatever the group is.
-    """
-    assert version <= 9, "by id from v10 on, which no client here asks for"
-    refusal = _wrong_coordinator(cluster, node_id, request.group_id)
-    refusal = refusal or _commit_refusal(cluster, request, version)
-    topics = []
-    for topic in request.topics:
-        partitions = []
-        for each in topic.partitions:
-            where = TopicPartition(topic.name, each.partition_index)
-            unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
-            error = cluster.refusal or unknown or refusal
-            if not error:
-                committed = cluster.committed.setdefault(request.group_id, {})
-                committed[where] = each.committed_offset
-            partitions.append(OffsetCommitResponsePartition(each.partition_index, error))
-        topics.append(OffsetCommitResponseTopic(topic.name, partitions=partitions))
-    return OffsetCommitResponse(topics=topics)
-
-
-def _commit_refusal(cluster: MemoryCluster, request: OffsetCommitRequest, version: int) -> int:
-    if request.group_id in cluster.consumer_groups:
-        group: ConsumerGroup = cluster.consumer_groups[request.group_id]
-        return group.commit_refusal(request, version)
-    is_known = request.group_id in {*cluster.groups, *cluster.committed}
-    if not is_known and request.generation_id_or_member_epoch >= 0:
-        return code("GROUP_ID_NOT_FOUND" if version >= KIP_848_COMMIT else "ILLEGAL_GENERATION")
-    classic: MemoryGroup = cluster.groups.get(request.group_id) or MemoryGroup()
-    return classic.commit_refusal(request)
-
-
-def offset_fetch(
-    cluster: MemoryCluster, node_id: int, request: OffsetFetchRequest, version: int
-) -> OffsetFetchResponse:
-    """v1-7, one group, v8-9, several, by name; -1 where nothing is committed."""
-    assert version <= 9, "by id from v10 on, which no client here asks for"
-    if version >= 8:
-        return OffsetFetchResponse(
-            groups=[_committed_of_group(cluster, node_id, each) for each in request.groups]
-        )
-    if refusal := _wrong_coordinator(cluster, node_id, request.group_id):
-        return OffsetFetchResponse(error_code=refusal)
-    committed = cluster.committed.get(request.group_id, {})
-    asked = _asked(committed, request.topics)
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                topic,
-                [
-                    OffsetFetchResponsePartition(
-                        partition, committed.get(TopicPartition(topic, partition), -1)
-                    )
-                    for partition in partitions
-                ],
-            )
-            for topic, partitions in asked.items()
-        ]
-    )
-
-
-def _committed_of_group(
-    cluster: MemoryCluster, node_id: int, asked: OffsetFetchRequestGroup
-) -> OffsetFetchResponseGroup:
-    refusal = _wrong_coordinator(cluster, node_id, asked.group_id)
-    if not refusal and asked.group_id in cluster.consumer_groups and asked.member_id is not None:
-        group: ConsumerGroup = cluster.consumer_groups[asked.group_id]
-        refusal = group.epoch_refusal(asked.member_id, asked.member_epoch)
-    if refusal:
-        return OffsetFetchResponseGroup(asked.group_id, error_code=refusal)
-    committed = cluster.committed.get(asked.group_id, {})
-    return OffsetFetchResponseGroup(
-        asked.group_id,
-        [
-            OffsetFetchResponseTopics(
-                topic,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        each, committed.get(TopicPartition(topic, each), -1)
-                    )
-                    for each in partitions
-                ],
-            )
-            for topic, partitions in _asked(committed, asked.topics).items()
-        ],
-    )
-
-
-def _asked(
-    committed: Iterable[TopicPartition],
-    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
-) -> dict[str, list[int]]:
-    """Partitions by topic; null topics are all that have something committed."""
-    if topics is not None:
-        return {topic.name: topic.partition_indexes for topic in topics}
-    found: dict[str, list[int]] = {}
-    for topic, partition in sorted(committed):
-        found.setdefault(topic, []).append(partition)
-    return found
-
-
-def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
-    wrong = cluster.coordinator(group_id) != node_id
-    return cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
-
-
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
     **GROUP_ADMIN_HANDLERS,
+    **OFFSET_HANDLERS,
+    **TRANSACTION_HANDLERS,
+    **TRANSACTION_ADMIN_HANDLERS,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,
     ListOffsetsRequest: list_offsets,
     MetadataRequest: metadata,
-    OffsetCommitRequest: offset_commit,
-    OffsetFetchRequest: offset_fetch,
+    ProduceRequest: produce,
     OffsetForLeaderEpochRequest: offset_for_leader_epoch,
 }

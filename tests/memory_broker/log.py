@@ -4,8 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from spark_kafka_source.records import Record, encode_batch, encode_control_batch
-from spark_kafka_source.records.batch import HEADER, BatchHeader
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records import (
+    Record,
+    chunks,
+    encode_batch,
+    encode_control_batch,
+    to_arrow,
+)
+from spark_kafka_source.records.batch import HEADER, MAGIC_AT, BatchHeader
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.producers import ProducerEntry
+
+_NO_TOPIC = TopicPartition("", 0)
 
 
 class Batch(NamedTuple):
@@ -38,6 +51,8 @@ class PartitionLog:
     fixed_last_stable_offset: int | None = None
     replicas_by_rack: dict[str, int] = field(default_factory=dict)
     """Nodes that may be read from in place of the leader, by who is in their rack (KIP-392)."""
+    producers: dict[int, ProducerEntry] = field(default_factory=dict)
+    """By id, those that wrote by `produce`."""
 
     @property
     def end_offset(self) -> int:
@@ -51,7 +66,10 @@ class PartitionLog:
     @property
     def last_stable_offset(self) -> int:
         fixed = self.fixed_last_stable_offset
-        return self.high_watermark if fixed is None else min(fixed, self.high_watermark)
+        if fixed is not None:
+            return min(fixed, self.high_watermark)
+        open_from = (each.transaction_start for each in self.producers.values())
+        return min([self.high_watermark, *(each for each in open_from if each is not None)])
 
     @property
     def epoch_starts(self) -> dict[int, int]:
@@ -98,6 +116,36 @@ class PartitionLog:
             for position, record in enumerate(whole)
         ]
         return base_offset
+
+    def produce(self, data: bytes) -> int:
+        """Appends a batch as a producer sent it; returns the offset of its first record."""
+        base_offset = self.end_offset
+        numbered = base_offset.to_bytes(8) + data[8:12] + self.leader_epoch.to_bytes(4)
+        self.append_batch(numbered + data[MAGIC_AT:])
+        header = BatchHeader._make(HEADER.unpack_from(self.batches[-1].data))
+        if header.producer_id >= 0:
+            self.producers.setdefault(header.producer_id, ProducerEntry()).append(header)
+        for chunk in chunks(self.batches[-1].data, topic_partition=_NO_TOPIC):
+            columns = to_arrow(chunk)
+            times_ms = pc.divide(columns["timestamp"].view(pa.int64()), 1000).to_pylist()
+            self.times += zip(times_ms, columns["offset"].to_pylist(), strict=True)
+        return base_offset
+
+    def end_transaction(self, producer_id: int, epoch: int, *, commit: bool) -> None:
+        """Writes the marker of a transaction of one who writes by `produce`."""
+        entry = self.producers.setdefault(producer_id, ProducerEntry())
+        began = entry.end(epoch)
+        offset = self.end_offset
+        marker = encode_control_batch(
+            commit=commit,
+            base_offset=offset,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            leader_epoch=self.leader_epoch,
+        )
+        self.append_batch(marker)
+        if began is not None and not commit:
+            self.aborted.append(Aborted(producer_id, began, offset))
 
     def append_marker(self, producer_id: int, *, commit: bool, first_offset: int = 0) -> None:
         """Ends a producer's transaction; an aborted one began at `first_offset`."""

@@ -25,8 +25,8 @@ from spark_kafka_source.protocol import (
     versions,
 )
 from tests.memory_broker.answers import Action, Raw
-from tests.memory_broker.cluster import REQUESTS, MemoryCluster, RefusedError, Verify
-from tests.memory_broker.handlers import HOST, code
+from tests.memory_broker.cluster import HOST, REQUESTS, MemoryCluster, RefusedError, Verify
+from tests.memory_broker.handlers import code
 from tests.memory_broker.link import Link, PlainLink, TlsLink
 
 # `socket.request.max.bytes`
@@ -166,7 +166,7 @@ class Node:
         if answer is Action.SILENCE:
             await asyncio.Event().wait()
         if isinstance(answer, Action):
-            return False
+            return answer is Action.NO_ANSWER
         data = (
             answer.data
             if isinstance(answer, Raw)

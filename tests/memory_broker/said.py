@@ -25,14 +25,26 @@ NOT_COMPARED = {
     "controller_id": "the double has none",
     "current_leader": "the double leaves out this hint at the new leader (KIP-951)",
     "node_endpoints": "the double leaves out this hint at the new leader (KIP-951)",
+    "transaction_start_time_ms": "a broker's own clock",
+    "last_timestamp": "the double has no clock",
+    "coordinator_epoch": "the double has none",
     "assignment_epoch": "the double assigns at once",
     "client_id": "the double does not keep it",
     "client_host": "the double does not keep it",
 }
 """Fields of any answer, and why they may differ."""
 
-_NAMES = ("topic", "name", "topic_id", "group_id", "key", "member_id")
-_NUMBERS = ("partition_index", "partition")
+_NAMES = (
+    "topic",
+    "name",
+    "topic_id",
+    "group_id",
+    "key",
+    "member_id",
+    "transactional_id",
+    "producer_id",
+)
+_NUMBERS = ("partition_index", "partition", "index")
 """What tells the elements of a list apart; their order is not compared."""
 _NODE_IDS = {"leader_id", "preferred_read_replica"}
 """Whose default, 0, is one of the nodes."""
@@ -64,9 +76,9 @@ def _element(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
     if not dataclasses.is_dataclass(value):
         yield f"{path}[{_word(side, value, path)}]", "there"
         return
-    names = [getattr(value, each, None) for each in _NAMES]
+    names = [(getattr(value, each, None), each) for each in _NAMES]
     numbers = [getattr(value, each) for each in _NUMBERS if hasattr(value, each)]
-    known = [_word(side, each, "") for each in names if each and each != ZERO_UUID]
+    known = [_word(side, each, name) for each, name in names if each and each != ZERO_UUID]
     path = f"{path}[{'-'.join(map(str, [*known, *numbers]))}]"
     yield path, "there"
     yield from _fields(side, value, path)
@@ -79,6 +91,7 @@ _WORDS: dict[str, Callable[[Side, Any], object]] = {
     "leader_id": lambda _, value: _node(value),
     "preferred_read_replica": lambda _, value: _node(value),
     "error_code": lambda _, value: error_code(value).name,
+    "producer_id": lambda side, value: side.meanings.get(("producer id", value), value),
     "session_id": lambda _, value: "a session" if value else 0,
     "records": lambda _, value: _offsets(value),
 }

@@ -3,13 +3,16 @@
 import time
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Deadline
 from spark_kafka_source.protocol import (
     DescribeGroupsRequest,
+    DescribeTransactionsRequest,
     FindCoordinatorRequest,
+    InitProducerIdRequest,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
@@ -27,6 +30,7 @@ R = TypeVar("R", bound=Response)
 
 FIRST_TIMESTAMP_MS = 1_700_000_000_000
 GROUP = "g"
+TRANSACTIONAL_IDS = ("p", "q")
 STRANGER = "stranger"
 """A member that has an id which no broker gave."""
 
@@ -35,11 +39,10 @@ _STEP_SECONDS = 0.01
 _NOT_YET = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 
 
-def records(count: int, first: int) -> list[Record]:
+def records(count: int, first: int, since_ms: int = FIRST_TIMESTAMP_MS) -> list[Record]:
     """Records a second apart, the first of which is that of offset `first`."""
     return [
-        Record(value=b"v", timestamp_ms=FIRST_TIMESTAMP_MS + 1_000 * at)
-        for at in range(first, first + count)
+        Record(value=b"v", timestamp_ms=since_ms + 1_000 * at) for at in range(first, first + count)
     ]
 
 
@@ -58,6 +61,7 @@ class Side(ABC):
         self.topic_ids: dict[str, uuid.UUID] = {}
         self.member_ids: dict[str, str] = {}
         self.generations: dict[str, int] = {}
+        self.producers: dict[str, tuple[int, int]] = {}
         self.first_epoch = 1
         self.session_id, self.session_epoch = 0, 1
         self.meanings: dict[object, str] = {}
@@ -104,6 +108,10 @@ class Side(ABC):
         if topic in self.topics:
             return
         self.make_topic(self.name(topic), partitions)
+        self.learn_topic(topic)
+
+    def learn_topic(self, topic: str) -> None:
+        """It is there."""
         self.topics.add(topic)
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=self.name(topic))])
         self.topic_ids[topic] = self.ask("", asked).topics[0].topic_id
@@ -147,6 +155,15 @@ class Side(ABC):
     def learn_member(self, member: str, member_id: str) -> None:
         self.member_ids[member] = member_id
         self.meanings.setdefault(member_id, f"id of {member}")
+
+    def producer(self, name: str) -> tuple[int, int]:
+        """Its id and epoch; -1 where it never had any."""
+        return self.producers.get(name, (-1, -1))
+
+    def learn_producer(self, name: str, producer_id: int, epoch: int) -> None:
+        self.producers[name] = producer_id, epoch
+        known = sum(isinstance(each, tuple) for each in self.meanings)
+        self.meanings.setdefault(("producer id", producer_id), f"producer id {known}")
 
     def ask(self, speaker: str, request: Request[R], max_version: int | None = None) -> R:
         """The answer, on the speaker's connection."""
@@ -201,24 +218,41 @@ class Real(Side):
         super().__init__()
         self._kafka = kafka
         self._fence_partitions = 0
-        self._wait_for_coordinator()
+        self._wait_for_coordinators()
 
     @property
     def address(self) -> Address:
         host, port = self._kafka.bootstrap_servers.split(":")
         return Address(host, int(port))
 
-    def _wait_for_coordinator(self) -> None:
-        """A cluster makes the topic of offsets, and loads it, when it is first asked for it."""
+    def _wait_for_coordinators(self) -> None:
+        """A cluster makes its own topics, and loads them, when it is first asked for them."""
+        self._wait_for_group(self.name(GROUP))
+        for each in TRANSACTIONAL_IDS:
+            self._wait_for_transactions(self.name(each))
+        self._wait_until(lambda: self.ask("", InitProducerIdRequest(None, 0)).error_code)
+
+    def _wait_for_group(self, group_id: str) -> None:
+        def error() -> int:
+            self.ask("", FindCoordinatorRequest(coordinator_keys=[group_id]))
+            return self.ask("", DescribeGroupsRequest([group_id])).groups[0].error_code
+
+        self._wait_until(error)
+
+    def _wait_for_transactions(self, transactional_id: str) -> None:
+        def error() -> int:
+            self.ask("", FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id]))
+            answer = self.ask("", DescribeTransactionsRequest([transactional_id]))
+            return answer.transaction_states[0].error_code
+
+        self._wait_until(error)
+
+    def _wait_until(self, error: Callable[[], int]) -> None:
         not_yet = [error_named(name).code for name in _NOT_YET]
         deadline = Deadline.after_ms(_PATIENCE_MS)
-        while not deadline.expired:
-            self.ask("", FindCoordinatorRequest(coordinator_keys=[self.name(GROUP)]))
-            described = self.ask("", DescribeGroupsRequest([self.name(GROUP)]))
-            if described.groups[0].error_code not in not_yet:
-                return
+        while error() in not_yet:
+            assert not deadline.expired, "the broker's coordinators are not ready"
             time.sleep(_STEP_SECONDS)
-        raise TimeoutError(f"group {GROUP} has no coordinator")
 
     def make_topic(self, name: str, partitions: int) -> None:
         """Returns once its leader answers for all partitions, which the metadata says before."""
@@ -244,7 +278,7 @@ class Real(Side):
 
     def start_again(self) -> None:
         self._kafka.restart()
-        self._wait_for_coordinator()
+        self._wait_for_coordinators()
 
     def write(self, name: str, partition: int, added: list[Record]) -> None:
         with Producer(self._kafka.bootstrap_servers) as producer:

@@ -158,8 +158,11 @@ class Append(Step):
 
 @dataclass(frozen=True, repr=False)
 class Metadata(Question):
+    """`makes` asks for topics that are not there to be made."""
+
     topics: str
     by_id: bool = False
+    makes: bool = False
 
     def request(self, side: Side) -> MetadataRequest:
         names = self.topics.split()
@@ -169,7 +172,7 @@ class Metadata(Question):
             else MetadataRequestTopic(name=side.name(each))
             for each in names
         ]
-        return MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+        return MetadataRequest(topics=asked, allow_auto_topic_creation=self.makes)
 
 
 @dataclass(frozen=True, repr=False)

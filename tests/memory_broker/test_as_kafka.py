@@ -19,22 +19,26 @@ from tests.memory_broker.steps import Step
 pytestmark = pytest.mark.kafka
 
 EXAMPLES = int(os.environ.get("CONVERSATIONS", "60"))
-# So that KIP-848's coordinator assigns within the heartbeat that calls for it, as the double does.
-AT_ONCE = {
+PROPERTIES = {
+    # KIP-848's coordinator assigns within the heartbeat that calls for it, as the double does.
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",
+    "auto.create.topics.enable": "true",
+    # Records of any two times are in one segment: an answer to a fetch is never of two.
+    "log.roll.hours": "1000000",
 }
 
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[LocalKafka]:
-    with LocalKafka(properties=AT_ONCE) as kafka:
+    with LocalKafka(properties=PROPERTIES) as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[MemoryBroker]:
     with MemoryBroker() as broker:
+        broker.cluster.creates_topics = True
         yield broker
 
 

@@ -1,4 +1,4 @@
-"""A coordinator's errors by what they leave to do, as Kafka's `TransactionManager` has it."""
+"""A coordinator's errors by what is left to do, as Kafka's `TransactionManager` of 4.3 has it."""
 
 import pytest
 

@@ -1,0 +1,211 @@
+"""A group's offsets: committed, fetched, and pending until the end of a transaction (KIP-447)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+    Request,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.cluster import MemoryCluster, Pending
+from tests.memory_broker.consumer_coordinator import KIP_848_COMMIT, ConsumerGroup
+from tests.memory_broker.coordinator import Handler, MemoryGroup
+from tests.memory_broker.transactions import offsets_error
+
+
+def code(name: str) -> int:
+    return error_named(name).code
+
+
+def offset_commit(
+    cluster: MemoryCluster, node_id: int, request: OffsetCommitRequest, version: int
+) -> OffsetCommitResponse:
+    """v2-9, by name; where the group has members, from one of them.
+
+    A partition that is not there is refused by itself, whatever the group is.
+    """
+    assert version <= 9, "by id from v10 on, which no client here asks for"
+    refusal = _wrong_coordinator(cluster, node_id, request.group_id)
+    refusal = refusal or _commit_refusal(cluster, request, version)
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for each in topic.partitions:
+            where = TopicPartition(topic.name, each.partition_index)
+            unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
+            error = cluster.refusal or unknown or refusal
+            if not error:
+                number = next(cluster.commits)
+                cluster.commit(request.group_id, where, each.committed_offset, number)
+            partitions.append(OffsetCommitResponsePartition(each.partition_index, error))
+        topics.append(OffsetCommitResponseTopic(topic.name, partitions=partitions))
+    return OffsetCommitResponse(topics=topics)
+
+
+def _commit_refusal(cluster: MemoryCluster, request: OffsetCommitRequest, version: int) -> int:
+    if request.group_id in cluster.consumer_groups:
+        group: ConsumerGroup = cluster.consumer_groups[request.group_id]
+        return group.commit_refusal(request, version)
+    is_known = request.group_id in {*cluster.groups, *cluster.committed}
+    if not is_known and request.generation_id_or_member_epoch >= 0:
+        return code("GROUP_ID_NOT_FOUND" if version >= KIP_848_COMMIT else "ILLEGAL_GENERATION")
+    classic: MemoryGroup = cluster.groups.get(request.group_id) or MemoryGroup()
+    return classic.commit_refusal(request)
+
+
+def offset_fetch(
+    cluster: MemoryCluster, node_id: int, request: OffsetFetchRequest, version: int
+) -> OffsetFetchResponse:
+    """v1-7, one group, v8-9, several, by name; -1 where nothing is committed."""
+    assert version <= 9, "by id from v10 on, which no client here asks for"
+    if version >= 8:
+        return OffsetFetchResponse(
+            groups=[
+                _committed_of_group(cluster, node_id, each, request.require_stable)
+                for each in request.groups
+            ]
+        )
+    if refusal := _wrong_coordinator(cluster, node_id, request.group_id):
+        return OffsetFetchResponse(error_code=refusal)
+    asked = _asked(cluster.committed.get(request.group_id, {}), request.topics)
+    found = _Offsets(cluster, request.group_id, request.require_stable)
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(topic, [found.alone(topic, each) for each in partitions])
+            for topic, partitions in asked.items()
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """A group's; with `is_stable` those that a transaction is about to change are kept back."""
+
+    cluster: MemoryCluster
+    group_id: str
+    is_stable: bool
+
+    def alone(self, topic: str, partition: int) -> OffsetFetchResponsePartition:
+        offset, error = self._of(TopicPartition(topic, partition))
+        return OffsetFetchResponsePartition(partition, offset, error_code=error)
+
+    def of_several(self, topic: str, partition: int) -> OffsetFetchResponsePartitions:
+        offset, error = self._of(TopicPartition(topic, partition))
+        return OffsetFetchResponsePartitions(partition, offset, error_code=error)
+
+    def _of(self, where: TopicPartition) -> tuple[int, int]:
+        pending = self.cluster.pending.get(self.group_id, {}).values()
+        if self.is_stable and any(where in offsets for offsets in pending):
+            return -1, code("UNSTABLE_OFFSET_COMMIT")
+        return self.cluster.committed.get(self.group_id, {}).get(where, -1), 0
+
+
+def _committed_of_group(
+    cluster: MemoryCluster, node_id: int, asked: OffsetFetchRequestGroup, is_stable: bool
+) -> OffsetFetchResponseGroup:
+    refusal = _wrong_coordinator(cluster, node_id, asked.group_id)
+    if not refusal and asked.group_id in cluster.consumer_groups and asked.member_id is not None:
+        group: ConsumerGroup = cluster.consumer_groups[asked.group_id]
+        refusal = group.epoch_refusal(asked.member_id, asked.member_epoch)
+    if refusal:
+        return OffsetFetchResponseGroup(asked.group_id, error_code=refusal)
+    committed = cluster.committed.get(asked.group_id, {})
+    found = _Offsets(cluster, asked.group_id, is_stable)
+    return OffsetFetchResponseGroup(
+        asked.group_id,
+        [
+            OffsetFetchResponseTopics(
+                topic, partitions=[found.of_several(topic, each) for each in partitions]
+            )
+            for topic, partitions in _asked(committed, asked.topics).items()
+        ],
+    )
+
+
+def _asked(
+    committed: Iterable[TopicPartition],
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
+) -> dict[str, list[int]]:
+    """Partitions by topic; null topics are all that have something committed."""
+    if topics is not None:
+        return {topic.name: topic.partition_indexes for topic in topics}
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(committed):
+        found.setdefault(topic, []).append(partition)
+    return found
+
+
+def txn_offset_commit(
+    cluster: MemoryCluster, node_id: int, request: TxnOffsetCommitRequest, version: int
+) -> TxnOffsetCommitResponse:
+    """v0-4, where one that is no member may commit even if there are some."""
+    assert version <= 4, "the second generation of transactions, which no client here begins"
+    refusal = _wrong_coordinator(cluster, node_id, request.group_id)
+    refusal = refusal or _txn_refusal(cluster, request)
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for each in topic.partitions:
+            where = TopicPartition(topic.name, each.partition_index)
+            unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
+            error = cluster.refusal or unknown or refusal
+            if not error:
+                pending = cluster.pending.setdefault(request.group_id, {})
+                offset = Pending(each.committed_offset, next(cluster.commits))
+                pending.setdefault(request.producer_id, {})[where] = offset
+            partitions.append(TxnOffsetCommitResponsePartition(each.partition_index, error))
+        topics.append(TxnOffsetCommitResponseTopic(topic.name, partitions))
+    return TxnOffsetCommitResponse(topics=topics)
+
+
+def _txn_refusal(cluster: MemoryCluster, request: TxnOffsetCommitRequest) -> int:
+    error = offsets_error(
+        cluster,
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.group_id,
+    )
+    is_nobody = (request.generation_id, request.member_id) == (-1, "")
+    if error or (is_nobody and request.group_instance_id is None):
+        return error
+    if request.group_id in cluster.consumer_groups:
+        consumers: ConsumerGroup = cluster.consumer_groups[request.group_id]
+        error = consumers.epoch_refusal(request.member_id, request.generation_id)
+        return code("ILLEGAL_GENERATION") if error == code("STALE_MEMBER_EPOCH") else error
+    classic: MemoryGroup | None = cluster.groups.get(request.group_id)
+    if classic is None:
+        return code("ILLEGAL_GENERATION") if request.generation_id >= 0 else 0
+    return classic.refusal(request.member_id, request.generation_id, request.group_instance_id)
+
+
+def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
+    wrong = cluster.coordinator(group_id) != node_id
+    return cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
+
+
+OFFSET_HANDLERS: dict[type[Request[Any]], Handler] = {
+    OffsetCommitRequest: offset_commit,
+    OffsetFetchRequest: offset_fetch,
+    TxnOffsetCommitRequest: txn_offset_commit,
+}

@@ -1,0 +1,150 @@
+"""Records from producers: Produce, with what a leader checks of a batch before it writes it."""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.errors import KafkaError, error_named
+from spark_kafka_source.protocol import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from spark_kafka_source.protocol.messages.produce import LeaderIdAndEpoch, NodeEndpoint
+from spark_kafka_source.records import BatchHeader, batches
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.answers import Action
+from tests.memory_broker.cluster import HOST, MemoryCluster
+from tests.memory_broker.log import PartitionLog
+from tests.memory_broker.producers import ProducerEntry
+from tests.memory_broker.transactions import verification_error
+
+_ACKS = (-1, 0, 1)
+_NO_OFFSET = -1
+# From these versions on: where the new leader is (KIP-951), errors of transactions by one name
+# (KIP-1050), transactions of the second generation (KIP-890), topics by id (KIP-516).
+_WITH_LEADER, _KNOWS_ABORTABLE, _SECOND_GENERATION, _BY_ID = 10, 11, 12, 13
+
+
+def code(name: str) -> int:
+    return error_named(name).code
+
+
+def produce(
+    cluster: MemoryCluster, node_id: int, request: ProduceRequest, version: int
+) -> ProduceResponse | Action:
+    """v3-12 by name, v13 by id. With acks=0 there is no answer, and the end where one is due."""
+    call = _Call(cluster, node_id, request, version)
+    answer = ProduceResponse(responses=[call.topic(each) for each in request.topic_data])
+    partitions = [each for topic in answer.responses for each in topic.partition_responses]
+    if not request.acks:
+        return Action.CLOSE if any(each.error_code for each in partitions) else Action.NO_ANSWER
+    leaders = {each.current_leader.leader_id for each in partitions}
+    answer.node_endpoints = [
+        NodeEndpoint(each, HOST, cluster.ports[each], cluster.racks.get(each))
+        for each in sorted(leaders & cluster.ports.keys())
+    ]
+    return answer
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One request to one node."""
+
+    cluster: MemoryCluster
+    node_id: int
+    request: ProduceRequest
+    version: int
+
+    def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
+        name: str | None = topic.name
+        if self.version >= _BY_ID:
+            name = self.cluster.name_of(topic.topic_id)
+        return TopicProduceResponse(
+            topic.name,
+            topic.topic_id,
+            [self._partition(name, each) for each in topic.partition_data],
+        )
+
+    def _partition(self, name: str | None, data: PartitionProduceData) -> PartitionProduceResponse:
+        answer = PartitionProduceResponse(data.index, base_offset=_NO_OFFSET)
+        log = self.cluster.log(name or "", data.index)
+        try:
+            header, batch = self._checked(name, log, data)
+            if log is not None:
+                answer.log_start_offset = log.log_start_offset
+                _write(log, header, batch, answer)
+        except _RefusedError as refused:
+            answer.error_code = refused.error
+            has_moved = refused.error == code("NOT_LEADER_OR_FOLLOWER")
+            if log is not None and has_moved and self.version >= _WITH_LEADER:
+                answer.current_leader = LeaderIdAndEpoch(log.leader_id, log.leader_epoch)
+        return answer
+
+    def _checked(
+        self, name: str | None, log: PartitionLog | None, data: PartitionProduceData
+    ) -> tuple[BatchHeader, bytes]:
+        """One batch for a log of this node, whose transaction the coordinator knows."""
+        _refuse(self.cluster.refusal)
+        _refuse("UNKNOWN_TOPIC_ID" if name is None else 0)
+        _refuse(0 if self.request.acks in _ACKS else "INVALID_REQUIRED_ACKS")
+        if name is None or log is None:
+            raise _RefusedError(code("UNKNOWN_TOPIC_OR_PARTITION"))
+        _refuse(0 if log.leader_id == self.node_id else "NOT_LEADER_OR_FOLLOWER")
+        assert not isinstance(data.records, tuple), "pieces are what is sent, not what comes in"
+        batch, where = bytes(data.records or b""), TopicPartition(name, data.index)
+        header = _header(where, batch)
+        _refuse("MESSAGE_TOO_LARGE" if len(batch) > self.cluster.max_message_bytes else 0)
+        entry = log.producers.get(header.producer_id, ProducerEntry())
+        _refuse(self._transaction_error(entry, header, where))
+        return header, batch
+
+    def _transaction_error(
+        self, entry: ProducerEntry, header: BatchHeader, where: TopicPartition
+    ) -> int:
+        """What the coordinator says, whom the leader asks before a transaction's first batch."""
+        if not header.is_transactional or entry.has_transaction(header.producer_epoch):
+            return 0
+        assert self.version < _SECOND_GENERATION, "which no client here begins"
+        error = verification_error(self.cluster, self.request.transactional_id, header, where)
+        if error == code("TRANSACTION_ABORTABLE") and self.version < _KNOWS_ABORTABLE:
+            return code("INVALID_TXN_STATE")
+        return error
+
+
+def _write(
+    log: PartitionLog, header: BatchHeader, batch: bytes, answer: PartitionProduceResponse
+) -> None:
+    """Of a batch that is there already, the answer says where and when."""
+    if header.producer_id >= 0:
+        entry = log.producers.get(header.producer_id, ProducerEntry())
+        if known := entry.duplicate(header):
+            answer.base_offset, answer.log_append_time_ms = known.base_offset, known.timestamp_ms
+            return
+        _refuse(entry.refusal(header))
+    answer.base_offset = log.produce(batch)
+
+
+class _RefusedError(Exception):
+    """A batch is not written."""
+
+    def __init__(self, error: int) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _refuse(error: int | str) -> None:
+    """By the error's name or number, unless that is 0."""
+    if error:
+        raise _RefusedError(code(error) if isinstance(error, str) else error)
+
+
+def _header(where: TopicPartition, batch: bytes) -> BatchHeader:
+    """The header of what must be one whole batch."""
+    try:
+        found = [header for header, _ in batches(memoryview(batch), where)]
+    except KafkaError:
+        found = []
+    _refuse(0 if len(found) == 1 and found[0].size == len(batch) else "CORRUPT_MESSAGE")
+    return found[0]

@@ -1,0 +1,262 @@
+"""The coordinator of transactions, of their first generation (KIP-98, KIP-360), in memory.
+
+A transaction is ended at once: a real coordinator answers EndTxn before its markers are written,
+and has the next request wait with CONCURRENT_TRANSACTIONS. Nothing times out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.protocol import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from spark_kafka_source.records import BatchHeader
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker.cluster import MemoryCluster
+
+EMPTY, ONGOING, COMMITTED, ABORTED = "Empty", "Ongoing", "CompleteCommit", "CompleteAbort"
+
+_NONE = -1
+_LONGEST_TIMEOUT_MS = 900_000
+_LAST_EPOCH = (1 << 15) - 2
+# EndTxn moves the epoch from v5 on (KIP-890), and errors have newer names from these on.
+_MOVES_EPOCH, _KNOWS_FENCED, _KNOWS_FENCED_AT_INIT = 5, 2, 4
+
+
+def code(name: str) -> int:
+    return error_named(name).code
+
+
+@dataclass
+class Transaction:
+    """What the coordinator keeps of one transactional id."""
+
+    producer_id: int
+    timeout_ms: int = 0
+    epoch: int = _NONE
+    last_epoch: int = _NONE
+    previous_producer_id: int = _NONE
+    state: str = EMPTY
+    partitions: set[TopicPartition] = field(default_factory=set)
+    group_ids: set[str] = field(default_factory=set)
+
+    def error_for(self, producer_id: int, epoch: int) -> int:
+        """Why one is not the producer, or 0."""
+        if producer_id != self.producer_id:
+            return code("INVALID_PRODUCER_ID_MAPPING")
+        return 0 if epoch == self.epoch else code("PRODUCER_FENCED")
+
+    def add(self, partitions: Iterable[TopicPartition]) -> None:
+        if self.state != ONGOING:
+            self.state = ONGOING
+        self.partitions.update(partitions)
+
+    def end(self, cluster: MemoryCluster, *, commit: bool) -> None:
+        """Writes the markers, in the logs and among the groups' offsets."""
+        for where in sorted(self.partitions):
+            if log := cluster.log(*where):
+                log.end_transaction(self.producer_id, self.epoch, commit=commit)
+        for group_id in self.group_ids:
+            pending = cluster.pending.get(group_id, {}).pop(self.producer_id, {})
+            for where, each in pending.items() if commit else ():
+                cluster.commit(group_id, where, *each)
+        self.partitions.clear()
+        self.group_ids.clear()
+        self.state = COMMITTED if commit else ABORTED
+
+
+def _transaction(cluster: MemoryCluster, transactional_id: str | None) -> Transaction | None:
+    found: Transaction | None = cluster.transactions.get(transactional_id or "")
+    return found
+
+
+def _error(
+    cluster: MemoryCluster, node_id: int, transactional_id: str, producer_id: int, epoch: int
+) -> int:
+    """Why this node does not answer to a producer, or 0."""
+    if error := coordinator_error(cluster, node_id, transactional_id):
+        return error
+    found = _transaction(cluster, transactional_id)
+    unknown = code("INVALID_PRODUCER_ID_MAPPING")
+    return unknown if found is None else found.error_for(producer_id, epoch)
+
+
+def coordinator_error(cluster: MemoryCluster, node_id: int, transactional_id: str) -> int:
+    """Why this node does not answer for a transactional id, or 0."""
+    if cluster.refusal:
+        return cluster.refusal
+    if not transactional_id:
+        return code("INVALID_REQUEST")
+    wrong = cluster.transaction_coordinator(transactional_id) != node_id
+    return code("NOT_COORDINATOR") if wrong else 0
+
+
+def _as_of(version: int, error: int, first: int = _KNOWS_FENCED) -> int:
+    """PRODUCER_FENCED as older versions know it."""
+    is_new = error == code("PRODUCER_FENCED") and version < first
+    return code("INVALID_PRODUCER_EPOCH") if is_new else error
+
+
+def init_producer_id(
+    cluster: MemoryCluster, node_id: int, request: InitProducerIdRequest, version: int
+) -> InitProducerIdResponse:
+    """v0-5. With the id and epoch so far from v3 on (KIP-360)."""
+    if request.transactional_id is None and not cluster.refusal:
+        return InitProducerIdResponse(0, 0, next(cluster.producer_ids), 0)
+    error = coordinator_error(cluster, node_id, request.transactional_id or "")
+    if not error and (request.producer_id < 0) != (request.producer_epoch < 0):
+        error = code("INVALID_REQUEST")
+    if not error and not 0 < request.transaction_timeout_ms <= _LONGEST_TIMEOUT_MS:
+        error = code("INVALID_TRANSACTION_TIMEOUT")
+    found = _transaction(cluster, request.transactional_id)
+    if not error:
+        found = found or Transaction(next(cluster.producer_ids))
+        error = _begin_anew(cluster, found, request)
+    if found is None or error:
+        error = _as_of(version, error, _KNOWS_FENCED_AT_INIT)
+        return InitProducerIdResponse(0, error, _NONE, _NONE)
+    found.timeout_ms = request.transaction_timeout_ms
+    cluster.transactions[request.transactional_id or ""] = found
+    return InitProducerIdResponse(0, 0, found.producer_id, found.epoch)
+
+
+def _begin_anew(
+    cluster: MemoryCluster, transaction: Transaction, request: InitProducerIdRequest
+) -> int:
+    """The next epoch; why not, or 0. What is open is aborted first, and the caller comes again."""
+    expected = request.producer_epoch if request.producer_id >= 0 else None
+    is_new = transaction.epoch == _NONE
+    if expected is not None and not is_new and not _is_known(transaction, request):
+        return code("PRODUCER_FENCED")
+    if transaction.state == ONGOING:
+        transaction.epoch += 1
+        transaction.last_epoch = _NONE
+        transaction.end(cluster, commit=False)
+        return code("CONCURRENT_TRANSACTIONS")
+    if transaction.epoch >= _LAST_EPOCH and expected in (None, transaction.epoch):
+        transaction.previous_producer_id = transaction.producer_id
+        transaction.producer_id = next(cluster.producer_ids)
+        transaction.last_epoch = _NONE if expected is None else transaction.epoch
+        transaction.epoch = 0
+    elif expected is None or is_new or expected == transaction.epoch:
+        transaction.last_epoch = _NONE if expected is None else transaction.epoch
+        transaction.epoch += 1
+    elif expected != transaction.last_epoch:
+        return code("PRODUCER_FENCED")
+    transaction.state = EMPTY
+    return 0
+
+
+def _is_known(transaction: Transaction, request: InitProducerIdRequest) -> bool:
+    if request.producer_id == transaction.previous_producer_id:
+        return request.producer_epoch >= _LAST_EPOCH
+    return request.producer_id == transaction.producer_id
+
+
+def add_partitions_to_txn(
+    cluster: MemoryCluster, node_id: int, request: AddPartitionsToTxnRequest, version: int
+) -> AddPartitionsToTxnResponse:
+    """v0-3. Where one partition is not there none is added."""
+    asked = [
+        TopicPartition(topic.name, each)
+        for topic in request.v3_and_below_topics
+        for each in topic.partitions
+    ]
+    transactional_id = request.v3_and_below_transactional_id
+    unknown = {each for each in asked if cluster.log(*each) is None} if not cluster.refusal else ()
+    error = code("OPERATION_NOT_ATTEMPTED") if unknown else 0
+    if not unknown:
+        producer = request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
+        error = _error(cluster, node_id, transactional_id, *producer)
+    if not error:
+        cluster.transactions[transactional_id].add(asked)
+    error = _as_of(version, error)
+
+    def result(where: TopicPartition) -> AddPartitionsToTxnPartitionResult:
+        its = code("UNKNOWN_TOPIC_OR_PARTITION") if where in unknown else error
+        return AddPartitionsToTxnPartitionResult(where.partition, its)
+
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[
+            AddPartitionsToTxnTopicResult(
+                topic.name, [result(TopicPartition(topic.name, each)) for each in topic.partitions]
+            )
+            for topic in request.v3_and_below_topics
+        ]
+    )
+
+
+def add_offsets_to_txn(
+    cluster: MemoryCluster, node_id: int, request: AddOffsetsToTxnRequest, version: int
+) -> AddOffsetsToTxnResponse:
+    """v0-4."""
+    producer = request.producer_id, request.producer_epoch
+    error = _error(cluster, node_id, request.transactional_id, *producer)
+    if not error:
+        found = cluster.transactions[request.transactional_id]
+        found.add(())
+        found.group_ids.add(request.group_id)
+        cluster.pending.setdefault(request.group_id, {})
+    return AddOffsetsToTxnResponse(error_code=_as_of(version, error))
+
+
+def end_txn(
+    cluster: MemoryCluster, node_id: int, request: EndTxnRequest, version: int
+) -> EndTxnResponse:
+    """v0-4: once more the same is no error."""
+    assert version < _MOVES_EPOCH, "the second generation, which no client here asks for"
+    producer = request.producer_id, request.producer_epoch
+    error = _error(cluster, node_id, request.transactional_id, *producer)
+    if not error:
+        found: Transaction = cluster.transactions[request.transactional_id]
+        if found.state == ONGOING:
+            found.end(cluster, commit=request.committed)
+        elif found.state != (COMMITTED if request.committed else ABORTED):
+            error = code("INVALID_TXN_STATE")
+    return EndTxnResponse(error_code=_as_of(version, error))
+
+
+def offsets_error(
+    cluster: MemoryCluster, transactional_id: str, producer_id: int, epoch: int, group_id: str
+) -> int:
+    """Why a group's coordinator must not take offsets of a transaction, or 0 (KIP-890)."""
+    found = _transaction(cluster, transactional_id)
+    if found is None:
+        return code("INVALID_PRODUCER_ID_MAPPING")
+    if error := found.error_for(producer_id, epoch):
+        return _as_of(0, error)
+    return 0 if group_id in found.group_ids else code("TRANSACTION_ABORTABLE")
+
+
+def verification_error(
+    cluster: MemoryCluster,
+    transactional_id: str | None,
+    header: BatchHeader,
+    where: TopicPartition,
+) -> int:
+    """Why a leader must not begin a transaction in its log, or 0 (KIP-890)."""
+    found = _transaction(cluster, transactional_id)
+    if found is None:
+        return code("INVALID_PRODUCER_ID_MAPPING")
+    if error := found.error_for(header.producer_id, header.producer_epoch):
+        return _as_of(0, error)
+    return 0 if where in found.partitions else code("TRANSACTION_ABORTABLE")
+
+
+TRANSACTION_HANDLERS: dict[type[Any], Any] = {
+    InitProducerIdRequest: init_producer_id,
+    AddPartitionsToTxnRequest: add_partitions_to_txn,
+    AddOffsetsToTxnRequest: add_offsets_to_txn,
+    EndTxnRequest: end_txn,
+}
