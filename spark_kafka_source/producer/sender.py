@@ -152,6 +152,8 @@ class Sender:
         for flight in self._flights:
             self._look_at(flight)
         self._send(queues)
+        if self._is_over():  # Nothing is left that would end a wait.
+            return
         self._leaders.step()
         self._wake_at(self._leaders.next_try_seconds)
         self._wake_at(self._identity.next_try_seconds)

@@ -139,7 +139,9 @@ class Transaction:
 
     def commit(self) -> None:
         """Wait for all records, and end the transaction with them."""
-        with self._called(_State.OPEN, _State.COMMITTING):
+        with self._called(_State.OPEN, _State.FAILED, _State.COMMITTING):
+            if self._state is _State.FAILED and self._error is not None:
+                raise self._error.with_traceback(None)
             if self._state is _State.OPEN:
                 self._wait_for_records()
                 self._become(_State.COMMITTING)
@@ -193,11 +195,17 @@ class Transaction:
 
     def check_open(self) -> None:
         """Raise where a record cannot be sent now."""
+        self._raise_if_over()
         if self._state is not _State.OPEN:
             raise self._not_open() from self._error
 
     def _not_open(self) -> TransactionStateError:
         return TransactionStateError(f"a record cannot be sent: {self._state.value}")
+
+    def _raise_if_over(self) -> None:
+        """Say again what ended the producer, such as that it is fenced: aborting does not help."""
+        if self._state is _State.OVER and self._error is not None:
+            raise self._error
 
     @contextmanager
     def _called(self, *states: _State) -> Iterator[None]:
@@ -206,6 +214,7 @@ class Transaction:
         if not self._calling.acquire(blocking=False):
             raise TransactionStateError("another thread begins or ends a transaction just now")
         try:
+            self._raise_if_over()
             if self._state not in states:
                 raise TransactionStateError(self._state.value) from self._error
             yield
