@@ -157,8 +157,7 @@ class Sender:
         self._leaders.step()
         self._wake_at(self._leaders.next_try_seconds)
         self._wake_at(self._identity.next_try_seconds)
-        if not self._is_over():  # The last answer may just have come.
-            self._wait()
+        self._wait()
 
     def _wake_at(self, at_seconds: float | None) -> None:
         if at_seconds is not None:
