@@ -15,7 +15,7 @@ SEED ?= 0
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-consumer options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -56,8 +56,8 @@ fuzz: .venv/fuzz  ## bytes that nobody should send, to each target for SECONDS=6
 mutants: .venv/test  ## COUNT=60 faults in what changed since BASE=HEAD~20, or in FILES; the unseen are listed
 	$(BIN)/python -m tests.mutants --count $(COUNT) --seed $(SEED) --base $(BASE) $(FILES)
 
-java-consumer: .venv/test  ## Kafka's Java consumer and ours: the tables in the README, held by tests
-	$(BIN)/python -m tests.consumer.java_table
+java-clients: .venv/test  ## Kafka's Java clients and ours: the tables in their pages, held by tests
+	$(BIN)/python -m tests.java_clients
 
 options: .venv/test  ## the tables of options in the README and in docs/options.md, held by tests
 	$(BIN)/python -m tests.spark.options_table

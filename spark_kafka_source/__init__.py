@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from spark_kafka_source.errors import KafkaError
     from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
     from spark_kafka_source.net import Token, TokenProvider
+    from spark_kafka_source.producer.buffer_memory import BufferFullError
+    from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
+    from spark_kafka_source.producer.errors import (
+        ProducerFencedError,
+        TransactionAbortableError,
+        UnsendableRecordError,
+    )
+    from spark_kafka_source.producer.kafka_producer import KafkaProducer
     from spark_kafka_source.secret import Secret
     from spark_kafka_source.spark import KafkaDataSource, LagListener, register
     from spark_kafka_source.topic_partition import TopicPartition
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BufferFullError",
     "CommitFailedError",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
@@ -35,22 +44,35 @@ __all__ = [
     "KafkaConsumer",
     "KafkaDataSource",
     "KafkaError",
+    "KafkaProducer",
     "LagListener",
     "NoOffsetError",
     "OffsetAndMetadata",
+    "ProducerFencedError",
     "RecordDeserializationError",
+    "RecordMetadata",
     "RecordsLostError",
     "Secret",
+    "SendFuture",
     "Shift",
     "Token",
     "TokenProvider",
     "TopicPartition",
+    "TransactionAbortableError",
+    "UnsendableRecordError",
     "WakeupError",
     "__version__",
     "register",
 ]
 
 _HOMES = {
+    "BufferFullError": "producer.buffer_memory",
+    "KafkaProducer": "producer.kafka_producer",
+    "ProducerFencedError": "producer.errors",
+    "RecordMetadata": "producer.delivery",
+    "SendFuture": "producer.delivery",
+    "TransactionAbortableError": "producer.errors",
+    "UnsendableRecordError": "producer.errors",
     "CommitFailedError": "groups",
     "KafkaError": "errors",
     "NoOffsetError": "consumer.offset_reset",

@@ -1,4 +1,4 @@
-"""One question about many groups, put to all their coordinators at once until each has answered."""
+"""One question about many groups, or transactions, put to all their coordinators at once."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -14,9 +14,9 @@ R = TypeVar("R", bound=Response)
 
 
 class Told(NamedTuple):
-    """What an answer says of one group: an error, or else what `answers` makes of the rest."""
+    """What an answer says of one group or transactional id: an error, or what there is."""
 
-    group_id: str
+    key: str
     error_code: int
     error_message: str | None = None
 
@@ -24,24 +24,28 @@ class Told(NamedTuple):
 def ask_coordinators(
     client: KafkaClient,
     what: str,
-    group_ids: Iterable[str],
+    keys: Iterable[str],
     request: Callable[[list[str]], Request[R]],
     answers: Callable[[R, Broker], Iterable[tuple[Told, A]]],
     *,
+    kind: CoordinatorKind = CoordinatorKind.GROUP,
     max_version: int | None = None,
 ) -> dict[str, A | BrokerError]:
-    """The answer for each group, or the error that will not heal, by one request to each broker.
+    """The answer for each key, or the error that will not heal, by one request to each broker.
 
-    Groups whose coordinator has moved, or is not ready, are asked for again, alone, until
-    `default.api.timeout.ms`; then raises `KafkaTimeoutError`. Raises `UnsupportedVersionError`
-    where a broker does not have the API, or none of the versions up to `max_version`.
+    Keys are groups or transactional ids. Those whose coordinator has moved, or is not ready, are
+    asked for again, alone, until `default.api.timeout.ms`; then raises `KafkaTimeoutError`. Raises
+    `UnsupportedVersionError` where a broker does not have the API, or none of the versions up to
+    `max_version`.
     """
-    group_ids = list(dict.fromkeys(group_ids))
+    keys_asked = [CoordinatorKey(kind, each) for each in dict.fromkeys(keys)]
     found: dict[str, A | BrokerError] = {}
 
     def attempt(deadline: Deadline) -> dict[str, A | BrokerError]:
-        by_broker = _by_coordinator(client, group_ids, found, deadline)
-        requests = {broker: request(mine) for broker, mine in by_broker.items()}
+        by_broker = _by_coordinator(client, kind, keys_asked, found, deadline)
+        requests = {
+            broker: request([each.key for each in mine]) for broker, mine in by_broker.items()
+        }
         failures: list[KafkaError] = []
         for broker, answer in client.send_to_each(
             requests, deadline, max_version=max_version
@@ -52,30 +56,31 @@ def ask_coordinators(
                 failures += _take(what, answers(answer, broker), found, by_broker[broker])
         if failures:
             raise min(failures, key=lambda failure: failure.retriable)
-        return {each: _found(what, each, found) for each in group_ids}
+        return {each.key: _found(what, each, found) for each in keys_asked}
 
-    return client.retrying(what, attempt) if group_ids else found
+    return client.retrying(what, attempt) if keys_asked else found
 
 
 def _by_coordinator(
     client: KafkaClient,
-    group_ids: Sequence[str],
+    kind: CoordinatorKind,
+    keys: Sequence[CoordinatorKey],
     found: dict[str, A | BrokerError],
     deadline: Deadline,
-) -> dict[Broker, list[str]]:
-    """The groups to ask for yet; one without a coordinator for good has that as its answer."""
-    missing = [each for each in group_ids if each not in found]
-    client.learn_coordinators(CoordinatorKind.GROUP, missing, deadline)
-    by_broker: dict[Broker, list[str]] = defaultdict(list)
-    for group_id in missing:
+) -> dict[Broker, list[CoordinatorKey]]:
+    """The keys to ask for yet; one without a coordinator for good has that as its answer."""
+    missing = [each for each in keys if each.key not in found]
+    client.learn_coordinators(kind, [each.key for each in missing], deadline)
+    by_broker: dict[Broker, list[CoordinatorKey]] = defaultdict(list)
+    for each in missing:
         try:
-            coordinator = client.coordinator(CoordinatorKey.of_group(group_id), deadline)
+            coordinator = client.coordinator(each, deadline)
         except BrokerError as error:
             if error.retriable:
                 raise
-            found[group_id] = error
+            found[each.key] = error
         else:
-            by_broker[coordinator].append(group_id)
+            by_broker[coordinator].append(each)
     return by_broker
 
 
@@ -83,25 +88,26 @@ def _take(
     what: str,
     answers: Iterable[tuple[Told, A]],
     found: dict[str, A | BrokerError],
-    asked: Sequence[str],
+    asked: Sequence[CoordinatorKey],
 ) -> list[KafkaError]:
     failures: list[KafkaError] = []
+    asked_by_key = {each.key: each for each in asked}
     for told, answer in answers:
-        if told.group_id not in asked:
+        key = asked_by_key.get(told.key)
+        if key is None:
             continue
         if not told.error_code:
-            found[told.group_id] = answer
+            found[told.key] = answer
             continue
-        where = f"{what} of group {told.group_id!r}"
-        error = BrokerError(error_code(told.error_code), where, told.error_message)
+        error = BrokerError(error_code(told.error_code), f"{what} of {key}", told.error_message)
         if error.retriable:
             failures.append(error)
         else:
-            found[told.group_id] = error
+            found[told.key] = error
     return failures
 
 
-def _found(what: str, group_id: str, found: dict[str, A | BrokerError]) -> A | BrokerError:
-    if group_id not in found:
-        raise ProtocolError(f"{what} of group {group_id!r}: the answer leaves it out")
-    return found[group_id]
+def _found(what: str, key: CoordinatorKey, found: dict[str, A | BrokerError]) -> A | BrokerError:
+    if key.key not in found:
+        raise ProtocolError(f"{what} of {key}: the answer leaves it out")
+    return found[key.key]

@@ -354,11 +354,19 @@ class KafkaClient:
     # -- metadata ----------------------------------------------------------------------------------
 
     def topics(
-        self, names: Iterable[str] | None, deadline: Deadline, *, but: Address | None = None
+        self,
+        names: Iterable[str] | None,
+        deadline: Deadline,
+        *,
+        but: Address | None = None,
+        create: bool = False,
     ) -> list[Topic]:
-        """Asks for the named topics, or for all with None, once; errors are in each `Topic`."""
+        """Asks for the named topics, or for all with None, once; errors are in each `Topic`.
+
+        With `create` a broker may create them, where it is set to (`auto.create.topics.enable`).
+        """
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
             self._rebootstrap()

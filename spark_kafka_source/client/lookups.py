@@ -2,13 +2,15 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import copy_context
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from spark_kafka_source.client.client import KafkaClient
-from spark_kafka_source.net import Wakeup
+from spark_kafka_source.net import Deadline, Wakeup, readable
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 LOOKUP_MS = 10_000
@@ -66,6 +68,19 @@ class Lookups:
             self._begin()
         return lookup
 
+    def ask_each(
+        self, question: Callable[[KafkaClient, A], T], about: Iterable[A]
+    ) -> list[Lookup[T]]:
+        """Ask about each of these, several at once, and wait until all are answered.
+
+        A question must end by itself.
+        """
+        lookups = [self.ask(partial(_put, question, each)) for each in about]
+        while not all(each.is_done for each in lookups):
+            readable([self.done], Deadline.after_ms(LOOKUP_MS))
+            self.done.clear()
+        return lookups
+
     def give_up(self, lookup: Lookup[Any]) -> None:
         """End a question that nobody waits for any more, so that others have its place."""
         with self._lock:
@@ -111,3 +126,7 @@ class Lookups:
             if not self._is_closed:
                 self._begin()
         self.done.wake()
+
+
+def _put(question: Callable[[KafkaClient, A], T], about: A, client: KafkaClient) -> T:
+    return question(client, about)

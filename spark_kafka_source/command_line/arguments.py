@@ -24,12 +24,13 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The arguments as options; ends the process, with 0 after `--help`, 2 where they are wrong."""
     parser = _Parser(
-        prog=PROGRAM, description="Looks at a Kafka cluster's groups, topics and records."
+        prog=PROGRAM, description="Looks at a Kafka cluster's groups, topics and records; writes."
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_groups(commands.add_parser("groups", help="list, describe, reset, delete groups"))
     _add_topics(commands)
     _add_tail(commands)
+    _add_produce(commands)
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
         _refuse(parser, unknown)
@@ -111,15 +112,35 @@ def _add_tail(commands: Any) -> None:
     tail.add_argument("--value", choices=_FORMATS, default="text", help="how values are shown")
 
 
+def _add_produce(commands: Any) -> None:
+    about = "write the lines of standard input to a topic, each of them a record"
+    produce = _command(commands, "produce", "produce", "produce", about, client="producer")
+    produce.add_argument("topic", metavar="TOPIC")
+    produce.add_argument(
+        "--key-separator",
+        type=_separator,
+        metavar="TEXT",
+        help="what is before the first of it is a line's key; '\\t' is a tab",
+    )
+
+
+def _separator(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("it must not be empty")
+    return text.replace("\\t", "\t")
+
+
 def _positive(text: str) -> int:
     if not re.fullmatch(r"0*[1-9]\d{0,9}", text, re.ASCII):
         raise argparse.ArgumentTypeError("a whole number from 1 on is needed")
     return int(text)
 
 
-def _command(actions: Any, name: str, module: str, function: str, about: str) -> Any:
+def _command(
+    actions: Any, name: str, module: str, function: str, about: str, *, client: str = "consumer"
+) -> Any:
     parser = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-    parser.set_defaults(module=module, function=function)
+    parser.set_defaults(module=module, function=function, client=client)
     parser.add_argument(
         "-b", "--bootstrap-servers", "--bootstrap-server", metavar="HOST:PORT,...", help="brokers"
     )
@@ -128,7 +149,7 @@ def _command(actions: Any, name: str, module: str, function: str, about: str) ->
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a configuration of Kafka's consumer, by Kafka's name; passwords better in a file",
+        help=f"a configuration of Kafka's {client}, by Kafka's name; passwords better in a file",
     )
     parser.add_argument(
         "--config-file", metavar="FILE", help="a client.properties, as Kafka's own tools take it"

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
-from spark_kafka_source.consumer.consumer_config import KNOWN, VOCABULARY
+from spark_kafka_source.client.arguments import Vocabulary
+from spark_kafka_source.consumer import consumer_config
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.producer import producer_config
 from spark_kafka_source.secret import Secret, printable
 from spark_kafka_source.spelling import Spelling
 
@@ -18,7 +20,9 @@ _PREFIX = "kafka."
 _SECURITY = ("security.", "ssl.", "sasl.")
 # Whoever looks from outside joins no group.
 _GROUP = frozenset({"group.id", "group.instance.id"})
-_KNOWN = frozenset(each.lower() for each in KNOWN)
+_VOCABULARIES = {
+    each.kind: each for each in (consumer_config.VOCABULARY, producer_config.VOCABULARY)
+}
 _SERVERS = "bootstrap.servers"
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
@@ -28,29 +32,34 @@ _PROPERTY = re.compile(r"((?:\\.|[^\\=:\s])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTAL
 
 
 def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Arguments for a `KafkaConsumer` or `KafkaAdmin`; every value a `Secret`.
+    """Arguments for a `KafkaConsumer`, `KafkaAdmin` or `KafkaProducer`; every value a `Secret`.
 
     What is on the command line goes before what is in the file. Raises `ConfigurationError`.
     """
     found: dict[str, Any] = {}
+    vocabulary = _VOCABULARIES[arguments.client]
     if arguments.config_file is not None:
-        found |= _of_file(arguments.config_file)
+        found |= _of_file(arguments.config_file, vocabulary)
     for each in arguments.config:
         name, equals, value = each.partition("=")
         if not equals:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
-        name = name.strip().replace("_", ".").lower()
-        if "." not in name:
+        name = _name(name)
+        # One word may be a password that has strayed, or an argument of ours.
+        if "." not in name and _PREFIX + name not in vocabulary.known:
             raise ConfigurationError("--config", "{} is none", "Give Kafka's names", name)
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
         found[_SERVERS] = arguments.bootstrap_servers
-    return {name: value for name, value in found.items() if name not in _GROUP}
+    not_needed = _GROUP if arguments.client == "consumer" else ()
+    return {name: value for name, value in found.items() if name not in not_needed}
 
 
 def spelling(arguments: argparse.Namespace) -> Spelling:
     """Kafka's own names, as `--config` and files have them, but for what has an argument."""
-    names = VOCABULARY.names(".") | {"kafka.group.id": "GROUP"}
+    names = _VOCABULARIES[arguments.client].names(".") | {"kafka.group.id": "GROUP"}
+    given = (_name(each.partition("=")[0]) for each in arguments.config)
+    names |= {_PREFIX + each: each for each in given if _PREFIX + each not in names}
     may_be_elsewhere = arguments.config_file is not None or arguments.config
     if arguments.bootstrap_servers is not None or not may_be_elsewhere:
         names["kafka.bootstrap.servers"] = "-b"
@@ -58,7 +67,11 @@ def spelling(arguments: argparse.Namespace) -> Spelling:
     return names
 
 
-def _of_file(path: str) -> dict[str, object]:
+def _name(text: str) -> str:
+    return text.strip().replace("_", ".").lower()
+
+
+def _of_file(path: str, vocabulary: Vocabulary) -> dict[str, object]:
     try:
         # As Java reads it.
         text = Path(path).read_text("latin-1")
@@ -69,7 +82,7 @@ def _of_file(path: str) -> dict[str, object]:
     found: dict[str, object] = {}
     without_effect = []
     for name, value in properties(text):
-        if _has_effect(name):
+        if _has_effect(name, vocabulary):
             found[name] = Secret(value)
         else:
             without_effect.append(name)
@@ -79,10 +92,10 @@ def _of_file(path: str) -> dict[str, object]:
     return found
 
 
-def _has_effect(name: str) -> bool:
+def _has_effect(name: str, vocabulary: Vocabulary) -> bool:
     option = _PREFIX + name.lower()
     is_security = name.startswith(_SECURITY) and option not in SECURITY_WITHOUT_EFFECT
-    return option in _KNOWN or is_security
+    return option in vocabulary.known or is_security
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:

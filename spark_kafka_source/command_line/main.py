@@ -1,6 +1,6 @@
 """Runs one command; whatever goes wrong is one line on standard error, and an exit code.
 
-0: done. 1: not, or not all. 2: it was not said right. 130: ended by Ctrl-C.
+0: done. 1: not, or not all. 2: it was not said right. 130: ended by Ctrl-C, 143: by SIGTERM.
 """
 
 import os

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from spark_kafka_source.secret import printable
 
+BASE64 = "_base64"
+"""At the end of the name of a field of JSON: the bytes themselves, where they are no text."""
+
 _GAP = "  "
 _NOTHING = "-"
+_TO_THE_END = "\x1b[K"
 
 
 class Output:
@@ -29,6 +33,12 @@ class Output:
     def note(self, text: str) -> None:
         """A remark on what is shown, in neither form part of it."""
         sys.stderr.write(f"{printable(text)}\n")
+
+    def progress(self, text: str) -> None:
+        """How far a command is, in the place of what it said before; seen on a terminal alone."""
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{printable(text)}{_TO_THE_END}")
+            sys.stderr.flush()
 
     def flush(self) -> None:
         """Shows all that was written."""

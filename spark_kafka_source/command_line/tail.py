@@ -1,6 +1,7 @@
 """`tail`: the newest records of a topic, or all from somewhere on; no group is joined."""
 
 import argparse
+import base64
 import heapq
 import json
 import re
@@ -11,7 +12,7 @@ from typing import Any
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.admin.targets import timestamp_of
 from spark_kafka_source.command_line.configuration import configuration
-from spark_kafka_source.command_line.output import Output
+from spark_kafka_source.command_line.output import BASE64, Output
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
@@ -193,12 +194,9 @@ class _Shown:
 
     def _show(self, record: ConsumerRecord) -> None:
         when = None if record.timestamp_ms is None else iso_time(record.timestamp_ms)
-        key = None if record.key is None else self._key(record.key)
-        value = None if record.value is None else self._value(record.value)
-        headers = [
-            {"key": name, "value": None if data is None else _text(data)}
-            for name, data in record.headers
-        ]
+        key = _fields("key", record.key, self._key)
+        value = _fields("value", record.value, self._value)
+        headers = [{"key": name, **_fields("value", data, _text)} for name, data in record.headers]
         if self._output.as_json:
             self._output.document(
                 {
@@ -206,15 +204,34 @@ class _Shown:
                     "partition": record.partition,
                     "offset": record.offset,
                     "timestamp": when,
-                    "key": key,
-                    "value": value,
+                    **key,
+                    **value,
                     "headers": headers,
                 }
             )
             return
-        cells = [f"{record.partition}:{record.offset}", when or "-", _line(key), _line(value)]
+        cells = [f"{record.partition}:{record.offset}", when or "-"]
+        cells += [_line(key["key"]), _line(value["value"])]
         cells += [f"{each['key']}={_line(each['value'])}" for each in headers]
         self._output.line("  ".join(map(printable, cells)))
+
+
+def _fields(name: str, data: bytes | None, read: Callable[[bytes], Any]) -> dict[str, Any]:
+    """What is shown of some bytes; and, of those that are no text, themselves in base64."""
+    if data is None:
+        return {name: None}
+    shown = {name: read(data)}
+    if read is not bytes.hex and not _is_text(data):
+        shown[name + BASE64] = base64.b64encode(data).decode()
+    return shown
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _line(value: Any) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from spark_kafka_source.consumer.sensor import Sensor
+from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.protocol import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,

@@ -5,8 +5,8 @@ https://kafka.apache.org/documentation/#consumer_monitoring
 
 import time
 
+from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
-from spark_kafka_source.consumer.sensor import Sensor
 
 
 class Metrics:

@@ -10,7 +10,7 @@ from spark_kafka_source.net.connection import (
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
-from spark_kafka_source.net.readable import readable
+from spark_kafka_source.net.readable import HasFileno, readable
 from spark_kafka_source.net.sasl import (
     SASL_OPTIONS,
     AuthenticationError,
@@ -41,6 +41,7 @@ __all__ = [
     "Contacts",
     "Deadline",
     "Dial",
+    "HasFileno",
     "RequestTimeoutError",
     "SecurityProtocol",
     "SecuritySettings",

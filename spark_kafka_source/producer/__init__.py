@@ -1,8 +1,19 @@
-"""Kafka's producer: which partition a record goes to; the layer beside `consumer`.
+"""Kafka's producer, which takes Arrow; the layer beside `consumer`."""
 
-It holds what has no IO so far: partitioners and the policy of records without a key.
-"""
-
+from spark_kafka_source.producer.buffer_memory import BufferFullError
+from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, ProducerConfig
+from spark_kafka_source.producer.delivery import (
+    BatchMetadata,
+    ColumnsFuture,
+    RecordMetadata,
+    SendFuture,
+)
+from spark_kafka_source.producer.errors import (
+    ProducerFencedError,
+    TransactionAbortableError,
+    UnsendableRecordError,
+)
+from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.partitioners import (
     CONSISTENT_RANDOM,
     MURMUR2,
@@ -12,7 +23,11 @@ from spark_kafka_source.producer.partitioners import (
     PartitionRows,
     group_by_partition,
 )
+from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.sticky import StickyPartitioner
+from spark_kafka_source.producer.topics import UnknownPartitionError
+from spark_kafka_source.producer.transaction import TransactionAbortedError, TransactionStateError
+from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 
 __all__ = [
     "CONSISTENT_RANDOM",
@@ -20,7 +35,25 @@ __all__ = [
     "MURMUR2_RANDOM",
     "NO_PARTITION",
     "PARTITIONERS",
+    "PRODUCER_OPTIONS",
+    "Acks",
+    "BatchMetadata",
+    "BufferFullError",
+    "ColumnsFuture",
+    "KafkaProducer",
     "PartitionRows",
+    "PreparedTransaction",
+    "ProducerConfig",
+    "ProducerFencedError",
+    "ProducerId",
+    "RecordMetadata",
+    "SendFuture",
     "StickyPartitioner",
+    "TransactionAbortableError",
+    "TransactionAbortedError",
+    "TransactionCoordinator",
+    "TransactionStateError",
+    "UnknownPartitionError",
+    "UnsendableRecordError",
     "group_by_partition",
 ]

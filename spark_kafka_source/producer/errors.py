@@ -6,7 +6,7 @@ failed can be aborted, and any other error without a remedy ends the producer, t
 
 from collections.abc import Mapping
 
-from spark_kafka_source.errors import BrokerError
+from spark_kafka_source.errors import BrokerError, LocalError
 
 
 class ProducerFencedError(BrokerError):
@@ -66,3 +66,14 @@ def transaction_error(error: BrokerError) -> BrokerError:
     kind = _KINDS.get(name, BrokerError)
     advice = _ADVICE.get(_SAME_ADVICE.get(name, name))
     return kind(error.error, error.what, error.detail or advice)
+
+
+class UnsendableRecordError(LocalError):
+    """A record that cannot be written, for what it is itself; no other record is lost."""
+
+    def __init__(self, topic: str, field: str, reason: str) -> None:
+        super().__init__(topic, field, reason)
+        self.topic, self.field, self.reason = topic, field, reason
+
+    def _text(self) -> str:
+        return f"A record for topic {self.topic!r}: its {self.field} cannot be sent: {self.reason}"

@@ -26,6 +26,8 @@ MASK = (1 << 32) - 1
 MURMUR2_SEED = 0x9747B28C
 MURMUR2_FACTOR = 0x5BD1E995
 MURMUR2_SHIFT = 24
+_MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], np.uint32)
+"""Of the lowest bytes of a word, as many as the place says."""
 
 CRC32_POLYNOMIAL = 0xEDB88320
 
@@ -35,29 +37,42 @@ def murmur2(keys: ByteColumn) -> Hashes:
 
     The hash of a null is that of an empty key.
     """
-    data, at = keys.data, keys.starts
-    left = np.maximum(keys.lengths, 0).astype(np.int64)
-    hashes = left.astype(np.uint32) ^ np.uint32(MURMUR2_SEED)
+    data, starts = keys.data, keys.starts
     words = _words(data)
-    rows = np.flatnonzero(left >= WORD_BYTES)
+    lengths = np.maximum(keys.lengths, 0)
+    steps = lengths // WORD_BYTES
+    hashes = lengths.astype(np.uint32) ^ np.uint32(MURMUR2_SEED)
+    # What all keys have in common needs no choice of rows, which costs more than the hash.
+    step = int(steps.min()) if len(steps) > FEW else 0
+    for earlier in range(step):
+        hashes = _mixed(hashes, words[starts + WORD_BYTES * earlier])
+    rows = np.flatnonzero(steps > step)
     while len(rows) > FEW:
-        hashes[rows] = _mixed(hashes[rows], words[at[rows]])
-        at[rows] += WORD_BYTES
-        left[rows] -= WORD_BYTES
-        rows = rows[left[rows] >= WORD_BYTES]
+        hashes[rows] = _mixed(hashes[rows], words[starts[rows] + WORD_BYTES * step])
+        step += 1
+        rows = rows[steps[rows] > step]
     for row in rows.tolist():
-        stop = int(at[row] + left[row] // WORD_BYTES * WORD_BYTES)
-        word_bytes = data[at[row] : stop].tobytes()
-        hashes[row] = _mixed_one_by_one(int(hashes[row]), word_bytes)
-        left[row] -= stop - at[row]
-        at[row] = stop
-    return _finished(hashes, data, at, left)
+        first, stop = (int(starts[row]) + WORD_BYTES * int(each) for each in (step, steps[row]))
+        hashes[row] = _mixed_one_by_one(int(hashes[row]), data[first:stop].tobytes())
+    return _finished(hashes, words, starts + lengths, lengths % WORD_BYTES)
+
+
+def murmur2_of(key: bytes) -> int:
+    """The same of one key."""
+    words = len(key) // WORD_BYTES * WORD_BYTES
+    value = _mixed_one_by_one(len(key) ^ MURMUR2_SEED, key[:words])
+    if words < len(key):
+        rest = int.from_bytes(key[words:], "little")
+        value = (value ^ rest) * MURMUR2_FACTOR & MASK
+    value = (value ^ value >> 13) * MURMUR2_FACTOR & MASK
+    return value ^ value >> 15
 
 
 def _words(data: Octets) -> Hashes:
-    """The word of 4 bytes that begins at each byte."""
-    count = max(len(data) - WORD_BYTES + 1, 0)
-    return np.ndarray(count, WORD, data, strides=(1,)) if count else np.empty(0, np.uint32)
+    """The word of 4 bytes that begins at each byte; of fewer bytes one with zeros behind them."""
+    if len(data) < WORD_BYTES:
+        return np.frombuffer(data.tobytes().ljust(WORD_BYTES, b"\0"), WORD)
+    return np.ndarray(len(data) - WORD_BYTES + 1, WORD, data, strides=(1,))
 
 
 def _mixed(hashes: Hashes, words: Hashes) -> Hashes:
@@ -77,13 +92,14 @@ def _mixed_one_by_one(value: int, words: bytes) -> int:
     return value
 
 
-def _finished(hashes: Hashes, data: Octets, at: Integers, left: Integers) -> Hashes:
-    """With the last 1 to 3 bytes of each key, of which `left` there are at `at`."""
+def _finished(hashes: Hashes, words: Hashes, ends: Integers, left: Integers) -> Hashes:
+    """With the last bytes of each key, of which `left` are no whole word."""
+    # Of the word that ends where the key does; near the data's beginning, of the very first.
+    at = np.maximum(ends - WORD_BYTES, 0)
+    last = words[at] >> (8 * (ends - left - at)).astype(np.uint32)
+    last &= _MASKS[left]
     factor = np.uint32(MURMUR2_FACTOR)
-    for place in (2, 1, 0):
-        rows = np.flatnonzero(left > place)
-        hashes[rows] ^= data[at[rows] + place].astype(np.uint32) << np.uint32(8 * place)
-    hashes[left > 0] *= factor
+    hashes = np.where(left > 0, (hashes ^ last) * factor, hashes)
     hashes ^= hashes >> np.uint32(13)
     hashes *= factor
     hashes ^= hashes >> np.uint32(15)
@@ -109,6 +125,11 @@ def crc32(keys: ByteColumn) -> Hashes:
     return hashes
 
 
+def crc32_of(key: bytes) -> int:
+    """The same of one key."""
+    return zlib.crc32(key)
+
+
 def _crc32_table() -> Hashes:
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -119,3 +140,4 @@ def _crc32_table() -> Hashes:
 _CRC32_TABLE = _crc32_table()
 
 Hash = Callable[[ByteColumn], Hashes]
+HashOfOne = Callable[[bytes], int]

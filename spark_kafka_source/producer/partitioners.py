@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.producer.hashes import Hash, crc32, murmur2
+from spark_kafka_source.producer.hashes import Hash, HashOfOne, crc32, crc32_of, murmur2, murmur2_of
 from spark_kafka_source.records import ByteColumn, Integers
 
 NO_PARTITION = -1
@@ -26,10 +26,17 @@ class KeyPartitioner:
 
     name: str
     hashed: Hash
+    hashed_one: HashOfOne
     positive_bits: int
     """Which bits of a hash count: Java's `Utils.toPositive` leaves the sign out."""
     empty_has_partition: bool
     """Whether an empty key is a key."""
+
+    def partition(self, key: bytes | None, partition_count: int) -> int:
+        """The partition of one key, or `NO_PARTITION`."""
+        if key is None or (not key and not self.empty_has_partition):
+            return NO_PARTITION
+        return (self.hashed_one(key) & self.positive_bits) % partition_count
 
     def partitions(self, keys: pa.Array, partition_count: int) -> Integers:
         """The partition of each key of a column of strings or bytes, or `NO_PARTITION`.
@@ -46,9 +53,9 @@ class KeyPartitioner:
         return found
 
 
-MURMUR2 = KeyPartitioner("murmur2", murmur2, POSITIVE, True)
-MURMUR2_RANDOM = KeyPartitioner("murmur2_random", murmur2, POSITIVE, True)
-CONSISTENT_RANDOM = KeyPartitioner("consistent_random", crc32, (1 << 32) - 1, False)
+MURMUR2 = KeyPartitioner("murmur2", murmur2, murmur2_of, POSITIVE, True)
+MURMUR2_RANDOM = KeyPartitioner("murmur2_random", murmur2, murmur2_of, POSITIVE, True)
+CONSISTENT_RANDOM = KeyPartitioner("consistent_random", crc32, crc32_of, (1 << 32) - 1, False)
 
 PARTITIONERS: Mapping[str, KeyPartitioner] = MappingProxyType(
     {each.name: each for each in (MURMUR2, MURMUR2_RANDOM, CONSISTENT_RANDOM)}

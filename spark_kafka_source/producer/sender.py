@@ -8,19 +8,19 @@ come from sequences: https://cwiki.apache.org/confluence/display/KAFKA/KIP-98.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
-    LOOKUP_MS,
     Asked,
     Broker,
     KafkaClient,
     Lookup,
     Lookups,
 )
+from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import (
     BrokerError,
     ClosedError,
@@ -29,11 +29,10 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     LocalError,
     ProtocolError,
+    Remedy,
     error_code,
-    error_named,
-    lacking,
 )
-from spark_kafka_source.net import Address, Deadline, readable
+from spark_kafka_source.net import Address, Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.config import MOST_IN_FLIGHT, Acks, ProducerConfig
@@ -49,7 +48,7 @@ from spark_kafka_source.protocol import (
     ProduceResponse,
     TopicProduceData,
 )
-from spark_kafka_source.records import HEADER_BYTES
+from spark_kafka_source.records import HEADER_BYTES, Bytes
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -69,6 +68,7 @@ class _Flight:
     asked: Asked[ProduceResponse]
     broker: Broker
     batches: dict[TopicPartition, ProducerBatch]
+    sent_at_seconds: float
     looked_at_seconds: float
     lookup: Lookup[bool] | None = None
     """Whether the broker, which is silent, leads any of the partitions still."""
@@ -101,6 +101,7 @@ class Sender:
         run = copy_context().run  # Errors name settings as the user of this front does.
         name = f"producer {config.client.connection.client_id}"
         self._thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
+        accumulator.emptied_by = self._thread
         self._thread.start()
 
     def close(self, deadline: Deadline | None) -> None:
@@ -121,7 +122,7 @@ class Sender:
         try:
             while not self._is_over():
                 self._step()
-        except Exception as found:
+        except BaseException as found:  # Whatever it is, many wait for records.
             logger.exception("The producer's thread ended")
             error = LocalError(f"the producer's thread ended: {found!r}")
             error.__cause__ = found
@@ -147,33 +148,82 @@ class Sender:
         self._identity.step(self._lookups, queues)
         for queue in queues:
             self._expire(queue)
-        self._look_at_silent()
+        self._fail_refused(queues)
+        for flight in self._flights:
+            self._look_at(flight)
         self._send(queues)
         self._leaders.step()
-        if self._leaders.is_waiting:
-            self._wake_at(self._leaders.next_try_seconds)
-        if self._identity.next_try_seconds:
-            self._wake_at(self._identity.next_try_seconds)
-        self._wait()
+        self._wake_at(self._leaders.next_try_seconds)
+        self._wake_at(self._identity.next_try_seconds)
+        if not self._is_over():  # The last answer may just have come.
+            self._wait()
 
-    def _wake_at(self, at_seconds: float) -> None:
-        self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
+    def _wake_at(self, at_seconds: float | None) -> None:
+        if at_seconds is not None:
+            self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
 
     def _wait(self) -> None:
         for flight in self._flights:
             self._wake_at(flight.asked.deadline.at_seconds)
-            self._wake_at(flight.looked_at_seconds + _SILENCE_SECONDS)
+            if flight.lookup is None:
+                self._wake_at(flight.looked_at_seconds + _SILENCE_SECONDS)
         if self._close_by is not None:
             self._wake_at(self._close_by.at_seconds)
         wakeup = self._accumulator.wakeup
         if not any(each.asked.is_here() for each in self._flights):
             until = Deadline(self._wake_at_seconds, _LONGEST_WAIT_MS)
-            readable([wakeup, *(each.asked for each in self._flights)], until)
+            waited_for: list[HasFileno] = [wakeup, *(each.asked for each in self._flights)]
+            readable(waited_for, until)
         wakeup.clear()
 
     # -- sending -----------------------------------------------------------------------------------
 
-    def _send(self, queues: Iterable[PartitionQueue]) -> None:
+    def _expire(self, queue: PartitionQueue) -> None:
+        """Fail batches that are not written within `delivery.timeout.ms`."""
+        timeout_ms = self._config.delivery_timeout_ms
+        oldest_seconds = time.monotonic() - timeout_ms / 1000
+        for batch in [*queue.in_flight, *queue.waiting]:
+            if batch.is_over:
+                continue
+            if batch.created_at_seconds > oldest_seconds:
+                self._wake_at(batch.created_at_seconds + timeout_ms / 1000)
+                continue
+            found = f"{batch.record_count} records were not written within {timeout_ms} ms"
+            why = batch.error or self._leaders.error(batch.topic_partition.topic)
+            said = f"the last error: {why}" if why else "no leader has answered"
+            where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
+            self._fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
+        self._accumulator.drop(queue, lambda each: not each.is_over)
+
+    def _fail_refused(self, queues: Sequence[PartitionQueue]) -> None:
+        """Fail what can never be written: the brokers deny the topic, or the producer itself."""
+        refusal = self._identity.refusal()
+        denials = self._leaders.take_denials()
+        for queue in queues:
+            error = refusal or denials.get(queue.topic_partition.topic)
+            if error is None:
+                continue
+            self._accumulator.head(queue)
+            for batch in self._accumulator.drop(queue, lambda _: False):
+                self._fail(queue, batch, error)
+
+    def _look_at(self, flight: _Flight) -> None:
+        """Give up on a broker that is silent and has lost the partitions to another one."""
+        now_seconds = time.monotonic()
+        if flight.lookup is not None:
+            if not flight.lookup.is_done:
+                return
+            if not flight.lookup.result():
+                flight.asked.give_up("another broker leads the partitions by now; given up while")
+            flight.lookup, flight.looked_at_seconds = None, now_seconds
+        is_due = now_seconds - flight.looked_at_seconds >= _SILENCE_SECONDS
+        if is_due and flight.asked.is_silent:
+            broker, led = flight.broker, list(flight.batches)
+            flight.lookup = self._lookups.ask(lambda client: client.still_leads(broker, led))
+        elif is_due:
+            flight.looked_at_seconds = now_seconds
+
+    def _send(self, queues: Sequence[PartitionQueue]) -> None:
         ready: dict[Broker, list[PartitionQueue]] = {}
         for queue in queues:
             leader = self._leader_for(queue)
@@ -181,35 +231,43 @@ class Sender:
                 ready.setdefault(leader, []).append(queue)
         for broker, led in ready.items():
             led.sort(key=lambda each: each.waiting[0].created_at_seconds)
-            while led and self._has_room(broker):
+            while self._has_room(broker):
                 self._request(broker, self._drain(led))
-                led = [each for each in led if self._leader_for(each) == broker]
+                led[:] = [each for each in led if self._leader_for(each) == broker]
+                if not led:
+                    break
 
     def _leader_for(self, queue: PartitionQueue) -> Broker | None:
         """Return where the queue's next batch can be sent to now, if anywhere."""
         head = self._accumulator.head(queue)
         if head is None:
-            if queue.open is not None and not queue.waiting:
-                self._wake_at(self._accumulator.ready_at_seconds(queue.open))
+            opened = queue.open  # Another thread may close it any time.
+            if opened is not None and not queue.waiting:
+                self._wake_at(self._accumulator.ready_at_seconds(opened))
             return None
         if head.encoded is None:
             self._fail(queue, self._accumulator.take(queue), head.error)
-            return self._leader_for(queue)
-        if head.retry_at_seconds > time.monotonic():
-            self._wake_at(head.retry_at_seconds)
+            self._wake_at(0.0)
             return None
-        # Behind a batch that failed, the others in flight fail, too: all come back first.
-        most = 1 if head.tries else self._most_in_flight
-        if len(queue.in_flight) >= most or (head.tries and queue.in_flight):
+        if not self._is_turn_of(head, queue):
             return None
         try:
             leader = self._leaders.of(queue.topic_partition)
         except KafkaError:  # It was forgotten just now, and is asked for in the next step.
             return None
-        if leader is None or not self._identity.may_send(queue.topic_partition):
-            return None
         in_flight = [each for each in self._flights if queue.topic_partition in each.batches]
         return leader if all(each.broker == leader for each in in_flight) else None
+
+    def _is_turn_of(self, head: ProducerBatch, queue: PartitionQueue) -> bool:
+        """Whether a batch may go out, as far as the others of its partition are concerned."""
+        if head.retry_at_seconds > time.monotonic():
+            self._wake_at(head.retry_at_seconds)
+            return False
+        # Behind a batch that failed, the others in flight fail, too: all come back first.
+        most = 1 if head.tries else self._most_in_flight
+        if len(queue.in_flight) >= min(most, queue.most_in_flight):
+            return False
+        return self._identity.may_send(queue.topic_partition)
 
     @property
     def _most_in_flight(self) -> int:
@@ -252,11 +310,9 @@ class Sender:
             queue.next_sequence = next_sequence(queue.next_sequence, batch.record_count)
         return batch
 
-    def _request(
-        self, broker: Broker, drained: list[tuple[PartitionQueue, ProducerBatch]]
-    ) -> None:
+    def _request(self, broker: Broker, drained: list[tuple[PartitionQueue, ProducerBatch]]) -> None:
         connection = self._config.client.connection
-        transactional_id = self._config.transactional_id or None
+        transactional_id = self._identity.transactional_id
         by_topic: dict[str, list[PartitionProduceData]] = {}
         for queue, batch in drained:
             topic, partition = queue.topic_partition
@@ -266,7 +322,9 @@ class Sender:
             transactional_id=transactional_id,
             acks=self._config.acks,
             timeout_ms=connection.request_timeout_ms,
-            topic_data=[TopicProduceData(name=name, partition_data=each) for name, each in by_topic.items()],
+            topic_data=[
+                TopicProduceData(name=name, partition_data=each) for name, each in by_topic.items()
+            ],
         )
         asked = self._client.ask_behind(
             request,
@@ -276,10 +334,11 @@ class Sender:
             max_version=_PRODUCE_IN_TRANSACTIONS if transactional_id else _PRODUCE_BY_NAME,
         )
         batches = {queue.topic_partition: batch for queue, batch in drained}
-        self._flights.append(_Flight(asked, broker, batches, time.monotonic()))
+        now_seconds = time.monotonic()
+        self._flights.append(_Flight(asked, broker, batches, now_seconds, now_seconds))
         self._metrics.sent(batches.values())
 
-    def _pieces(self, batch: ProducerBatch) -> tuple[bytes | memoryview, ...]:
+    def _pieces(self, batch: ProducerBatch) -> tuple[Bytes, Bytes]:
         if batch.encoded is None:
             raise ValueError("a batch is sent before it is encoded")
         if batch.producer is None:
@@ -288,7 +347,7 @@ class Sender:
             producer_id=batch.producer.producer_id,
             producer_epoch=batch.producer.epoch,
             base_sequence=batch.base_sequence,
-            transactional=bool(self._config.transactional_id),
+            transactional=self._identity.transactional_id is not None,
         )
 
     # -- answers -----------------------------------------------------------------------------------
@@ -298,10 +357,12 @@ class Sender:
         try:
             response = flight.asked.answer()
         except KafkaError as error:
+            self._client.cluster.forget_leaders_of({each.topic for each in flight.batches})
             for batch in flight.batches.values():
                 self._landed(batch)
                 self._try_again(batch, error)
             return
+        self._metrics.answered((time.monotonic() - flight.sent_at_seconds) * 1000)
         if self._config.acks is Acks.NONE:
             for batch in flight.batches.values():
                 self._over(self._landed(batch), batch)
@@ -311,6 +372,7 @@ class Sender:
             for topic in response.responses
             for each in topic.partition_responses
         }
+        found = {where: each for where, each in found.items() if where in flight.batches}
         self._learn_leaders(response, found)
         # In the order of the first sending: what fails first is what others fail because of.
         for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
@@ -331,43 +393,50 @@ class Sender:
     def _learn_leaders(
         self, response: ProduceResponse, found: dict[TopicPartition, PartitionProduceResponse]
     ) -> None:
-        """Take the leaders that the answer names in place of the one that was asked (KIP-951)."""
+        """Take the leaders that the answer names in place of the one that was asked (KIP-951).
+
+        Where it names none, they have to be asked for.
+        """
         nodes = {
             each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
             for each in response.node_endpoints
         }
         for where, each in found.items():
-            leader = nodes.get(each.current_leader.leader_id)
-            if leader is not None:
-                epoch = each.current_leader.leader_epoch
-                self._client.cluster.learn_leader(where, epoch, leader)
+            leader, epoch = (
+                nodes.get(each.current_leader.leader_id),
+                each.current_leader.leader_epoch,
+            )
+            is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
+            is_known = leader and self._client.cluster.learn_leader(where, epoch, leader)
+            if is_moved and not is_known:
+                self._client.cluster.forget_leaders_of([where.topic])
 
     def _answered(
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
     ) -> None:
         code = error_code(found.error_code)
-        is_first = not any(each.order < batch.order for each in self._unfinished_of(queue))
+        is_first = not any(each < batch for each in self._accumulator.unfinished_of(queue))
         what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
         if what is Reaction.DELIVERED:
+            queue.is_known = queue.is_known or batch.producer == queue.producer
             offset = found.base_offset if not code.code else -1
             self._over(queue, batch, offset, found.log_append_time_ms)
             return
         error = self._error(batch, code, found.error_message)
+        if what is Reaction.RETRY and batch.tries >= self._config.retries:
+            what = Reaction.FAIL
         if what is Reaction.SPLIT and batch.record_count > 1:
-            self._metrics.splits += 1
+            self._metrics.split()
             self._replace(queue, batch, batch.halves(self._config.compression))
         elif what is Reaction.LEAVE_OUT and found.record_errors:
             self._leave_out(queue, batch, code, found)
         elif what is Reaction.RENUMBER:
-            self._identity.renumber(queue, error)
+            self._identity.renumber(queue)
             self._again(queue, batch, error)
-        elif what is Reaction.RETRY:
-            self._try_again(batch, error)
+        elif what in {Reaction.FOLLOW, Reaction.RETRY}:
+            self._again(queue, batch, error)
         else:
             self._fail(queue, batch, error)
-
-    def _unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
-        return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
 
     def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
         what = f"Produce to {batch.topic_partition}"
@@ -382,7 +451,7 @@ class Sender:
                 f"a record of {size} bytes is over the topic's 'max.message.bytes'. Raise that, or"
                 " send smaller values"
             )
-        return lacking(code, topic=topic)
+        return lacking(code, topic=topic, access=Access.WRITE)
 
     def _leave_out(
         self,
@@ -400,10 +469,11 @@ class Sender:
         if not named:
             self._fail(queue, batch, self._error(batch, code, found.error_message))
             return
+        self._metrics.failed(len(named))
+        # First, for whoever waits for the records is to know that their transaction has failed.
+        self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
         for number, said in named.items():
             batch.failed_record(number, self._error(batch, code, said or found.error_message))
-        self._metrics.failed(len(named))
-        self._identity.failed(self._error(batch, code, found.error_message))
         self._replace(queue, batch, batch.without(list(named), self._config.compression))
 
     def _replace(
@@ -425,7 +495,6 @@ class Sender:
         elif not error.retriable or batch.tries >= self._config.retries:
             self._fail(queue, batch, error)
         else:
-            self._client.cluster.forget_leaders_of([batch.topic_partition.topic])
             self._again(queue, batch, error)
 
     def _again(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
@@ -433,7 +502,7 @@ class Sender:
         batch.error = error
         batch.tries += 1
         batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries)
-        self._metrics.retries += 1
+        self._metrics.retried()
         self._accumulator.put_back(queue, [batch])
 
     def _over(
@@ -443,16 +512,24 @@ class Sender:
         offset: int = -1,
         append_time_ms: int = -1,
     ) -> None:
-        self._metrics.delivered(batch)
+        self._metrics.delivered(batch.record_count)
         batch.delivered(offset, append_time_ms)
         self._accumulator.release(batch)
 
-    def _fail(
-        self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None
-    ) -> None:
+    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
         error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
         self._metrics.failed(batch.record_count)
-        self._identity.failed(error)
+        self._identity.failed(error, was_sent=bool(batch.order))
         batch.failed(error)
         if batch not in queue.in_flight:
             self._accumulator.release(batch)
+
+    def _fail_all(self, error: KafkaError) -> None:
+        """Fail what is left when the thread ends."""
+        self._accumulator.close_open()
+        for queue in self._accumulator.queues():
+            in_flight, queue.in_flight = queue.in_flight, []
+            for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
+                self._fail(queue, batch, error)
+        for delivery in self._accumulator.unfinished():  # Of a batch that this thread died over.
+            delivery.give_up(error)

@@ -18,6 +18,16 @@ class ProducerId(NamedTuple):
         return None if self.epoch >= MAX_EPOCH else self._replace(epoch=self.epoch + 1)
 
 
+class PreparedTransaction(NamedTuple):
+    """A transaction that has all of its records, and whose end anyone may decide who knows this.
+
+    Kafka's own producer has it as `PreparedTxnState` (KIP-939).
+    """
+
+    transactional_id: str
+    producer: ProducerId
+
+
 def next_sequence(sequence: int, record_count: int) -> int:
     """Return the sequence that follows a batch; after 2^31 - 1 comes 0."""
     return (sequence + record_count) % _COUNT

@@ -29,6 +29,11 @@ class StickyPartitioner:
         self._partition: int | None = None
         self._bytes = 0
 
+    @property
+    def has_partition(self) -> bool:
+        """Whether the last partition goes on, if it is available."""
+        return self._partition is not None
+
     def partition(self, available: Sequence[int], queued: Sequence[int] | None = None) -> int:
         """The partition for the next record, out of those that have a leader.
 

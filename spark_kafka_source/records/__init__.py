@@ -4,7 +4,7 @@
 cache. `encode_columns` goes the other way, from Arrow to record batches. The format is https://kafka.apache.org/documentation/#recordbatch.
 """
 
-from spark_kafka_source.records.batch import BatchHeader, batches, cut_batch_bytes
+from spark_kafka_source.records.batch import HEADER_BYTES, BatchHeader, batches, cut_batch_bytes
 from spark_kafka_source.records.byte_columns import ByteColumn
 from spark_kafka_source.records.chunk import (
     CHUNK_BYTES,
@@ -33,10 +33,12 @@ from spark_kafka_source.records.encode import (
     encode_control_batch,
 )
 from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
+from spark_kafka_source.records.join_columns import join_columns
 from spark_kafka_source.records.peek import next_offset
 from spark_kafka_source.records.split import cut_batch, split_batch
 from spark_kafka_source.records.types import (
     AbortedTransaction,
+    Bytes,
     Codec,
     ColumnTypeError,
     IsolationLevel,
@@ -52,6 +54,7 @@ __all__ = [
     "CHUNK_BYTES",
     "COLUMNS",
     "COLUMNS_WITH_HEADERS",
+    "HEADER_BYTES",
     "MAX_BATCH_BYTES",
     "MAX_CHUNK_BYTES",
     "MAX_RECORD_OVERHEAD",
@@ -60,6 +63,7 @@ __all__ = [
     "AbortedTransaction",
     "BatchHeader",
     "ByteColumn",
+    "Bytes",
     "Chunk",
     "Codec",
     "ColumnTypeError",
@@ -81,6 +85,7 @@ __all__ = [
     "encode_batch",
     "encode_columns",
     "encode_control_batch",
+    "join_columns",
     "next_offset",
     "record_batch",
     "record_sizes",

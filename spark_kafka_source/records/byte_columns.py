@@ -42,15 +42,14 @@ class ByteColumn:
         if array.type != kind:
             array = array.cast(kind)
         bounds = _bounds(array)
-        lengths = np.diff(bounds)
+        lengths = bounds[1:] - bounds[:-1]
         if array.null_count:
             null = array.is_null().to_numpy(zero_copy_only=False)
             if lengths[null].any():
                 array = pc.fill_null(array, b"")
                 bounds = _bounds(array)
             lengths[null] = NULL_LENGTH
-        buffer = array.buffers()[2] if len(array) else None
-        return cls(kind, bounds, pa.py_buffer(b"") if buffer is None else buffer, lengths)
+        return cls(kind, bounds, _buffer(array), lengths)
 
     @property
     def data(self) -> Octets:
@@ -62,11 +61,35 @@ class ByteColumn:
         """Where in `data` each row begins."""
         return self.bounds[:-1].astype(np.int64)
 
-    def with_empty_row(self, start: int, stop: int) -> pa.Array:
+    def part(self, start: int, stop: int) -> pa.Array:
         """The rows from `start` to `stop`, and after them an empty one."""
-        bounds = np.append(self.bounds[start : stop + 1], self.bounds[stop])
-        buffers = [None, pa.py_buffer(bounds), self.buffer]
-        return pa.Array.from_buffers(self.binary, stop - start + 1, buffers)
+        return _with_empty_row(self.binary, self.bounds[start : stop + 1], self.buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredColumn:
+    """Rows of a `ByteColumn` in an order of their own.
+
+    Their bytes are gathered a part at a time, which is joined while it is in the cache still.
+    """
+
+    column: ByteColumn
+    rows: Integers
+    lengths: npt.NDArray[np.int32] | Integers
+    """In bytes, or `NULL_LENGTH`."""
+
+    @classmethod
+    def of(cls, column: ByteColumn, rows: Integers) -> "GatheredColumn":
+        """Raises `IndexError` for a row that there is not."""
+        return cls(column, rows, column.lengths[rows])
+
+    def part(self, start: int, stop: int) -> pa.Array:
+        """The rows from `start` to `stop` of that order, and after them an empty one."""
+        column = self.column
+        buffers = [None, pa.py_buffer(column.bounds), column.buffer]
+        every = pa.Array.from_buffers(column.binary, len(column.lengths), buffers)
+        taken = every.take(pa.array(self.rows[start:stop]))
+        return _with_empty_row(column.binary, _bounds(taken), _buffer(taken))
 
 
 def check_bytes(name: str, found: pa.DataType) -> None:
@@ -87,3 +110,17 @@ def _bounds(array: pa.Array) -> Integers | npt.NDArray[np.int32]:
     first = array.offset
     bounds: Integers = np.frombuffer(array.buffers()[1], width)
     return bounds[first : first + len(array) + 1]
+
+
+def _buffer(array: pa.Array) -> pa.Buffer:
+    buffer = array.buffers()[2] if len(array) else None
+    return pa.py_buffer(b"") if buffer is None else buffer
+
+
+def _with_empty_row(
+    binary: pa.DataType, bounds: Integers | npt.NDArray[np.int32], buffer: pa.Buffer
+) -> pa.Array:
+    longer = np.empty(len(bounds) + 1, bounds.dtype)
+    longer[:-1] = bounds
+    longer[-1] = bounds[-1]
+    return pa.Array.from_buffers(binary, len(bounds), [None, pa.py_buffer(longer), buffer])

@@ -6,7 +6,7 @@ plain words: it is what the tests hold this one against. The format is
 https://kafka.apache.org/documentation/#recordbatch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,12 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records.batch import HEADER_BYTES
-from spark_kafka_source.records.byte_columns import ByteColumn
+from spark_kafka_source.records.byte_columns import ByteColumn, GatheredColumn
 from spark_kafka_source.records.compression import NO_COMPRESSION, Compression
 from spark_kafka_source.records.encode import NO_TIMESTAMP
 from spark_kafka_source.records.encode_headers import join
 from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
-from spark_kafka_source.records.packing import OFFSET_TYPES, Varints, pack, varint_width
+from spark_kafka_source.records.packing import (
+    OFFSET_TYPES,
+    PackedColumn,
+    Varints,
+    pack,
+    varint_width,
+)
 from spark_kafka_source.records.record_columns import RecordColumns, given_rows, record_columns
 from spark_kafka_source.records.types import RowTooLargeError
 from spark_kafka_source.records.varints import Integers
@@ -29,13 +35,21 @@ REQUEST_BYTES = 1 << 20
 JOINED_BYTES = 1 << 20
 """Batches that are smaller are joined together: the overhead is that of a join, not of a batch."""
 
+SPAN_ROWS = 1 << 16
+"""The varints of so many records are made at once, if their batches are not larger."""
+
 MAX_RECORD_OVERHEAD = 21
 """The most that a record takes beside its key, value and headers, as Kafka's producer has it."""
 
 ATTRIBUTES = Varints.of(0)
 """A record's attributes are no varint, but a byte of 0, which is the varint of 0."""
 NO_HEADERS = Varints.of(0)
+NO_HEADERS_BYTES = b"\0"
 NULL = Varints.of(-1)
+
+Bytes = ByteColumn | GatheredColumn
+Column = Bytes | PackedColumn
+"""What is joined: `part` gives the rows from one to another, and one row more."""
 
 
 def encode_columns(
@@ -67,7 +81,9 @@ def encode_columns(
     _check_sizes(layout, rows, min(max_request_bytes, MAX_BATCH_BYTES))
     groups = np.asarray([0, records.count] if bounds is None else bounds, np.int64)
     _check_groups(groups, records.count)
-    cuts = _cuts(layout.most_bytes, groups, min(max_batch_bytes, MAX_BATCH_BYTES))
+    if records.count == 0:
+        return iter(())
+    cuts = _cuts(layout.ends, groups, min(max_batch_bytes, MAX_BATCH_BYTES))
     return _encoded(records, layout, cuts, groups, compression)
 
 
@@ -86,33 +102,37 @@ def record_sizes(columns: pa.RecordBatch, *, max_request_bytes: int = REQUEST_BY
 class _Layout:
     """What each record takes, as far as it does not depend on which records share its batch."""
 
+    key_length: Varints
+    value_length: Varints
+    header_count: Varints
     content_bytes: Integers
     """The key, the value and the headers, each with its length or count."""
-    most_bytes: Integers
-    """The record's size, or a little more."""
+    ends: Integers
+    """Where the record ends, if each before it took what it may, and first of all 0."""
 
 
 def _layout(records: RecordColumns) -> _Layout:
     content = np.zeros(records.count, np.int64)
     if records.count == 0:
-        return _Layout(content, content)
-    for column in (records.key, records.value):
-        if column is None:
-            content += NULL.most
-        else:
-            content += Varints.of(column.lengths).widths
+        return _Layout(NULL, NULL, NO_HEADERS, content, np.zeros(1, np.int64))
+    key_length, value_length = (
+        NULL if column is None else Varints.of(column.lengths)
+        for column in (records.key, records.value)
+    )
+    headers = records.headers
+    header_count = NO_HEADERS if headers is None else Varints.of(headers.counts)
+    for lengths in (key_length, value_length, header_count):
+        content += lengths.widths
+    for column in (records.key, records.value, None if headers is None else headers.encoded):
+        if column is not None:
             content += np.maximum(column.lengths, 0)
-    if records.headers is None:
-        content += NO_HEADERS.most
-    else:
-        content += Varints.of(records.headers.counts).widths
-        content += records.headers.encoded.lengths
     times = records.timestamp_ms
     longest_delta = 2 * (int(times.max()) - int(times.min())) + 1
     overhead = ATTRIBUTES.most + varint_width(longest_delta) + varint_width(2 * records.count)
-    most_bytes = content + overhead
-    most_bytes += varint_width(2 * int(most_bytes.max()))
-    return _Layout(content, most_bytes)
+    overhead += varint_width(2 * (int(content.max()) + overhead))
+    ends = np.arange(records.count + 1, dtype=np.int64) * overhead
+    ends[1:] += np.cumsum(content)
+    return _Layout(key_length, value_length, header_count, content, ends)
 
 
 def _check_sizes(layout: _Layout, rows: Integers | None, most: int) -> None:
@@ -131,15 +151,13 @@ def _check_groups(bounds: Integers, count: int) -> None:
         raise ValueError(f"bounds {bounds.tolist()}: they must ascend from 0 to {count}")
 
 
-def _cuts(most_bytes: Integers, groups: Integers, max_batch_bytes: int) -> list[int]:
-    """Where batches begin, and the end of the last."""
-    ends = np.cumsum(most_bytes)
+def _cuts(ends: Integers, groups: Integers, max_batch_bytes: int) -> list[int]:
+    """Where batches begin, and the end of the last; `ends` are where records do, from 0 on."""
     cuts = [0]
-    for group_end in np.unique(groups[1:]).tolist():
+    for group_end in groups[1:].tolist():
         while cuts[-1] < group_end:
-            before = int(ends[cuts[-1] - 1]) if cuts[-1] else 0
-            room = before + max_batch_bytes - HEADER_BYTES
-            fitting = int(np.searchsorted(ends, room, side="right"))
+            room = int(ends[cuts[-1]]) + max_batch_bytes - HEADER_BYTES
+            fitting = int(np.searchsorted(ends, room, side="right")) - 1
             cuts.append(min(max(fitting, cuts[-1] + 1), group_end))
     return cuts
 
@@ -151,95 +169,105 @@ def _encoded(
     groups: Integers,
     compression: Compression,
 ) -> Iterator[EncodedBatch]:
-    of_group = (np.searchsorted(groups, cuts, side="right") - 1).tolist()
-    number = 0
-    for joined in _joins(layout.most_bytes, cuts):
-        pieces = _pieces(records, layout.content_bytes, joined)
-        times = records.timestamp_ms[joined[0] : joined[-1]]
-        last_ms = np.maximum.reduceat(times, np.array(joined[:-1]) - joined[0]).tolist()
-        for (start, stop), piece, most_ms in zip(pairwise(joined), pieces, last_ms, strict=True):
-            yield EncodedBatch(
-                group=of_group[number],
-                start=start,
-                record_count=stop - start,
-                base_timestamp_ms=int(records.timestamp_ms[start]),
-                max_timestamp_ms=most_ms,
-                codec=compression.codec,
-                uncompressed_bytes=HEADER_BYTES + len(piece),
-                payload=compression.compress(piece),
-            )
-            number += 1
+    starts = cuts[:-1]
+    of_group = (np.searchsorted(groups, starts, side="right") - 1).tolist()
+    first_ms = records.timestamp_ms[starts].tolist()
+    last_ms = np.maximum.reduceat(records.timestamp_ms, starts).tolist()
+    pieces = _pieces(records, layout, cuts)
+    facts = zip(pairwise(cuts), of_group, first_ms, last_ms, pieces, strict=True)
+    for (start, stop), group, base_ms, most_ms, piece in facts:
+        yield EncodedBatch(
+            group=group,
+            start=start,
+            record_count=stop - start,
+            base_timestamp_ms=base_ms,
+            max_timestamp_ms=most_ms,
+            codec=compression.codec,
+            uncompressed_bytes=HEADER_BYTES + len(piece),
+            payload=compression.compress(piece),
+        )
 
 
-def _joins(most_bytes: Integers, cuts: list[int]) -> Iterator[list[int]]:
-    """The cuts of the batches that are joined at once, each time from the last one's end on."""
-    ends = np.concatenate(([0], np.cumsum(most_bytes)))[cuts]
+def _pieces(records: RecordColumns, layout: _Layout, cuts: list[int]) -> Iterator[memoryview]:
+    """The records of each batch."""
+    for span in _runs(cuts, np.array(cuts), SPAN_ROWS):
+        columns = list(_columns(records, layout, span))
+        for joined in _runs(span, layout.ends[span], JOINED_BYTES):
+            yield from _joined(columns, records, joined)
+
+
+def _runs(cuts: list[int], ends: Integers, most: int) -> Iterator[list[int]]:
+    """The cuts of one batch, or of as many as have `most` together; then those of the next.
+
+    `ends` says what all batches before each cut have.
+    """
     first = 0
     while first < len(cuts) - 1:
-        fitting = int(np.searchsorted(ends, ends[first] + JOINED_BYTES, side="right")) - 1
+        fitting = int(np.searchsorted(ends, ends[first] + most, side="right")) - 1
         last = max(fitting, first + 1)
         yield cuts[first : last + 1]
         first = last
 
 
-def _pieces(
-    records: RecordColumns, content_bytes: Integers, cuts: list[int]
-) -> Iterator[memoryview]:
-    """The records of each batch between two cuts, all of them joined at once.
+def _columns(records: RecordColumns, layout: _Layout, cuts: list[int]) -> Iterator[Column]:
+    """What these batches are joined of, row by row side by side.
 
     Another column to join costs more than most varints. So the byte 0 at a record's end, where it
     has no headers, stands before the next record; after the last, in a row of its own.
     """
     start, stop = cuts[0], cuts[-1]
-    count, firsts = stop - start, np.array(cuts[:-1]) - start
-    first = np.repeat(firsts.astype(np.int32), np.diff(cuts))
+    first = np.repeat(np.array(cuts[:-1], np.int32) - start, np.diff(cuts))
     times = records.timestamp_ms[start:stop]
-    timestamp_delta = Varints.of(times - times[first])
-    offset_delta = Varints.of(np.arange(count, dtype=np.int32) - first)
-    body_bytes = content_bytes[start:stop] + (
-        ATTRIBUTES.most + timestamp_delta.widths + offset_delta.widths
-    )
-    fields: list[Varints | ByteColumn] = [
+    timestamp_delta = Varints.of(times - times[first] if times.min() < times.max() else 0)
+    offset_delta = Varints.of(np.arange(stop - start, dtype=np.int32) - first)
+    body_bytes = layout.content_bytes[start:stop] + ATTRIBUTES.most
+    body_bytes += timestamp_delta.widths
+    body_bytes += offset_delta.widths
+    fields = [
         Varints.of(body_bytes),
         ATTRIBUTES,
         timestamp_delta,
         offset_delta,
-        *_nullable(records.key, start, stop),
-        *_nullable(records.value, start, stop),
+        layout.key_length.rows(start, stop),
+        records.key,
+        layout.value_length.rows(start, stop),
+        records.value,
     ]
-    ending = b""
     if records.headers is None:
-        fields.insert(0, NO_HEADERS)
-        ending = b"\0"
-    else:
-        fields += (Varints.of(records.headers.counts[start:stop]), records.headers.encoded)
-    whole = join(*_arrays(fields, start, stop, records.binary, ending))
+        return _packed([NO_HEADERS, *fields], records.binary, start, stop, NO_HEADERS_BYTES)
+    fields += (layout.header_count.rows(start, stop), records.headers.encoded)
+    return _packed(fields, records.binary, start, stop)
+
+
+def _packed(
+    fields: Iterable[Varints | Bytes | None],
+    binary: pa.DataType,
+    start: int,
+    stop: int,
+    ending: bytes = b"",
+) -> Iterator[Column]:
+    """Neighbouring varints as one column, and `ending` after the rows of the first."""
+    varints: list[Varints] = []
+    for field in fields:
+        if isinstance(field, Varints):
+            varints.append(field)
+        elif field is not None:
+            yield PackedColumn(pack(varints, stop - start, binary, ending), start)
+            yield field
+            varints, ending = [], b""
+    if varints:
+        yield PackedColumn(pack(varints, stop - start, binary, ending), start)
+
+
+def _joined(
+    columns: Iterable[Column], records: RecordColumns, cuts: list[int]
+) -> Iterator[memoryview]:
+    """The records of each of these batches, all of them joined at once."""
+    start, stop = cuts[0], cuts[-1]
+    whole = join(*(column.part(start, stop) for column in columns))
     ends = np.frombuffer(whole.buffers()[1], OFFSET_TYPES[records.binary])
-    bounds = ends[np.array(cuts) - start] + len(ending)
+    before = 0 if records.headers else len(NO_HEADERS_BYTES)
+    bounds = ends[np.array(cuts) - start] + before
     data = memoryview(whole.buffers()[2]).cast("B")  # Arrow's own is of signed bytes
     for begin, end in pairwise(bounds.tolist()):
         yield data[begin:end]
-
-
-def _nullable(column: ByteColumn | None, start: int, stop: int) -> list[Varints | ByteColumn]:
-    return [NULL] if column is None else [Varints.of(column.lengths[start:stop]), column]
-
-
-def _arrays(
-    fields: Sequence[Varints | ByteColumn],
-    start: int,
-    stop: int,
-    binary: pa.DataType,
-    ending: bytes,
-) -> Iterator[pa.Array]:
-    """What is to be joined: neighbouring varints in one array, and `ending` after the first's."""
-    varints: list[Varints] = []
-    for field in [*fields, None]:
-        if isinstance(field, Varints):
-            varints.append(field)
-            continue
-        if varints:
-            yield pack(varints, stop - start, binary, ending)
-            varints, ending = [], b""
-        if field is not None:
-            yield field.with_empty_row(start, stop)

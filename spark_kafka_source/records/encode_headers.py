@@ -18,6 +18,8 @@ EXPECTED = "list<struct<key: string or binary, value: string or binary>>"
 HEADER_OVERHEAD_BYTES = 10
 """The most that the lengths of a header's key and value take."""
 
+_NOTHING = {each: pa.scalar(b"", each) for each in OFFSET_TYPES}
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedHeaders:
@@ -62,9 +64,9 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
     values = ByteColumn.of("headers.value", value, binary)
     joined = join(
         pack([Varints.of(keys.lengths)], len(headers), binary),
-        keys.with_empty_row(0, len(headers)),
+        keys.part(0, len(headers)),
         pack([Varints.of(values.lengths)], len(headers), binary),
-        values.with_empty_row(0, len(headers)),
+        values.part(0, len(headers)),
     )
     ends = np.frombuffer(joined.buffers()[1], OFFSET_TYPES[binary])
     first = np.zeros(len(counts) + 1, np.int64)
@@ -75,7 +77,7 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
 
 def join(*columns: pa.Array) -> pa.Array:
     """The bytes of all `columns`, row by row next to each other; none of them is null."""
-    return pc.binary_join_element_wise(*columns, pa.scalar(b"", columns[0].type))
+    return pc.binary_join_element_wise(*columns, _NOTHING[columns[0].type])
 
 
 def _refuse_nulls(headers: pa.Array, null: pa.Array, counts: Integers, reason: str) -> None:

@@ -10,7 +10,12 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.records.byte_columns import ByteColumn, check_bytes, is_large
+from spark_kafka_source.records.byte_columns import (
+    ByteColumn,
+    GatheredColumn,
+    check_bytes,
+    is_large,
+)
 from spark_kafka_source.records.encode import NO_TIMESTAMP
 from spark_kafka_source.records.encode_headers import (
     HEADER_OVERHEAD_BYTES,
@@ -35,8 +40,8 @@ class RecordColumns:
 
     count: int
     binary: pa.DataType
-    key: ByteColumn | None
-    value: ByteColumn | None
+    key: ByteColumn | GatheredColumn | None
+    value: ByteColumn | GatheredColumn | None
     headers: EncodedHeaders | None
     """None, too, where no row has any."""
     timestamp_ms: Integers
@@ -65,20 +70,36 @@ def record_columns(
     known = [name for name in COLUMN_NAMES if name in columns.schema.names]
     chosen = {name: columns[name] for name in known}
     if rows is not None:
+        _check_rows(rows, columns.num_rows)
+        # Keys and values, which are most of the bytes, are not gathered before they are joined.
         picked = pa.array(rows)
-        chosen = {name: array.take(picked) for name, array in chosen.items()}
+        for name in ("headers", "timestamp"):
+            if name in chosen:
+                chosen[name] = chosen[name].take(picked)
     count = columns.num_rows if rows is None else len(rows)
     binary = _binary(chosen)
     try:
         headers = encode_headers(chosen["headers"], binary) if "headers" in chosen else None
-        times = _timestamps(chosen.get("timestamp"), count, timestamp_ms)
+        times = timestamps(chosen.get("timestamp"), count, timestamp_ms)
     except UnencodableRowError as error:
         raise UnencodableRowError(given_rows(error.rows, rows), error.reason) from None
     key, value = (
-        ByteColumn.of(name, chosen[name], binary) if name in chosen else None
+        _byte_column(name, chosen[name], binary, rows) if name in chosen else None
         for name in ("key", "value")
     )
     return RecordColumns(count, binary, key, value, headers, times)
+
+
+def _check_rows(rows: Integers, count: int) -> None:
+    if len(rows) and not 0 <= rows.min() <= rows.max() < count:
+        raise IndexError(f"rows {rows.min()} to {rows.max()} of a table of {count}")
+
+
+def _byte_column(
+    name: str, array: pa.Array, binary: pa.DataType, rows: Integers | None
+) -> ByteColumn | GatheredColumn:
+    column = ByteColumn.of(name, array, binary)
+    return column if rows is None else GatheredColumn.of(column, rows)
 
 
 def given_rows(places: Integers | tuple[int, ...], rows: Integers | None) -> list[int]:
@@ -105,7 +126,11 @@ def _check_timestamp(found: pa.DataType) -> None:
         raise ColumnTypeError("timestamp", found, expected)
 
 
-def _timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:
+def timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:
+    """The milliseconds of each row of a column, `missing_ms` where it has none.
+
+    Raises `UnencodableRowError`.
+    """
     if array is None or pa.types.is_null(array.type):
         return np.full(count, missing_ms, np.int64)
     null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None

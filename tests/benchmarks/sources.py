@@ -26,10 +26,11 @@ from spark_kafka_source.records import (
     compression,
     schema,
 )
-from spark_kafka_source.spark import KafkaDataSource, executor
-from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.schema import kafka_schema
-from spark_kafka_source.spark.stream import KafkaStreamReader
+from spark_kafka_source.spark import KafkaDataSource
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.schema import kafka_schema
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.spark.worker import frozen_imports
 
 PEER, PLAIN, FAST, CEILING = "kafka", "pykafka-plain", "pykafka-fast", "ready-made"
 BATCH_ROWS = 12_000
@@ -89,10 +90,10 @@ class PlainSource(KafkaDataSource):
         return PLAIN
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
-        return _PlainBatch(self._parsed)
+        return _PlainBatch(self._to_read())
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:
-        return _PlainStream(self._parsed)
+        return _PlainStream(self._to_read())
 
 
 class FastSource(KafkaDataSource):
@@ -103,10 +104,10 @@ class FastSource(KafkaDataSource):
         return FAST
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
-        return _FastBatch(self._parsed)
+        return _FastBatch(self._to_read())
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:
-        return _FastStream(self._parsed)
+        return _FastStream(self._to_read())
 
 
 class ReadyMadeSource(DataSource):
@@ -164,7 +165,7 @@ class ReadyMadeStreamReader(DataSourceStreamReader):
         return [Part(1) for _ in range(self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        executor._kept.freeze_imports()  # as ours does, and any other could
+        frozen_imports.freeze()  # as ours does, and any other could
         yield _one_row(self._value_bytes)
 
 

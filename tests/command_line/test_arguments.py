@@ -11,7 +11,7 @@ IMPORTS = """
 import sys
 from spark_kafka_source.command_line import arguments, main
 assert not {"pyarrow", "numpy"} & sys.modules.keys(), "help would wait"
-from spark_kafka_source.command_line import groups, tail, topics
+from spark_kafka_source.command_line import groups, produce, tail, topics
 assert not {"pyspark", "pandas"} & sys.modules.keys(), "every command would wait"
 """
 
@@ -30,6 +30,8 @@ assert not {"pyspark", "pandas"} & sys.modules.keys(), "every command would wait
         ["tail", "t", "-n", "0"],
         ["tail", "t", "--from", "latest", "--group", "g"],
         ["tail", "t", "--value", "avro"],
+        ["produce"],
+        ["produce", "t", "--key-separator", ""],
     ],
 )
 def test_what_cannot_be_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

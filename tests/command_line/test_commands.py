@@ -1,5 +1,6 @@
 """The commands, each in both forms, with what goes wrong as one line and an exit code."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -268,6 +269,26 @@ def test_tail_as_json(run: Run, documents: Documents, timed: MemoryBroker) -> No
         "headers": [],
     }
     assert last["value"] == "\x1b[2J\\xff"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_tail_shows_what_is_no_text_in_base64_too(
+    broker: MemoryBroker, run: Run, documents: Documents, form: str
+) -> None:
+    record = Record(key=b"\xfe", value=b"\xff", headers=[("h", b"\xfd"), ("i", b"\\xfd")])
+    broker.create_topic("binary")[0].append(record)
+    assert run("tail", "binary", "--json", "--key", form, "--value", form) == 0
+    assert run("tail", "binary", "--json", "--key", "hex", "--value", "hex") == 0
+    shown, in_hex = documents()
+    assert shown["key"] == "\\xfe"
+    assert base64.b64decode(shown["key_base64"]) == b"\xfe"
+    assert base64.b64decode(shown["value_base64"]) == b"\xff"
+    assert shown["headers"] == [
+        {"key": "h", "value": "\\xfd", "value_base64": base64.b64encode(b"\xfd").decode()},
+        {"key": "i", "value": "\\xfd"},
+    ]
+    assert (in_hex["key"], in_hex["value"]) == ("fe", "ff")
+    assert not in_hex.keys() & {"key_base64", "value_base64"}
 
 
 @pytest.mark.parametrize(

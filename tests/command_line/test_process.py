@@ -32,6 +32,7 @@ def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
     """The command at work; it is killed where it takes too long, which ends whoever reads it."""
     with subprocess.Popen(
         [*COMMAND, *words],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

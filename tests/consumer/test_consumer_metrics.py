@@ -2,8 +2,8 @@
 
 import pytest
 
+from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.consumer.metrics import Metrics
-from spark_kafka_source.consumer.sensor import Sensor
 from tests.client.clock import Clock
 
 

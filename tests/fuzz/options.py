@@ -1,7 +1,7 @@
 """The values of options, JSON and others, as a user's reader hands them over."""
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS, parse_options
+from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS, parse_source_options
 from tests.net.certificates import authority
 
 _PLACES = ("location", "keytab", "principal", "service.name")
@@ -41,7 +41,7 @@ def options(data: bytes) -> None:
             given |= others
     given[name] = data[1:].decode(errors="replace")
     try:
-        parse_options(given)
+        parse_source_options(given)
     except ConfigurationError as error:
         assert error.option
         assert error.expected

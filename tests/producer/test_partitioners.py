@@ -59,6 +59,28 @@ def test_keys_of_all_lengths_are_hashed_together() -> None:
     assert murmur2(column(keys)).tolist() == hashes
 
 
+def murmur2_in_words(key: bytes) -> int:
+    """https://github.com/aappleby/smhasher/blob/master/src/MurmurHash2.cpp, with Kafka's seed."""
+    factor, mask = 0x5BD1E995, (1 << 32) - 1
+    found = 0x9747B28C ^ len(key)
+    whole = len(key) - len(key) % 4
+    for at in range(0, whole, 4):
+        word = int.from_bytes(key[at : at + 4], "little") * factor & mask
+        found = (found * factor & mask) ^ ((word ^ word >> 24) * factor & mask)
+    if whole < len(key):
+        found = (found ^ int.from_bytes(key[whole:], "little")) * factor & mask
+    found = (found ^ found >> 13) * factor & mask
+    return found ^ found >> 15
+
+
+@given(some_keys | st.lists(st.binary(max_size=3)), st.integers(0, 9), st.sampled_from([1, 50]))
+def test_murmur2_of_keys_side_by_side(keys: list[bytes | None], start: int, times: int) -> None:
+    """Wherever in a column they lie, and whatever their neighbours are."""
+    keys *= times
+    found = murmur2(ByteColumn.of("key", pa.array(keys, pa.binary())[start:])).tolist()
+    assert found == [murmur2_in_words(key or b"") for key in keys[start:]]
+
+
 @given(some_keys, st.sampled_from([1, 50]))
 def test_crc32_is_that_of_zlib(keys: list[bytes | None], times: int) -> None:
     found = crc32(column(keys * times)).tolist()

@@ -19,6 +19,7 @@ from spark_kafka_source.records import (
     Record,
     RowTooLargeError,
     UnencodableRowError,
+    column_encoder,
     encode_columns,
 )
 from spark_kafka_source.records.batch import HEADER_BYTES
@@ -114,7 +115,11 @@ def many(count: int = 40_000) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("max_batch_bytes", [20_000, 1 << 20, 1 << 30])
-def test_large_tables_are_encoded_alike_whatever_is_joined_at_once(max_batch_bytes: int) -> None:
+@pytest.mark.parametrize("span_rows", [1, 7_000, 1 << 16])
+def test_large_tables_are_encoded_alike_whatever_is_joined_at_once(
+    monkeypatch: pytest.MonkeyPatch, max_batch_bytes: int, span_rows: int
+) -> None:
+    monkeypatch.setattr(column_encoder, "SPAN_ROWS", span_rows)
     columns = many()
     records = [
         Record(key, value, (), ms)
@@ -241,9 +246,10 @@ def test_columns_of_other_types_are_refused_by_name(name: str, kind: pa.DataType
         encode_columns(columns)
 
 
-def test_a_row_that_there_is_not_is_refused() -> None:
-    with pytest.raises(IndexError):
-        encode_columns(many(3), np.array([3]))
+@pytest.mark.parametrize("row", [3, -1])
+def test_a_row_that_there_is_not_is_refused(row: int) -> None:
+    with pytest.raises(IndexError, match=f"rows {min(row, 0)} to {max(row, 0)} of a table of 3"):
+        encode_columns(many(3), np.array([0, row]))
 
 
 @pytest.mark.parametrize("bounds", [[], [0], [0, 2], [1, 3], [0, 2, 1, 3], [0, 4]])

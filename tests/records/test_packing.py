@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.records.packing import Varints, pack
+from spark_kafka_source.records.packing import PackedColumn, Varints, pack
 from spark_kafka_source.records.varints import encode_varint
 from tests.records.strategies import untimed
 
@@ -57,10 +57,21 @@ def test_widths_are_those_of_the_bytes(width: int) -> None:
     assert (both.least, both.most) == (1, width)
 
 
-def test_rows_after_the_last_short_one_are_as_they_were_written() -> None:
-    """They are taken whole, without asking which of their bytes count."""
+def test_some_rows_of_a_column_are_packed_as_in_all_of_it() -> None:
     values = np.array([1, 70, 2, 70, 71, 9000, 8999, 70, 9000, 9001])
-    for count in range(1, len(values) + 1):
-        packed = pack([Varints.of(0), Varints.of(values[:count])], count, pa.binary())
-        expected = [b"\0" + encode_varint(value) for value in values[:count].tolist()]
-        assert packed.to_pylist() == [*expected, b""]
+    alike = np.full(len(values), 300)
+    for start in range(len(values)):
+        columns = [
+            Varints.of(each).rows(start, len(values)) for each in (values, alike, values[:1])
+        ]
+        packed = PackedColumn(pack(columns, len(values) - start, pa.binary(), b"x"), start)
+        expected = [
+            encode_varint(value) + encode_varint(300) + encode_varint(1)
+            for value in values[start:].tolist()
+        ]
+        for stop in range(start, len(values) + 1):
+            for first in range(start, stop + 1):
+                assert (
+                    packed.part(first, stop).to_pylist()
+                    == [*expected, b"x"][first - start : stop - start + 1]
+                )

@@ -54,7 +54,7 @@ SHOWN_ELSEWHERE = (
         "4",
         "the same under Trigger.AvailableNow, with fewer rows",
         "detected",
-        "tests/spark/test_streaming.py::test_a_topic_made_anew_with_fewer_rows_is_data_loss",
+        "tests/spark/source/test_streaming.py::test_a_topic_made_anew_with_fewer_rows_is_data_loss",
     ),
     Figure(
         "9",

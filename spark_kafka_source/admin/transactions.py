@@ -1,0 +1,148 @@
+"""Transactions from outside (KIP-664): which are open, since when, and how one is ended."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from spark_kafka_source.admin.coordinators import Told, ask_coordinators
+from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
+from spark_kafka_source.errors import BrokerError, KafkaError, error_code
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.protocol import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+ONGOING = "Ongoing"
+COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
+"""The states of a transaction whose commit cannot be undone any more."""
+ENDED = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
+"""The states of an id under which no transaction is open."""
+
+_NO_TRANSACTION = "TRANSACTIONAL_ID_NOT_FOUND"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTransaction:
+    """One transactional id, as its coordinator lists it."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescription:
+    """The last transaction of one transactional id."""
+
+    transactional_id: str
+    state: str
+    """As Kafka calls it: Empty, Ongoing, PrepareCommit, CompleteCommit and so on."""
+    producer: ProducerId
+    timeout_ms: int
+    started_at_ms: int
+    """By the broker's clock, in milliseconds since 1970; -1 where none was begun."""
+    topic_partitions: tuple[TopicPartition, ...]
+    """What it has written to; with an end that is under way, what still lacks the marker."""
+    coordinator_id: int
+
+    @property
+    def is_open(self) -> bool:
+        """Whether readers of committed records wait for its end."""
+        return self.state not in ENDED
+
+    def remaining_ms(self, now_ms: int | None = None) -> int:
+        """Return how long it may go on until its coordinator aborts it, by this machine's clock."""
+        now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+        return self.started_at_ms + self.timeout_ms - now_ms
+
+
+def list_transactions(
+    client: KafkaClient, states: Iterable[str] = ()
+) -> tuple[list[ListedTransaction], Mapping[Broker, KafkaError]]:
+    """Return the transactional ids that all brokers know, in these states or in any.
+
+    Beside them come the brokers that did not answer, each with the reason.
+    """
+    request = ListTransactionsRequest(state_filters=list(states))
+
+    def attempt(deadline: Deadline) -> list[Broker]:
+        client.topics([], deadline)
+        return list(client.cluster.brokers.values())
+
+    brokers = client.retrying("Metadata", attempt)
+    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    found: list[ListedTransaction] = []
+    failures: dict[Broker, KafkaError] = {}
+    answers = client.send_to_each(dict.fromkeys(brokers, request), deadline)
+    for broker, answer in answers.items():
+        if isinstance(answer, KafkaError):
+            failures[broker] = answer
+        elif answer.error_code:
+            what = f"ListTransactions of broker {broker.node_id}"
+            failures[broker] = BrokerError(error_code(answer.error_code), what)
+        else:
+            found += _listed(answer, broker)
+    return sorted(found, key=_id_of), failures
+
+
+def _id_of(transaction: ListedTransaction) -> str:
+    return transaction.transactional_id
+
+
+def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[ListedTransaction]:
+    for each in answer.transaction_states:
+        yield ListedTransaction(
+            each.transactional_id, each.producer_id, each.transaction_state, broker.node_id
+        )
+
+
+def describe_transactions(
+    client: KafkaClient, transactional_ids: Iterable[str]
+) -> dict[str, TransactionDescription | None]:
+    """Return how each id's last transaction stands, or None where the coordinator knows none.
+
+    Raises the first `BrokerError` that will not heal, such as a denial, and `KafkaTimeoutError`.
+    """
+
+    def answers(
+        answer: DescribeTransactionsResponse, broker: Broker
+    ) -> Iterator[tuple[Told, TransactionDescription]]:
+        for each in answer.transaction_states:
+            described = TransactionDescription(
+                each.transactional_id,
+                each.transaction_state,
+                ProducerId(each.producer_id, each.producer_epoch),
+                each.transaction_timeout_ms,
+                each.transaction_start_time_ms,
+                tuple(
+                    TopicPartition(topic.topic, partition)
+                    for topic in each.topics
+                    for partition in topic.partitions
+                ),
+                broker.node_id,
+            )
+            yield Told(each.transactional_id, each.error_code), described
+
+    found = ask_coordinators(
+        client,
+        "DescribeTransactions",
+        transactional_ids,
+        DescribeTransactionsRequest,
+        answers,
+        kind=CoordinatorKind.TRANSACTION,
+    )
+    return {key: _or_none(each) for key, each in found.items()}
+
+
+def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescription | None:
+    if not isinstance(found, BrokerError):
+        return found
+    if found.error.name == _NO_TRANSACTION:
+        return None
+    raise found

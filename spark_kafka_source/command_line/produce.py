@@ -1,0 +1,96 @@
+"""`produce`: the lines of standard input to a topic, each of them a record."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.line_columns import Parse, from_json, plain
+from spark_kafka_source.command_line.lines import LineError, Piece, pieces
+from spark_kafka_source.command_line.output import Output
+from spark_kafka_source.command_line.sending import Sending
+from spark_kafka_source.command_line.stops import Stopped, Stops
+from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer.producer_config import config_from_arguments
+
+_LONGEST_LINE_BYTES = 64 << 20
+"""A line of JSON may have six letters for a byte; beyond this it is no record in any case."""
+
+_LAST_SECONDS = 5
+"""How long one who is stopped waits for what is on its way."""
+
+_PROGRESS_SECONDS = 1
+
+
+class NotAllWrittenError(LocalError):
+    """A line was not written, or it is not known of it; the text says how many were."""
+
+    def __init__(self, topic: str, failure: str, outcome: str) -> None:
+        super().__init__(topic, failure, outcome)
+        self.topic, self.failure, self.outcome = topic, failure, outcome
+
+    def _text(self) -> str:
+        return f"Topic '{self.topic}': {self.failure}. {self.outcome}"
+
+
+def produce(arguments: argparse.Namespace, output: Output) -> int:
+    """Writes lines as they come, until they end, one is no record, or somebody stops it.
+
+    What is before that line is written. Returns 0, or where it is stopped what shells expect.
+    """
+    parse, topic = _parser(arguments), arguments.topic
+    config = config_from_arguments(configuration(arguments))
+    with KafkaProducer.of(config) as producer, Stops() as stops:
+        # Half of it, so that sending finds room: where it waits for some it cannot be stopped.
+        sending = Sending(producer, topic, stops, config.buffer_memory // 2)
+        try:
+            with stops.allowed():
+                producer.partitions_for(topic)
+            _send_lines(sending, parse, stops, output)
+        except Stopped as stopped:
+            with suppress(Stopped):
+                sending.wait_for_seconds(_LAST_SECONDS)
+            # What has no answer by now is left to itself.
+            producer.close(0)
+            output.note(f"Topic '{topic}': stopped. {sending.outcome}")
+            return stopped.status
+    if sending.failure is not None:
+        raise NotAllWrittenError(topic, str(sending.failure), sending.outcome)
+    output.note(f"Topic '{topic}': {sending.outcome}")
+    return 0
+
+
+def _parser(arguments: argparse.Namespace) -> Parse:
+    if arguments.json and arguments.key_separator is not None:
+        raise ConfigurationError("--key-separator", "has no effect with '--json'", "Leave it out")
+    return from_json if arguments.json else plain(arguments.key_separator)
+
+
+def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) -> None:
+    shown_seconds = time.monotonic()
+    try:
+        for piece in _stoppable(pieces(sys.stdin.buffer, _LONGEST_LINE_BYTES), stops):
+            sending.send(parse(piece))
+            if sending.failure is not None:
+                break
+            if time.monotonic() - shown_seconds >= _PROGRESS_SECONDS:
+                shown_seconds = time.monotonic()
+                output.progress(sending.written)
+    except LineError as error:
+        sending.fails(error)
+    finally:
+        output.progress("")
+    sending.wait()
+
+
+def _stoppable(found: Iterator[Piece], stops: Stops) -> Iterator[Piece]:
+    """The same, of which each may be long in coming."""
+    while True:
+        with stops.allowed():
+            piece = next(found, None)
+        if piece is None:
+            return
+        yield piece

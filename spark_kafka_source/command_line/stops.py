@@ -1,0 +1,58 @@
+"""Ctrl-C and SIGTERM, which end a command where it waits and not in the middle of its work."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_FROM_SIGNAL = 128
+
+
+class Stopped(KeyboardInterrupt):
+    """The user, or the system, wants it to end; `status` is what shells expect of it then."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.status = _FROM_SIGNAL + signal_number
+
+
+class Stops:
+    """Within it the first signal raises `Stopped` where that is `allowed`, and the next anywhere.
+
+    Signals come to the main thread alone; in another this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._is_allowed = False
+        self._came: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Stops":
+        if threading.current_thread() is threading.main_thread():
+            self._before = {each: signal.signal(each, self._on_signal) for each in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        """Within it one may be stopped, and at once if a signal has come before."""
+        # Only then is it asked: a signal between the two would be seen by neither.
+        self._is_allowed = True
+        try:
+            if self._came is not None:
+                raise Stopped(self._came)
+            yield
+        finally:
+            self._is_allowed = False
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        is_first, self._came = self._came is None, number
+        if self._is_allowed or not is_first:
+            self._is_allowed = False
+            raise Stopped(number)

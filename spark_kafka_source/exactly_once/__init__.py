@@ -1,0 +1,46 @@
+"""Exactly once over many writers: a transaction for each task, and one decision about them all.
+
+The protocol is in `two_phase`; `docs/exactly-once.md` says what it gives, and what not.
+"""
+
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.exactly_once.errors import (
+    DecidedRowsLostError,
+    PartlyCommittedError,
+    PrefixInUseError,
+    TransactionTimedOutError,
+)
+from spark_kafka_source.exactly_once.names import (
+    PREFIX_OPTION,
+    Names,
+    TaskId,
+    checked_prefix,
+    prefix_of_query,
+)
+from spark_kafka_source.exactly_once.timeouts import (
+    TIMEOUT_OPTION,
+    chosen_timeout_ms,
+    refused_timeout,
+)
+from spark_kafka_source.exactly_once.two_phase import Step, TwoPhaseCommit
+
+__all__ = [
+    "PREFIX_OPTION",
+    "TIMEOUT_OPTION",
+    "BatchId",
+    "DecidedRowsLostError",
+    "Decision",
+    "Decisions",
+    "Names",
+    "PartlyCommittedError",
+    "PrefixInUseError",
+    "Step",
+    "TaskId",
+    "TransactionTimedOutError",
+    "TwoPhaseCommit",
+    "checked_prefix",
+    "chosen_timeout_ms",
+    "prefix_of_query",
+    "refused_timeout",
+]

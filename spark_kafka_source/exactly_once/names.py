@@ -1,0 +1,77 @@
+"""The transactional ids of one query's writes, and the groups that its decisions are kept in."""
+
+import re
+from dataclasses import dataclass
+
+from spark_kafka_source.errors import ConfigurationError
+
+PREFIX_OPTION = "transactionalIdPrefix"
+
+_CONTROL = "control"
+# Without a dot no prefix is the beginning of another one's ids.
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
+_TASK_ID = re.compile(r"(?P<prefix>[^.]+)\.(?P<run>[^.]+)\.(?P<task>\d+)\.(?P<attempt>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskId:
+    """What the transactional id of a task's attempt says."""
+
+    prefix: str
+    run_id: str
+    task: int
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.prefix}.{self.run_id}.{self.task}.{self.attempt}"
+
+    @classmethod
+    def parse(cls, transactional_id: str) -> "TaskId | None":
+        """Return what an id says; None for one that is no task's."""
+        found = _TASK_ID.fullmatch(transactional_id)
+        if found is None:
+            return None
+        return cls(found["prefix"], found["run"], int(found["task"]), int(found["attempt"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """All names that follow from a prefix, which belongs to one query alone."""
+
+    prefix: str
+
+    @property
+    def control_id(self) -> str:
+        """The transactional id under which decisions are written; it fences other drivers."""
+        return f"{self.prefix}.{_CONTROL}"
+
+    def group_id(self, part: int) -> str:
+        """Return the group that a part of a decision is committed to; the first is the prefix."""
+        return self.prefix if part == 0 else f"{self.prefix}.{part}"
+
+    def task_id(self, run_id: str, task: int, attempt: int) -> str:
+        """Return the transactional id of a task's attempt.
+
+        The run is in it: if the ids of a replay were the same, it would abort, by beginning, what
+        was decided before and is not ended yet.
+        """
+        return str(TaskId(self.prefix, run_id.replace(".", "_"), task, attempt))
+
+    def is_task_id(self, transactional_id: str) -> bool:
+        """Whether this is the id of a task's attempt of this prefix."""
+        found = TaskId.parse(transactional_id)
+        return found is not None and found.prefix == self.prefix
+
+
+def checked_prefix(text: str) -> str:
+    """Return a prefix that a user gave. Raises `ConfigurationError`."""
+    prefix = text.strip()
+    if not _PREFIX.fullmatch(prefix):
+        expected = "Give at most 150 letters, digits, '-' and '_', and no dot"
+        raise ConfigurationError(PREFIX_OPTION, "found {}", expected, prefix)
+    return prefix
+
+
+def prefix_of_query(query_id: str) -> str:
+    """Return the prefix of a query that none was given for: the same after each restart."""
+    return f"pykafka-{query_id}"

@@ -1,0 +1,389 @@
+"""Kafka's producer, which takes Arrow: https://kafka.apache.org/documentation/#producerapi."""
+
+import logging
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.client import KafkaClient, NextTry
+from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.net import Deadline, TokenProvider
+from spark_kafka_source.producer.accumulator import Accumulator
+from spark_kafka_source.producer.columns import (
+    Piece,
+    append,
+    by_topic,
+    check_partitions,
+    given_partitions,
+    pieces_of,
+)
+from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.producer.delivery import ColumnsFuture, OnDelivery, Run, SendFuture
+from spark_kafka_source.producer.errors import UnsendableRecordError
+from spark_kafka_source.producer.identity import Anonymous, Idempotent
+from spark_kafka_source.producer.metrics import ProducerMetrics
+from spark_kafka_source.producer.partitioners import NO_PARTITION
+from spark_kafka_source.producer.producer_config import config_from_arguments
+from spark_kafka_source.producer.record import (
+    checked_headers,
+    checked_partition,
+    checked_time,
+    given_headers,
+    record_size,
+)
+from spark_kafka_source.producer.sender import Sender
+from spark_kafka_source.producer.sequences import PreparedTransaction
+from spark_kafka_source.producer.serializers import Serializer, serialize_by
+from spark_kafka_source.producer.topics import Partitions, Topics
+from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
+from spark_kafka_source.records import HEADER_BYTES, Integers
+from spark_kafka_source.records.freed_memory import keep_freed_memory
+from spark_kafka_source.spelling import spelt
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+Partitioner = Callable[[str, bytes | None, int], int | None]
+"""A partition for a topic, a key and the count of partitions; None for any."""
+
+# What an error or the end of the interpreter leaves to records that wait.
+_LAST_WORDS_MS = 5_000
+
+
+class KafkaProducer:
+    """Writes records to topics, one by one or as Arrow columns.
+
+        with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+            producer.send("events", key=b"k", value=b"v")
+            producer.send_columns("events", table)
+
+    Configuration has Kafka's names, with underscores. Any thread may use it. One thread of its own
+    sends. Raises `ConfigurationError` for what cannot be used.
+
+    `key_serializer` and `value_serializer` make bytes of what `send` is given: functions of it, or
+    of the topic, the headers (a list that may be added to) and it. `partitioner` is a function of
+    the topic, the key's bytes and the count of partitions; it returns a partition, or None for any.
+    """
+
+    def __init__(
+        self,
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+        partitioner: Partitioner | str | None = None,
+        token_provider: TokenProvider | None = None,
+        **configuration: object,
+    ) -> None:
+        if isinstance(partitioner, str):
+            configuration["partitioner"], partitioner = partitioner, None
+        _check_partitioner(partitioner)
+        config = config_from_arguments(configuration, token_provider)
+        self._set_up(config, key_serializer, value_serializer, partitioner)
+
+    @classmethod
+    def of(cls, config: ProducerConfig) -> "KafkaProducer":
+        """Return a producer with a configuration that another front has read."""
+        producer = cls.__new__(cls)
+        producer._set_up(config, None, None, None)
+        return producer
+
+    def _set_up(
+        self,
+        config: ProducerConfig,
+        key_serializer: Serializer | None,
+        value_serializer: Serializer | None,
+        partitioner: Partitioner | None,
+    ) -> None:
+        keep_freed_memory()
+        self._config = config
+        self._serialize_key = serialize_by("key_serializer", key_serializer)
+        self._serialize_value = serialize_by("value_serializer", value_serializer)
+        self._partitioner = partitioner
+        client = KafkaClient(config.client)
+        self._callers_client = client.sibling()
+        self._accumulator = Accumulator(config)
+        self._topics = Topics(self._callers_client, config, self._accumulator.queued)
+        self._metrics = ProducerMetrics(self._accumulator.memory)
+        self._transaction: Transaction | None = None
+        identity: Transaction | Idempotent | Anonymous
+        if config.transactional_id:
+            self._transactions_client = client.sibling()
+            identity = self._transaction = Transaction(
+                config, self._transactions_client, self._accumulator
+            )
+        else:
+            next_try = NextTry(client.pause_seconds)
+            identity = Idempotent(next_try) if config.enable_idempotence else Anonymous()
+        with spelt(config.spelling):
+            self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
+        # Also where its user forgets it, or the interpreter ends.
+        self._ending = weakref.finalize(self, _end, self._sender, self._accumulator)
+
+    def __enter__(self) -> "KafkaProducer":
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """Close it when all is sent; after an error, at most 5 seconds later."""
+        self.close(None if error_type is None else _LAST_WORDS_MS / 1000)
+
+    # -- sending -----------------------------------------------------------------------------------
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> SendFuture:
+        """Send one record, and return at once; `result` of what is returned waits for it.
+
+        `timestamp_ms` is in milliseconds since 1970, by default now. `on_delivery` is called in the
+        producer's thread with the `RecordMetadata`, or with the error.
+
+        Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`;
+        raises `KafkaTimeoutError` (`BufferFullError`) after it. Raises `UnsendableRecordError` for
+        what cannot be made bytes or is too large, and `UnknownPartitionError`.
+        """
+        with spelt(self._config.spelling):
+            self._check_open()
+            added = given_headers(topic, headers)
+            key_bytes = self._serialize_key(topic, added, key)
+            value_bytes = self._serialize_value(topic, added, value)
+            row_headers = checked_headers(topic, added)
+            size = record_size(key_bytes, value_bytes, row_headers)
+            self._check_size(topic, size)
+            now_ms = checked_time(topic, timestamp_ms)
+            where = self._partition_for(topic, key_bytes, partition, size)
+            row = key_bytes, value_bytes, row_headers, now_ms
+            delivery, number = self._accumulator.append(where, row, size)
+        sizes = _length(key_bytes), _length(value_bytes)
+        future = SendFuture(delivery, number, now_ms, sizes)
+        if on_delivery is not None:
+            future.tell(on_delivery)
+        return future
+
+    def send_columns(self, topic: str | None, columns: pa.Table | pa.RecordBatch) -> ColumnsFuture:
+        """Send all rows of Arrow columns, without an object a record.
+
+        The columns are `key` and `value` (string or binary), `headers` (a list of structs of `key`
+        and `value`), `timestamp` (a timestamp, or int64 of milliseconds), `partition` (a whole
+        number) and, where `topic` is None, `topic`; each may be missing or null, others are passed
+        over.
+
+        Rows are checked before any is sent: raises `ColumnTypeError`, `RowTooLargeError` and
+        `UnencodableRowError`, which name rows. Waits for room as `send` does; where that raises,
+        rows before it are on their way.
+        """
+        with spelt(self._config.spelling):
+            self._check_open()
+            pieces = pieces_of(columns, self._config.max_request_size, self._config.buffer_memory)
+            planned = [
+                (name, part, self._partitions_for(name, part))
+                for piece in pieces
+                for name, part in ([(topic, piece)] if topic is not None else by_topic(piece))
+            ]
+            runs: list[Run] = []
+            for name, part, partitions in planned:
+                runs += append(self._accumulator, name, part, partitions)
+        return ColumnsFuture(runs)
+
+    def flush(self, timeout_seconds: float | None = None) -> None:
+        """Send all that was given so far at once, and wait until it is known what came of it.
+
+        Raises `KafkaTimeoutError` where it is not known in time. What failed is in the futures.
+        """
+        deadline = None
+        if timeout_seconds is not None:
+            deadline = Deadline.after_ms(int(timeout_seconds * 1000))
+        if not self._accumulator.flush(deadline):
+            raise KafkaTimeoutError(f"not all records were sent within {timeout_seconds} s")
+
+    def close(self, timeout_seconds: float | None = None) -> None:
+        """Wait until all is sent, at most so long, and fail the rest. Never raises.
+
+        A transaction that is open is left to be aborted by its timeout, or by the next producer
+        with its transactional id.
+        """
+        self._ending.detach()
+        deadline = None
+        if timeout_seconds is not None:
+            deadline = Deadline.after_ms(int(timeout_seconds * 1000))
+        _close(self._sender, self._accumulator, deadline)
+        self._callers_client.close()
+        if self._transaction is not None:
+            self._transactions_client.close()
+
+    def partitions_for(self, topic: str) -> list[TopicPartition]:
+        """Return the partitions of a topic, in order. Waits and raises as `send` does."""
+        with spelt(self._config.spelling):
+            self._accumulator.raise_if_refused()
+            found = self._topics.of(topic)
+        return [TopicPartition(topic, each) for each in range(found.count)]
+
+    def metrics(self) -> dict[str, float]:
+        """Return counts and rates under Kafka's names; times are in milliseconds."""
+        return self._metrics.snapshot()
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    def init_transactions(self) -> None:
+        """Take the `transactional.id`: who had it before is fenced, what was open is aborted.
+
+        To be called once, first. This and the other four wait up to `max.block.ms` for brokers.
+        """
+        self._in_transactions(Transaction.init)
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction; all that is sent from now on is in it."""
+        self._in_transactions(Transaction.begin)
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member
+    ) -> None:
+        """Have a consumer's positions committed with the transaction.
+
+        `group_metadata` is what `KafkaConsumer.group_metadata` returns, so that a member that has
+        lost its partitions cannot commit (KIP-447).
+        """
+        self._in_transactions(partial(_send_offsets, offsets, group_metadata))
+
+    def commit_transaction(self) -> None:
+        """Wait for all records, and commit the transaction.
+
+        Raises why a record was not written: then `abort_transaction` comes next. After a
+        `KafkaTimeoutError` call it again.
+        """
+        self._in_transactions(Transaction.commit)
+
+    def abort_transaction(self) -> None:
+        """Abort the transaction: no reader with `read_committed` sees its records."""
+        self._in_transactions(Transaction.abort)
+
+    def begin_as(self, transactional_id: str, transaction_timeout_ms: int) -> None:
+        """Begin a transaction under this id, for one whose end another process decides.
+
+        It stands for `init_transactions` and `begin_transaction`. `prepare_transaction` ends it
+        here.
+        """
+        self._in_transactions(
+            lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
+        )
+
+    def prepare_transaction(self) -> PreparedTransaction | None:
+        """Wait for all records, and return by what the transaction can be ended elsewhere.
+
+        None where nothing was sent. Raises why a record was not written: then `abort_transaction`
+        comes next.
+        """
+        prepared: list[PreparedTransaction | None] = []
+        self._in_transactions(lambda transaction: prepared.append(transaction.prepare()))
+        return prepared[0]
+
+    def _in_transactions(self, call: Callable[[Transaction], None]) -> None:
+        with spelt(self._config.spelling):
+            self._accumulator.raise_if_refused()
+            if self._transaction is None:
+                raise TransactionStateError("'kafka.transactional.id' is not set")
+            call(self._transaction)
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        self._accumulator.raise_if_refused()
+        if self._transaction is not None:
+            self._transaction.check_open()
+
+    def _check_size(self, topic: str, size: int) -> None:
+        most = min(self._config.max_request_size, self._config.buffer_memory)
+        if size + HEADER_BYTES > most:
+            name = "max.request.size" if most == self._config.max_request_size else "buffer.memory"
+            reason = f"it may take {size + HEADER_BYTES} bytes, and 'kafka.{name}' is {most}"
+            raise UnsendableRecordError(topic, "size", reason)
+
+    def _partition_for(
+        self, topic: str, key: bytes | None, partition: int | None, size: int
+    ) -> TopicPartition:
+        if partition is not None:
+            partition = checked_partition(topic, partition)
+            self._topics.of(topic, partition + 1).check(partition)
+            return TopicPartition(topic, partition)
+        found = self._topics.of(topic)
+        chosen = NO_PARTITION
+        if self._partitioner is not None:
+            chosen = self._by_function(found, key)
+        elif self._config.key_partitioner is not None:
+            chosen = self._config.key_partitioner.partition(key, found.count)
+        if chosen == NO_PARTITION:
+            chosen = found.next_one(size)
+        return TopicPartition(topic, chosen)
+
+    def _by_function(self, partitions: Partitions, key: bytes | None) -> int:
+        if self._partitioner is None:
+            return NO_PARTITION
+        chosen = self._partitioner(partitions.name, key, partitions.count)
+        if chosen is None:
+            return NO_PARTITION
+        chosen = checked_partition(partitions.name, chosen)
+        partitions.check(chosen)
+        return chosen
+
+    def _partitions_for(self, topic: str, piece: Piece) -> Integers:
+        """Return the partition of each row: the one it has, its key's, or any."""
+        found = given_partitions(piece)
+        partitions = self._topics.of(topic, int(found.max(initial=NO_PARTITION)) + 1)
+        check_partitions(piece, found, topic, partitions.count)
+        left = np.flatnonzero(found == NO_PARTITION)
+        if len(left):
+            has_key = "key" in piece.columns.schema.names
+            keys = piece.columns["key"] if has_key else pa.nulls(len(found))
+            keys = keys if len(left) == len(found) else keys.take(pa.array(left))
+            if self._partitioner is not None:
+                found[left] = [self._by_function(partitions, each) for each in _bytes_of(keys)]
+            elif self._config.key_partitioner is not None and has_key:
+                found[left] = self._config.key_partitioner.partitions(keys, partitions.count)
+            left = np.flatnonzero(found == NO_PARTITION)
+        if len(left):
+            found[left] = partitions.next_ones(piece.sizes[left])
+        return found
+
+
+def _check_partitioner(given: object) -> None:
+    if given is not None and not callable(given):
+        found = f"found a {type(given).__name__}, which cannot be called"
+        raise ConfigurationError("partitioner", found, "Give a function, or a name")
+
+
+def _send_offsets(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member, transaction: Transaction
+) -> None:
+    transaction.send_offsets(offsets, member)
+
+
+def _bytes_of(keys: pa.Array) -> Iterable[bytes | None]:
+    return (None if each is None else each for each in keys.cast(pa.binary()).to_pylist())
+
+
+def _length(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
+
+
+def _close(sender: Sender, accumulator: Accumulator, deadline: Deadline | None) -> None:
+    accumulator.refuse(ClosedError("the producer is closed"))
+    sender.close(deadline)
+
+
+def _end(sender: Sender, accumulator: Accumulator) -> None:
+    """Close a producer that nobody has closed."""
+    left = len(accumulator.unfinished())
+    _close(sender, accumulator, Deadline.after_ms(_LAST_WORDS_MS))
+    if left:
+        logger.warning("A producer was not closed: %s batches were sent in its last words", left)

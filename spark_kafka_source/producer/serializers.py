@@ -1,0 +1,69 @@
+"""Keys and values made bytes by functions of the user's."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.producer.errors import UnsendableRecordError
+
+MutableHeaders: TypeAlias = list[tuple[str, bytes | None]]
+Serializer: TypeAlias = Callable[..., bytes | None]
+"""A function of what is sent, as `str.encode`, or of the topic, the headers and what is sent.
+
+It may add to the headers. It is asked for None, too, only if it takes all three.
+"""
+Serialize: TypeAlias = Callable[[str, MutableHeaders, Any], bytes | None]
+
+_ALL_THREE = 3
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def serialize_by(name: str, given: object) -> Serialize:
+    """Return the function that makes bytes of what is sent as the key or the value.
+
+    `name` is that of the argument. Raises `ConfigurationError` for what cannot be called. What is
+    returned raises `UnsendableRecordError`.
+    """
+    field = name.removesuffix("_serializer")
+    if given is None:
+        return lambda topic, _, data: _checked(topic, field, data, name)
+    if not callable(given):
+        found = f"found a {type(given).__name__}, which cannot be called"
+        raise ConfigurationError(name, found, "Give a function of what is sent, as `str.encode`")
+    takes_all = _takes_all_three(given)
+
+    def serialize(topic: str, headers: MutableHeaders, data: Any) -> bytes | None:
+        if data is None and not takes_all:
+            return None
+        try:
+            made = given(topic, headers, data) if takes_all else given(data)
+        except Exception as error:
+            raise UnsendableRecordError(topic, field, f"{name}: {error!r}"[:200]) from error
+        return _checked(topic, field, made, name)
+
+    return serialize
+
+
+def _takes_all_three(given: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(given).parameters.values()
+    except (TypeError, ValueError):  # Some that are written in C do not say.
+        return False
+    needed = [
+        each
+        for each in parameters
+        if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}
+        and each.default is each.empty
+    ]
+    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    return len(needed) == _ALL_THREE or (takes_any and not needed)
+
+
+def _checked(topic: str, field: str, data: object, name: str) -> bytes | None:
+    if data is None or isinstance(data, bytes):
+        return data
+    if isinstance(data, _BYTES):
+        return bytes(data)
+    reason = f"it is a {type(data).__name__}, not bytes; give a `{name}`, as `str.encode`"
+    raise UnsendableRecordError(topic, field, reason)

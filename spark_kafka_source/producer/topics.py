@@ -1,0 +1,152 @@
+"""What senders must know of a topic: its partitions, and where records without a key go."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from spark_kafka_source.client import Cluster, KafkaClient, Topic
+from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.producer.sticky import StickyPartitioner
+from spark_kafka_source.records import Integers
+from spark_kafka_source.topic_partition import TopicPartition
+
+_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
+
+
+class UnknownPartitionError(LocalError):
+    """A record is meant for a partition that its topic does not have."""
+
+
+class Partitions:
+    """The partitions of one topic. Any thread may use it."""
+
+    def __init__(
+        self, topic: Topic, config: ProducerConfig, queued: Callable[[TopicPartition], int]
+    ) -> None:
+        """`queued` says how many batches wait for a partition."""
+        self.name = topic.name
+        self._lock = threading.Lock()
+        self._queued = queued if config.partitioner_adaptive_partitioning_enable else None
+        self._sticky = StickyPartitioner(config.batch_size) if config.has_sticky_partition else None
+        # It spreads load, and guards nothing.
+        self._chance = np.random.default_rng()
+        self.update(topic)
+
+    def learn(self, cluster: Cluster) -> None:
+        """Take what the producer's thread has learnt since, which asks from time to time."""
+        topic = cluster.topics.get(self.name)
+        if topic is not None and topic is not self._topic and not topic.error.code:
+            self.update(topic)
+
+    def update(self, topic: Topic) -> None:
+        """Take what is newly known of the topic."""
+        if not topic.partitions:
+            return
+        self._topic = topic
+        led = [each for each, found in topic.partitions.items() if not found.error.code]
+        self.count = len(topic.partitions)
+        whole = range(self.count)
+        # Where none has a leader they all wait for one.
+        self._available: Sequence[int] = sorted(led) if 0 < len(led) < self.count else whole
+
+    def check(self, partition: int) -> None:
+        """Raise `UnknownPartitionError` where there is no such partition."""
+        if not 0 <= partition < self.count:
+            found = f"topic {self.name!r} has no partition {partition}"
+            raise UnknownPartitionError(f"{found}: it has {self.count}, from 0 on")
+
+    def next_one(self, size: int) -> int:
+        """Return the partition for a record of this size that no key says one for."""
+        with self._lock:
+            if self._sticky is None:
+                return int(self._chance.choice(self._available))
+            found = self._sticky.partition(self._available, self._waiting())
+            self._sticky.appended(size)
+            return found
+
+    def next_ones(self, sizes: Integers) -> Integers:
+        """Return the partition for each of many such records."""
+        with self._lock:
+            if self._sticky is None:
+                found: Integers = self._chance.choice(self._available, len(sizes))
+                return found
+            return self._sticky.partitions(sizes, self._available, self._waiting())
+
+    def _waiting(self) -> list[int] | None:
+        if self._queued is None or (self._sticky is not None and self._sticky.has_partition):
+            return None
+        return [self._queued(TopicPartition(self.name, each)) for each in self._available]
+
+
+class Topics:
+    """The topics that were sent to; any thread may ask, one at a time goes to the brokers."""
+
+    def __init__(
+        self, client: KafkaClient, config: ProducerConfig, queued: Callable[[TopicPartition], int]
+    ) -> None:
+        """`client` is for this alone."""
+        self._client = client
+        self._config = config
+        self._queued = queued
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._known: dict[str, Partitions] = {}
+
+    def of(self, topic: str, at_least: int = 0) -> Partitions:
+        """Return what is known of a topic; ask where that is nothing, or fewer partitions.
+
+        Waits up to `max.block.ms` for a topic that is not there, or may be created by asking.
+        Raises `KafkaTimeoutError` after it, `BootstrapError` where no broker is reached, and
+        `BrokerError` for a topic that is denied. There may be fewer partitions than `at_least`.
+        """
+        known = self._known.get(topic)
+        if known is None:
+            return self._ask(topic)
+        known.learn(self._client.cluster)
+        return self._ask(topic) if known.count < at_least else known
+
+    def _ask(self, topic: str) -> Partitions:
+        what = f"Metadata of {topic}"
+
+        def attempt(within: Deadline) -> Topic:
+            # Between two tries another thread has its turn, perhaps for a topic that is there.
+            with self._turn(topic, within):
+                topics = self._client.topics([topic], within, create=True)
+            found = next((each for each in topics if each.name == topic), None)
+            error = _UNKNOWN_TOPIC if found is None else found.error
+            if found is not None and not error.code and not found.partitions:
+                error = _NO_LEADER
+            if found is None or error.code:
+                raise BrokerError(error, what, lacking(error, topic=topic, access=Access.WRITE))
+            return found
+
+        try:
+            found = self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
+        except KafkaTimeoutError as error:
+            raise self._out_of_time(topic, str(error)) from error
+        with self._lock:
+            known = self._known.get(topic)
+            if known is None:
+                known = self._known[topic] = Partitions(found, self._config, self._queued)
+        known.update(found)
+        return known
+
+    @contextmanager
+    def _turn(self, topic: str, deadline: Deadline) -> Iterator[None]:
+        """Have the client to oneself."""
+        if not self._asking.acquire(timeout=deadline.remaining_seconds()):
+            raise self._out_of_time(topic, "others ask for topics, too")
+        try:
+            yield
+        finally:
+            self._asking.release()
+
+    def _out_of_time(self, topic: str, why: str) -> KafkaTimeoutError:
+        waited = f"within {self._config.max_block_ms} ms ('kafka.max.block.ms')"
+        return KafkaTimeoutError(f"the partitions of topic {topic!r} are not known {waited}: {why}")

@@ -1,0 +1,8 @@
+"""`python -m tests.java_clients`: the tables of Kafka's Java clients and ours, into their pages."""
+
+from tests.java_clients.consumer import CONSUMER
+from tests.java_clients.producer import PRODUCER
+from tests.java_clients.tables import render
+
+for client in (CONSUMER, PRODUCER):
+    client.marks.write(client.page, render(client))

@@ -1,0 +1,176 @@
+"""Kafka's Java consumer (4.3.1), method by method and setting by setting, beside ours."""
+
+from collections.abc import Mapping
+
+from spark_kafka_source.client.without_effect import OF_PRODUCERS
+from spark_kafka_source.consumer import FetchConfig
+from spark_kafka_source.consumer.consumer_config import VOCABULARY, ConsumerConfig, PollConfig
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.consumer.offsets import OffsetAndTimestamp
+from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+from spark_kafka_source.groups import GroupConfig, Member, OffsetAndMetadata
+from tests.java_clients.rows import (
+    ROOT,
+    JavaClient,
+    Method,
+    Setting,
+    Verdict,
+    better,
+    here,
+    left_out,
+)
+from tests.java_clients.settings import (
+    CONFIGS_OF_ANY_CLIENT,
+    DEFAULTS_OF_ANY_CLIENT,
+    NO_PUSH,
+    OF_ANY_CLIENT,
+    as_javas,
+    left_out_by,
+)
+
+_BINARY_LENGTH = "`pyarrow.compute.binary_length` of the column"
+
+_METHODS: Mapping[str, Mapping[str, Method]] = {
+    "Consumer": {
+        "assign": here("assign(topic_partitions)"),
+        "assignment": here("assignment()"),
+        "beginningOffsets": here("beginning_offsets(topic_partitions, timeout_ms)"),
+        "clientInstanceId": left_out(NO_PUSH),
+        "close": here("close(timeout_ms)", "who is to stay in the group is a static member"),
+        "commitAsync": better(
+            "commit_async(offsets, callback)",
+            "tried again where that may help, and none overtakes another; Java's are sent once",
+        ),
+        "commitSync": here("commit(offsets, timeout_ms)"),
+        "committed": here("committed(topic_partitions, timeout_ms)"),
+        "currentLag": here("current_lag(topic_partition)"),
+        "endOffsets": here("end_offsets(topic_partitions, timeout_ms)"),
+        "enforceRebalance": here("enforce_rebalance(reason)"),
+        "groupMetadata": here("group_metadata()", "None outside of a generation"),
+        "listTopics": here(
+            "list_topics(timeout_ms)", "with leaders and replicas, not which are in sync"
+        ),
+        "metrics": here(
+            "metrics()",
+            "of fetches, records, lags, commits, polls and the group; no others, and no reporters",
+        ),
+        "offsetsForTimes": here("offsets_for_times(timestamps_ms, timeout_ms)"),
+        "partitionsFor": better(
+            "partitions_for(topic, timeout_ms)",
+            "an unknown topic is an error, and is not created by asking",
+        ),
+        "pause": here("pause(topic_partitions)"),
+        "paused": here("paused()"),
+        "poll": better(
+            "poll(timeout_ms)", "`to_arrow()` makes no object of a record; iterating does"
+        ),
+        "position": here("position(topic_partition, timeout_ms)"),
+        "registerMetricForSubscription": left_out(NO_PUSH),
+        "resume": here("resume(topic_partitions)"),
+        "seek": here("seek(topic_partition, offset, leader_epoch)"),
+        "seekToBeginning": here("seek_to_beginning(topic_partitions)"),
+        "seekToEnd": here("seek_to_end(topic_partitions)"),
+        "subscribe": here(
+            "subscribe(topics, pattern, listener, server_pattern)",
+            "`pattern` is Python's; `server_pattern` is Java's `SubscriptionPattern`",
+        ),
+        "subscription": here("subscription()"),
+        "unregisterMetricFromSubscription": left_out(NO_PUSH),
+        "unsubscribe": here("unsubscribe()"),
+        "wakeup": here("wakeup()", "of all that waits but `close` and `unsubscribe`"),
+    },
+    "ConsumerRecords": {
+        "count": here("__len__()"),
+        "empty": left_out("polls make them"),
+        "isEmpty": here("__len__()"),
+        "iterator": here("__iter__()"),
+        "nextOffsets": here("next_offsets"),
+        "partitions": here("partitions"),
+        "records": here("of(where)", "`where` is a partition or a topic"),
+    },
+    "ConsumerRecord": {
+        "deliveryCount": left_out("it is a share group's"),
+        "headers": here("headers"),
+        "key": here("key"),
+        "leaderEpoch": left_out("`next_offsets` has that of the last record"),
+        "offset": here("offset"),
+        "partition": here("partition"),
+        "serializedKeySize": left_out(_BINARY_LENGTH),
+        "serializedValueSize": left_out(_BINARY_LENGTH),
+        "timestamp": here("timestamp_ms"),
+        "timestampType": here("timestamp_type"),
+        "topic": here("topic"),
+        "value": here("value"),
+    },
+    "ConsumerRebalanceListener": {
+        "onPartitionsAssigned": here("on_partitions_assigned(partitions)"),
+        "onPartitionsLost": here("on_partitions_lost(partitions)"),
+        "onPartitionsRevoked": here("on_partitions_revoked(partitions)"),
+    },
+    "OffsetAndMetadata": {
+        "leaderEpoch": here("leader_epoch"),
+        "metadata": here("metadata"),
+        "offset": here("offset"),
+    },
+    "OffsetAndTimestamp": {
+        "leaderEpoch": here("leader_epoch"),
+        "offset": here("offset"),
+        "timestamp": here("timestamp_ms"),
+    },
+    "ConsumerGroupMetadata": {
+        "generationId": here("generation_id"),
+        "groupId": here("group_id"),
+        "groupInstanceId": here("group_instance_id"),
+        "memberId": here("member_id"),
+    },
+}
+"""By Java's class and the name of the method, whatever its overloads."""
+
+_WITH_JAVAS_DEFAULT = """
+    auto.commit.interval.ms auto.offset.reset check.crcs client.rack default.api.timeout.ms
+    enable.auto.commit exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes
+    group.id group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms
+    isolation.level max.partition.fetch.bytes max.poll.interval.ms partition.assignment.strategy
+    session.timeout.ms
+    """
+
+_SETTINGS: Mapping[str, Setting] = {
+    **OF_ANY_CLIENT,
+    **as_javas(_WITH_JAVAS_DEFAULT),
+    "client.id": Setting(
+        Verdict.HERE,
+        "`spark-kafka-source`, the group and a number by default",
+        "spark-kafka-source",
+    ),
+    "max.poll.records": Setting(
+        Verdict.HERE, "10,000 by default, not 500: they are no objects", "10000"
+    ),
+    **left_out_by(VOCABULARY, OF_PRODUCERS),
+    "key.deserializer": Setting(Verdict.HERE, "a function of bytes, or None: they stay bytes"),
+    "value.deserializer": Setting(Verdict.HERE, "a function of bytes, or None: they stay bytes"),
+}
+
+CONSUMER = JavaClient(
+    kind="consumer",
+    main_class="Consumer",
+    methods=_METHODS,
+    settings=_SETTINGS,
+    classes={
+        "Consumer": KafkaConsumer,
+        "ConsumerRecords": ConsumerRecords,
+        "ConsumerRecord": ConsumerRecord,
+        "ConsumerRebalanceListener": ConsumerRebalanceListener,
+        "OffsetAndMetadata": OffsetAndMetadata,
+        "OffsetAndTimestamp": OffsetAndTimestamp,
+        "ConsumerGroupMetadata": Member,
+    },
+    configs=(*CONFIGS_OF_ANY_CLIENT, FetchConfig, PollConfig, GroupConfig),
+    read=ConsumerConfig.from_arguments,
+    vocabulary=VOCABULARY,
+    page=ROOT / "README.md",
+    arguments=frozenset({"key.deserializer", "value.deserializer"}),
+    defaults=DEFAULTS_OF_ANY_CLIENT,
+    # A partition or a topic, by the same name.
+    one_for_two=frozenset({"records"}),
+)

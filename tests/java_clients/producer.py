@@ -1,0 +1,121 @@
+"""Kafka's Java producer (4.3.1), method by method and setting by setting, beside ours."""
+
+from collections.abc import Mapping
+
+from spark_kafka_source.client.without_effect import OF_CONSUMERS
+from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.producer.delivery import RecordMetadata
+from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer.producer_config import VOCABULARY, config_from_arguments
+from tests.java_clients.rows import (
+    ROOT,
+    JavaClient,
+    Method,
+    Setting,
+    Verdict,
+    better,
+    here,
+    left_out,
+)
+from tests.java_clients.settings import (
+    CONFIGS_OF_ANY_CLIENT,
+    DEFAULTS_OF_ANY_CLIENT,
+    NO_PUSH,
+    OF_ANY_CLIENT,
+    as_javas,
+    left_out_by,
+)
+
+_SEND = "send(topic, value, key, partition, timestamp_ms, headers, on_delivery)"
+_AN_ARGUMENT = here(_SEND)
+
+_METHODS: Mapping[str, Mapping[str, Method]] = {
+    "Producer": {
+        "abortTransaction": here("abort_transaction()"),
+        "beginTransaction": here("begin_transaction()"),
+        "clientInstanceId": left_out(NO_PUSH),
+        "close": here("close(timeout_seconds)"),
+        "commitTransaction": here("commit_transaction()"),
+        "flush": better("flush(timeout_seconds)", "Java's waits however long it takes"),
+        "initTransactions": here("init_transactions()"),
+        "metrics": here("metrics()", "of records, batches, requests and room; no reporters"),
+        "partitionsFor": here("partitions_for(topic)", "without leaders and replicas"),
+        "registerMetricForSubscription": left_out(NO_PUSH),
+        "send": better(
+            _SEND, "`send_columns(topic, columns)` takes Arrow, and makes no object of a record"
+        ),
+        "sendOffsetsToTransaction": here("send_offsets_to_transaction(offsets, group_metadata)"),
+        "unregisterMetricFromSubscription": left_out(NO_PUSH),
+    },
+    "ProducerRecord": {
+        "headers": _AN_ARGUMENT,
+        "key": _AN_ARGUMENT,
+        "partition": _AN_ARGUMENT,
+        "timestamp": _AN_ARGUMENT,
+        "topic": _AN_ARGUMENT,
+        "value": _AN_ARGUMENT,
+    },
+    "RecordMetadata": {
+        "hasOffset": left_out("`offset` is -1 where the broker did not say it"),
+        "hasTimestamp": left_out("there is always one"),
+        "offset": here("offset"),
+        "partition": here("partition"),
+        "serializedKeySize": here("serialized_key_size"),
+        "serializedValueSize": here("serialized_value_size"),
+        "timestamp": here("timestamp_ms"),
+        "topic": here("topic"),
+    },
+    "Callback": {
+        "onCompletion": here(_SEND, "`on_delivery` is a function of the metadata and the error"),
+    },
+}
+
+_WITH_JAVAS_DEFAULT = """
+    acks buffer.memory compression.gzip.level compression.lz4.level compression.type
+    compression.zstd.level delivery.timeout.ms enable.idempotence linger.ms max.block.ms
+    max.in.flight.requests.per.connection max.request.size partitioner.adaptive.partitioning.enable
+    partitioner.ignore.keys retries transaction.timeout.ms transactional.id
+    """
+_A_FUNCTION = "a function of what is sent, or of topic, headers and it; None: it is bytes already"
+
+_SETTINGS: Mapping[str, Setting] = {
+    **OF_ANY_CLIENT,
+    **as_javas(_WITH_JAVAS_DEFAULT),
+    "batch.size": Setting(
+        Verdict.HERE,
+        "1 MiB by default, not 16 KiB: no memory is set aside for it, and columns fill it",
+        "1048576",
+    ),
+    "client.id": Setting(
+        Verdict.HERE,
+        "`spark-kafka-source`, the transactional id and a number by default",
+        "spark-kafka-source",
+    ),
+    "partitioner.class": Setting(
+        Verdict.HERE,
+        "Kafka's own classes, by what they do with keys; else `partitioner`, which is a function,"
+        " or `murmur2` (Java's), or librdkafka's `consistent_random` or `murmur2_random`",
+    ),
+    **left_out_by(VOCABULARY, OF_CONSUMERS),
+    "key.serializer": Setting(Verdict.HERE, _A_FUNCTION),
+    "value.serializer": Setting(Verdict.HERE, _A_FUNCTION),
+}
+
+PRODUCER = JavaClient(
+    kind="producer",
+    main_class="Producer",
+    methods=_METHODS,
+    settings=_SETTINGS,
+    classes={
+        "Producer": KafkaProducer,
+        "ProducerRecord": KafkaProducer,
+        "RecordMetadata": RecordMetadata,
+        "Callback": KafkaProducer,
+    },
+    configs=(*CONFIGS_OF_ANY_CLIENT, ProducerConfig),
+    read=config_from_arguments,
+    vocabulary=VOCABULARY,
+    page=ROOT / "docs" / "producer.md",
+    arguments=frozenset({"key.serializer", "value.serializer"}),
+    defaults={**DEFAULTS_OF_ANY_CLIENT, "partitioner.class": ""},
+)

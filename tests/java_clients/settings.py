@@ -1,0 +1,146 @@
+"""Settings that all of Kafka's Java clients have, beside ours, and those that one leaves out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.client.arguments import Vocabulary
+from spark_kafka_source.net import ConnectionSettings, TlsSettings
+from spark_kafka_source.net.sasl.logins import KerberosLogin
+from spark_kafka_source.net.sasl.token_endpoint import TokenEndpoint
+from spark_kafka_source.net.sasl.tokens import RefreshSettings
+from spark_kafka_source.net.security import INSTEAD
+from tests.java_clients.rows import Setting, Verdict
+
+NO_PUSH = "brokers are sent no figures (KIP-714)"
+
+_WITH_JAVAS_DEFAULT = """
+    bootstrap.servers connections.max.idle.ms metadata.max.age.ms request.timeout.ms
+    retry.backoff.max.ms retry.backoff.ms
+    sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
+    sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms
+    sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
+    sasl.oauthbearer.header.urlencode sasl.oauthbearer.scope sasl.oauthbearer.token.endpoint.url
+    security.protocol socket.connection.setup.timeout.ms ssl.cipher.suites
+    ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.key.password
+    ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location ssl.keystore.password
+    ssl.protocol ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
+    """
+_JAVA_CLASSES = (
+    "Kafka's own classes and Amazon's say which mechanism it is; for others use `token_provider`"
+)
+_REFUSED_OF_SECURITY = """
+    sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
+    sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
+    sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+    sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file
+    sasl.oauthbearer.assertion.private.key.file sasl.oauthbearer.assertion.private.key.passphrase
+    sasl.oauthbearer.assertion.template.file sasl.oauthbearer.jwt.validator.class
+    ssl.engine.factory.class
+    """
+
+
+def _security_instead(name: str) -> str:
+    why = next(why for begin, why in INSTEAD.items() if f"kafka.{name}".startswith(begin))
+    return why[0].lower() + why[1:]
+
+
+def as_javas(names: str) -> dict[str, Setting]:
+    """Rows of settings that are here with Java's default."""
+    return dict.fromkeys(names.split(), Setting(Verdict.HERE))
+
+
+OF_ANY_CLIENT: Mapping[str, Setting] = {
+    **as_javas(_WITH_JAVAS_DEFAULT),
+    **dict.fromkeys(
+        ("receive.buffer.bytes", "send.buffer.bytes"),
+        Setting(Verdict.HERE, "-1 by default: as large as the system makes them", "-1"),
+    ),
+    **dict.fromkeys(
+        ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms"),
+        Setting(Verdict.BETTER, "10 s by default; Java waits for ever", "10000"),
+    ),
+    "sasl.mechanism": Setting(
+        Verdict.BETTER, "none by default: where the other settings mean only one, that one", ""
+    ),
+    "sasl.kerberos.service.name": Setting(
+        Verdict.BETTER, "`kafka` by default, which Java wants to be told", "kafka"
+    ),
+    "sasl.jaas.config": Setting(Verdict.BETTER, "or `sasl_username` and `sasl_password`"),
+    **dict.fromkeys(
+        ("ssl.keystore.type", "ssl.truststore.type"),
+        Setting(
+            Verdict.HERE,
+            "seen by the content: PEM, PKCS12; JKS is refused with the command that converts it",
+            "",
+        ),
+    ),
+    **dict.fromkeys(
+        (
+            "sasl.client.callback.handler.class",
+            "sasl.login.callback.handler.class",
+            "sasl.login.class",
+        ),
+        Setting(Verdict.HERE, _JAVA_CLASSES),
+    ),
+    "sasl.oauthbearer.jwt.retriever.class": Setting(Verdict.HERE, _JAVA_CLASSES, ""),
+    **{
+        name: Setting(Verdict.LEFT_OUT, _security_instead(name))
+        for name in _REFUSED_OF_SECURITY.split()
+    },
+}
+"""By Java's name. Why something is left out is what a user is told who gives it."""
+
+CONFIGS_OF_ANY_CLIENT: tuple[type[Any], ...] = (ClientConfig, ConnectionSettings, TlsSettings)
+
+
+def left_out_by(vocabulary: Vocabulary, of_others: Iterable[str]) -> dict[str, Setting]:
+    """Rows of what a client leaves out, but for options that are another kind of client's."""
+    reasons = {**vocabulary.without_effect, **vocabulary.refused}
+    return {
+        option.removeprefix("kafka."): Setting(
+            Verdict.LEFT_OUT, why + _as_with(vocabulary.done_anyway.get(option))
+        )
+        for option, why in reasons.items()
+        if option not in of_others
+    }
+
+
+def _as_with(done: str | None) -> str:
+    return f", as with `{done}`" if done else ""
+
+
+_LOGINS = {
+    "sasl.login.refresh": RefreshSettings,
+    "sasl.login": TokenEndpoint,
+    "sasl.kerberos": KerberosLogin,
+}
+
+DEFAULTS_OF_ANY_CLIENT: Mapping[str, object] = {
+    **{
+        f"{prefix}.{field.name.replace('_', '.')}": field.default
+        for prefix, login in _LOGINS.items()
+        for field in fields(login)
+    },
+    "bootstrap.servers": "",
+    "security.protocol": "PLAINTEXT",
+    "sasl.oauthbearer.header.urlencode": False,
+    **dict.fromkeys(
+        (
+            "sasl.client.callback.handler.class",
+            "sasl.jaas.config",
+            "sasl.login.callback.handler.class",
+            "sasl.login.class",
+            "sasl.mechanism",
+            "sasl.oauthbearer.client.credentials.client.id",
+            "sasl.oauthbearer.client.credentials.client.secret",
+            "sasl.oauthbearer.jwt.retriever.class",
+            "sasl.oauthbearer.scope",
+            "sasl.oauthbearer.token.endpoint.url",
+        ),
+        "",
+    ),
+}
+"""Ours, of settings that are declared in none of the configs."""
