@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from spark_kafka_source.consumer.freed_memory import keep_freed_memory
+from spark_kafka_source.records.freed_memory import keep_freed_memory
 
 
 class FrozenImports:

@@ -27,6 +27,7 @@ from spark_kafka_source.records import (
     encode_batch,
     encode_columns,
 )
+from spark_kafka_source.records.freed_memory import keep_freed_memory
 from tests.benchmarks.topics import json_value
 
 PARTITIONS = 8
@@ -38,6 +39,7 @@ Ways = Mapping[str, tuple[Callable[[], object], int]]
 
 
 def main() -> None:
+    keep_freed_memory()  # As producers do.
     options = _options()
     columns = table(options.rows, options.value_bytes, timestamps=options.timestamps)
     for name in options.codecs.split(","):

@@ -36,7 +36,7 @@ def test_what_a_task_frees_is_kept_for_its_next_fetch() -> None:
 
 PAGE_FAULTS = """
 import gc, resource
-from spark_kafka_source.consumer.freed_memory import keep_freed_memory
+from spark_kafka_source.records.freed_memory import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
