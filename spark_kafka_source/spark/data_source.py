@@ -16,8 +16,9 @@ from spark_kafka_source.spark.options import parse_sink_options, parse_source_op
 from spark_kafka_source.spark.redaction import Redaction
 from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
 from spark_kafka_source.spark.sink.columns import SinkColumns
+from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
 from spark_kafka_source.spark.sink.guarantee import Guarantee
-from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.options import SourceOptions
@@ -107,6 +108,8 @@ class KafkaDataSource(DataSource):
         return KafkaWriter(options, columns, self._guarantee(options))
 
     def _guarantee(self, options: SinkOptions) -> Guarantee:
+        if options.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return ExactlyOnce.of(options)
         return AtLeastOnce(options.producer)
 
     def _check_schema(self, schema: StructType) -> None:

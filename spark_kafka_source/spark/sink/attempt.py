@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
+from spark_kafka_source.producer import PreparedTransaction
+
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 _RUN_ID = "spark.jobGroup.id"
@@ -51,3 +53,7 @@ class Written(WriterCommitMessage):
     row_count: int
     byte_count: int
     """Of the rows as Arrow has them, before they were compressed."""
+    topic: str | None = None
+    """One that it has written to, if it had a row."""
+    prepared: PreparedTransaction | None = None
+    """The transaction that the rows are in, where they are to be written exactly once."""

@@ -23,6 +23,8 @@ class Sending:
         self._producer, self._topic, self._partition = producer, options.topic, partition
         self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
         self._on_their_way: deque[ColumnsFuture] = deque()
+        self.topic = options.topic
+        """One that rows were sent to."""
         self.row_count = 0
         self.byte_count = 0
 
@@ -41,6 +43,8 @@ class Sending:
             rows = [self.row_count + row for row in error.rows]
             reason = f"{error.reason} (counted within {self._part})"
             raise type(error)(rows, reason) from None
+        if self.topic is None and columns.num_rows:
+            self.topic = columns["topic"][0].as_py()
         self._on_their_way.append(future)
         self.row_count += columns.num_rows
         self.byte_count += columns.nbytes

@@ -13,7 +13,7 @@ WRITING = WithoutEffect(
         **by_option(
             {
                 "rows are written at least once, without transactions": """
-                    transaction.timeout.ms transaction.two.phase.commit.enable
+                    transaction.two.phase.commit.enable
                     """,
                 "the figures are in Spark's progress": """
                     enable.metrics.push metric.reporters metrics.num.samples

@@ -55,7 +55,8 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
         except BaseException:
             self._guarantee.give_up(producer)
             raise
-        written = Written(attempt, sending.row_count, sending.byte_count)
+        counts = sending.row_count, sending.byte_count
+        written = Written(attempt, *counts, sending.topic)
         return self._guarantee.end(producer, written)
 
     # -- on the driver ---------------------------------------------------------------------------

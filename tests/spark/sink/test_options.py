@@ -37,7 +37,9 @@ def test_what_is_given_is_understood() -> None:
         ("kafka.key.serializer", "x", "make bytes of them in the query"),
         ("kafka.value.serializer", "x", "make bytes of them in the query"),
         ("kafka.interceptor.classes", "x", "Java classes"),
-        ("kafka.transactional.id", "x", "without transactions"),
+        ("kafka.transactional.id", "x", "Each task has one of its own"),
+        ("transactionalIdPrefix", "a.b", "no dot"),
+        ("transactionalIdPrefix", "a", "or leave this out"),
         ("kafka.partitioner.class", "org.example.Mine", "a column 'partition'"),
         ("kafka.acks", "2", "Give one of all, 1, 0"),
         ("kafka.delivery.timeout.ms", "1", "'kafka.request.timeout.ms'"),
@@ -57,7 +59,6 @@ def test_a_wrong_value_is_refused_with_a_right_one(option: str, value: str, righ
         ("kafka.group.id", "it is for reading"),
         ("startingOffsets", "it is for reading"),
         ("kafka.max.poll.records", "it is a consumer's, and this only writes"),
-        ("kafka.transaction.timeout.ms", "rows are written at least once, without transactions"),
         ("kafka.metadata.max.idle.ms", "a topic is known as long as the producer is"),
     ],
 )

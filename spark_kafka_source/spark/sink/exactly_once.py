@@ -1,0 +1,169 @@
+"""Rows are written exactly once: each attempt in a transaction, which the driver ends or not."""
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once import (
+    BatchId,
+    Names,
+    TwoPhaseCommit,
+    chosen_timeout_ms,
+    prefix_of_query,
+    refused_timeout,
+)
+from spark_kafka_source.producer import KafkaProducer, PreparedTransaction, ProducerConfig
+from spark_kafka_source.spark.sink.attempt import Attempt, Written
+from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
+from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.producers import kept_producers
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# Each attempt has an id of its own; this stands for it in the configuration.
+_SOME_ID = "pykafka"
+_LAST_WORDS_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExactlyOnce(Guarantee):
+    """Rows count once the driver has decided about their micro-batch, and then once.
+
+    In a plain batch, which is not run again, there is no decision to keep: the driver ends all
+    transactions, or aborts them.
+    """
+
+    config: ProducerConfig
+    prefix: str | None
+    timeout_ms: int | None
+    """How long a transaction may be open; None for as long as the brokers allow."""
+    write_id: str
+    """In place of the run, for a plain batch."""
+
+    @classmethod
+    def of(cls, options: SinkOptions) -> "ExactlyOnce":
+        """Return that of a writer with these options."""
+        config = replace(options.producer, transactional_id=_SOME_ID)
+        return cls(config, options.prefix, options.transaction_timeout_ms, uuid.uuid4().hex)
+
+    # -- in a task ---------------------------------------------------------------------------------
+
+    def begin(self, attempt: Attempt) -> KafkaProducer:
+        """Return a producer with a transaction of this attempt's own."""
+        names, run_id = self._names(attempt), attempt.run_id or self.write_id
+        transactional_id = names.task_id(run_id, attempt.partition, attempt.number)
+        timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
+        producer = kept_producers.take(self.config)
+        try:
+            producer.begin_as(transactional_id, timeout_ms)
+        except BaseException as error:
+            producer.close(timeout_seconds=0)
+            if isinstance(error, KafkaError):
+                raise refused_timeout(error, timeout_ms) from error
+            raise
+        return producer
+
+    def end(self, producer: KafkaProducer, written: Written) -> Written:
+        """Leave the transaction open, and tell the driver how to end it."""
+        prepared = producer.prepare_transaction()
+        kept_producers.put(self.config, producer)
+        return replace(written, prepared=prepared)
+
+    def give_up(self, producer: KafkaProducer) -> None:
+        """Abort the transaction, so that no reader waits for it; if that lasts, brokers do."""
+
+        def abort() -> None:
+            with suppress(KafkaError):
+                producer.abort_transaction()
+
+        thread = threading.Thread(target=abort, name="aborting", daemon=True)
+        thread.start()
+        thread.join(_LAST_WORDS_SECONDS)
+        producer.close(timeout_seconds=0)
+
+    # -- on the driver -----------------------------------------------------------------------------
+
+    def commit(self, messages: Messages, batch_id: int | None) -> None:
+        """Decide that these attempts make up the micro-batch, and end their transactions."""
+        written = [each for each in messages if each is not None]
+        if not written:
+            return
+        attempt = written[0].attempt
+        prepared = _prepared(written)
+        with self._two_phase(attempt) as two_phase:
+            batch = _batch(attempt, batch_id)
+            if batch is None:
+                two_phase.end_all(prepared)
+            else:
+                two_phase.commit(batch, prepared, _where(written))
+
+    def abort(self, messages: Messages, batch_id: int | None) -> None:
+        """Abort the attempts' transactions, unless the micro-batch is decided with them."""
+        written = [each for each in messages if each is not None]
+        prepared = _prepared(written)
+        if not prepared:
+            return
+        attempt = written[0].attempt
+        with self._two_phase(attempt) as two_phase:
+            batch = _batch(attempt, batch_id)
+            if batch is None:
+                two_phase.abort_all(prepared)
+            else:
+                two_phase.abort(batch, prepared)
+
+    def _names(self, attempt: Attempt) -> Names:
+        if self.prefix is not None:
+            return Names(self.prefix)
+        return Names(prefix_of_query(attempt.query_id or self.write_id))
+
+    @contextmanager
+    def _two_phase(self, attempt: Attempt) -> Iterator[TwoPhaseCommit]:
+        two_phase = TwoPhaseCommit(KafkaClient(self.config.client), self._names(attempt))
+        try:
+            yield two_phase
+        finally:
+            two_phase.close()
+
+
+def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
+    return [each.prepared for each in written if each.prepared is not None]
+
+
+def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
+    """Return which micro-batch it is; None for a plain batch."""
+    found = attempt.batch_id if batch_id is None else batch_id
+    if attempt.query_id is None or attempt.run_id is None or found is None:
+        return None
+    return BatchId(attempt.query_id, attempt.run_id, found)
+
+
+def _where(written: Sequence[Written]) -> TopicPartition:
+    """Return a partition that is there, since rows were written to its topic."""
+    topics = [each.topic for each in written if each.topic is not None]
+    return TopicPartition(min(topics, default=""), 0)
+
+
+class _Timeouts:
+    """For how long brokers let transactions be open; asked once in each process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[ClientConfig, int | None], int] = {}
+
+    def of(self, config: ClientConfig, given_ms: int | None) -> int:
+        """Return it in milliseconds. Raises as `chosen_timeout_ms` does."""
+        with self._lock:
+            found = self._known.get((config, given_ms))
+            if found is None:
+                with KafkaClient(config) as client:
+                    found = self._known[config, given_ms] = chosen_timeout_ms(client, given_ms)
+            return found
+
+
+timeouts = _Timeouts()
