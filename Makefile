@@ -38,8 +38,8 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest
 
-parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in the README
-	$(BIN)/python -m pytest -m peer tests/parity --parity-table README.md
+parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
+	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
