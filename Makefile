@@ -76,10 +76,12 @@ format: .venv/test  ## put the code into the house style
 types: .venv/test  ## mypy, strictly
 	$(BIN)/mypy
 
-bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README
+bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README and docs
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.decode
-	$(BIN)/python -m tests.benchmarks.encode
+	$(BIN)/python -m tests.benchmarks.encode --page docs/writing-speed.md
+	$(BIN)/python -m tests.benchmarks.produce --page docs/writing-speed.md
+	$(BIN)/python -m tests.benchmarks.sink --page docs/writing-speed.md
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -209,8 +209,11 @@ class Sender:
         for broker, led in ready.items():
             led.sort(key=lambda each: each.waiting[0].created_at_seconds)
             while self._has_room(broker):
-                self._request(broker, self._drain(led))
-                led[:] = [each for each in led if self._leader_for(each) == broker]
+                drained = self._drain(led)
+                self._request(broker, drained)
+                del led[: len(drained)]
+                # Nothing has changed for those that are left, and there may be hundreds.
+                led.extend(queue for queue, _ in drained if self._leader_for(queue) == broker)
                 if not led:
                     break
 
