@@ -61,6 +61,10 @@ MAY_TOUCH = {
     "pickle": set[str](),
 }
 """Modules from outside that only some layers have to do with."""
+DIRECTIONS = {"source", "sink"}
+"""The packages within `spark`, of which neither knows the other."""
+OF_BOTH = {"__init__", "data_source", "options", "checkpoint", "lag_listener"}
+"""What stands above them; the rest of `spark` stands below."""
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -83,6 +87,20 @@ def test_a_layer_imports_only_those_below_it(module: Path) -> None:
         if top == PACKAGE:
             assert (rest or ["__init__"])[0] in MAY_IMPORT[layer] | {layer}
         assert layer in MAY_TOUCH.get(top, {layer})
+
+
+@pytest.mark.parametrize(
+    "module", sorted((ROOT / "spark").rglob("*.py")), ids=lambda path: path.stem
+)
+def test_what_reads_and_what_writes_know_nothing_of_each_other(module: Path) -> None:
+    place = module.relative_to(ROOT / "spark").parts[0].removesuffix(".py")
+    if place in OF_BOTH:
+        return
+    for name in imports(module):
+        if name.startswith(f"{PACKAGE}.spark."):
+            found = name.split(".")[2]
+            assert found not in OF_BOTH
+            assert found not in DIRECTIONS - {place}
 
 
 def test_every_layer_has_its_place() -> None:

@@ -51,7 +51,8 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
         found[_SERVERS] = arguments.bootstrap_servers
-    return {name: value for name, value in found.items() if name not in _GROUP}
+    not_needed = _GROUP if arguments.client == "consumer" else ()
+    return {name: value for name, value in found.items() if name not in not_needed}
 
 
 def spelling(arguments: argparse.Namespace) -> Spelling:

@@ -19,7 +19,6 @@ from spark_kafka_source.consumer.consumer_records import (
     deserializer,
 )
 from spark_kafka_source.consumer.fetcher import FetchDone
-from spark_kafka_source.consumer.freed_memory import keep_freed_memory
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.consumer.offsets import (
@@ -49,6 +48,7 @@ from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
+from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 

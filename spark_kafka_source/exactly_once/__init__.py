@@ -7,6 +7,7 @@ from spark_kafka_source.exactly_once.decision import BatchId, Decision
 from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
+    PartlyCommittedError,
     PrefixInUseError,
     TransactionTimedOutError,
 )
@@ -17,20 +18,29 @@ from spark_kafka_source.exactly_once.names import (
     checked_prefix,
     prefix_of_query,
 )
+from spark_kafka_source.exactly_once.timeouts import (
+    TIMEOUT_OPTION,
+    chosen_timeout_ms,
+    refused_timeout,
+)
 from spark_kafka_source.exactly_once.two_phase import Step, TwoPhaseCommit
 
 __all__ = [
     "PREFIX_OPTION",
+    "TIMEOUT_OPTION",
     "BatchId",
     "DecidedRowsLostError",
     "Decision",
     "Decisions",
     "Names",
+    "PartlyCommittedError",
     "PrefixInUseError",
     "Step",
     "TaskId",
     "TransactionTimedOutError",
     "TwoPhaseCommit",
     "checked_prefix",
+    "chosen_timeout_ms",
     "prefix_of_query",
+    "refused_timeout",
 ]

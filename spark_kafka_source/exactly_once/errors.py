@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_kafka_source.errors import LocalError, RemoteError
+from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
 from spark_kafka_source.exactly_once.decision import BatchId
 from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
@@ -46,6 +46,22 @@ class DecidedRowsLostError(RemoteError):
             "tasks are written. Write the rows of these tasks by hand (a batch over the same "
             "offsets, without exactly-once), or accept the loss; then go on with another "
             f"'{PREFIX_OPTION}', and give the transactions more time"
+        )
+
+
+class PartlyCommittedError(RemoteError):
+    """A batch that nobody runs again is committed in part: some transactions could not be ended."""
+
+    def __init__(self, failed: Sequence[tuple[str, KafkaError]], total: int) -> None:
+        super().__init__(tuple(failed), total)
+        self.failed, self.total = tuple(failed), total
+
+    def _text(self) -> str:
+        tasks = ", ".join(_named(each) for each, _ in self.failed[:_MOST_NAMED])
+        return (
+            f"{self.total - len(self.failed)} of {self.total} transactions are committed. Of these "
+            f"it is not known, or they are aborted: {tasks}; the first because of: "
+            f"{self.failed[0][1]}. 'spark-kafka-source transactions describe' shows how they ended"
         )
 
 

@@ -8,6 +8,7 @@ comes after it reads the decision: the same micro-batch is not written again, bu
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 
@@ -24,11 +25,12 @@ from spark_kafka_source.exactly_once.decision import BatchId, Decision
 from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
+    PartlyCommittedError,
     PrefixInUseError,
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.net import Wakeup
+from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -39,6 +41,8 @@ _LEAST_LEFT_MS = 10_000
 _LEAST_LEFT_SHARE = 0.2
 # Brokers end within so long what is out of time: what is open for longer shows clocks that differ.
 _CLEANUP_MS = 30_000
+_SEEN_WITHIN_MS = 10_000
+_FIRST_PAUSE_SECONDS = 0.01
 
 
 class Step(Enum):
@@ -62,11 +66,13 @@ class TwoPhaseCommit:
         client: KafkaClient,
         names: Names,
         reached: Callable[[Step], object] = lambda _: None,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`reached` is called after each step."""
+        """`reached` is called after each step, `pause` with seconds."""
         self._client = client
         self._names = names
         self._reached = reached
+        self._pause = pause
         self._decisions = Decisions(client, names)
         self._lookups = Lookups(client, Wakeup())
 
@@ -94,8 +100,8 @@ class TwoPhaseCommit:
         self._check_owner(last, batch)
         self._reached(Step.READ)
         if last is not None and last.batch.batch_id == batch.batch_id and self._finish(last):
-            self._abort_all(winners)
-            self._sweep(self._abandoned(winners))
+            self.abort_all(winners)
+            self.abort_all(self._abandoned(winners))
             self._reached(Step.SWEPT)
             return
         self._check_open(winners)
@@ -108,7 +114,8 @@ class TwoPhaseCommit:
         self._reached(Step.DECIDED)
         self._commit_all(decision)
         self._reached(Step.ENDED)
-        self._sweep(abandoned)
+        # Each by its exact epoch: a late driver must not abort what its successor has begun.
+        self.abort_all(abandoned)
         self._reached(Step.SWEPT)
 
     def abort(self, batch: BatchId, attempts: Iterable[PreparedTransaction]) -> None:
@@ -121,7 +128,43 @@ class TwoPhaseCommit:
         if last is not None and last.batch == batch:
             logger.info("%s is decided, and is not aborted", batch)
             return
-        self._abort_all(attempts)
+        self.abort_all(attempts)
+
+    def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
+        """Commit these without a decision: those of a write that nobody will run again.
+
+        Raises `TransactionTimedOutError` while nothing is committed, and then
+        `PartlyCommittedError`.
+        """
+        self._check_open(transactions)
+        ended = self._end_all(transactions, commit=True)
+        lost = [(each.transactional_id, error) for each, error in ended if error is not None]
+        if lost:
+            raise PartlyCommittedError(lost, len(transactions)) from lost[0][1]
+        self._wait_until_seen(transactions)
+
+    def _wait_until_seen(self, transactions: Sequence[PreparedTransaction]) -> None:
+        """Wait until readers see what is committed: a user may read at once what was written.
+
+        A coordinator answers as soon as the end is certain, and tells the partitions after that.
+        """
+        deadline = Deadline.after_ms(_SEEN_WITHIN_MS)
+        tries = 0
+        left = transactions
+        while left and not deadline.expired:
+            found = self._described(left)
+            left = [each for each, state in found if state is not None and state.is_open]
+            tries += 1
+            if left:
+                self._pause(min(tries * _FIRST_PAUSE_SECONDS, 1.0))
+        if left:
+            logger.warning("%s transactions are committed, and not seen yet", len(left))
+
+    def abort_all(self, transactions: Iterable[PreparedTransaction]) -> None:
+        """Abort these as far as they are open; what cannot be aborted times out."""
+        for each, error in self._end_all(list(transactions), commit=False):
+            if error is not None:
+                logger.info("%s is not aborted: %s", each.transactional_id, error)
 
     # -- what was decided before -------------------------------------------------------------------
 
@@ -176,7 +219,7 @@ class TwoPhaseCommit:
         is_seen = any(state is None or _is_committed(each, state) for each, state in found)
         if lost and not is_seen:
             logger.warning("%s was decided and timed out whole; it is decided anew", decision.batch)
-            self._abort_all(each for each in decision.winners if each not in lost)
+            self.abort_all(each for each in decision.winners if each not in lost)
             return False
         self._commit_all(decision, but=lost)
         return True
@@ -232,19 +275,6 @@ class TwoPhaseCommit:
             for each in found.values()
             if each is not None and each.state == ONGOING
         ]
-
-    def _sweep(self, abandoned: Sequence[PreparedTransaction]) -> None:
-        """Abort what others have left, each by its exact epoch.
-
-        So a driver that is late does not abort what its successor has begun since.
-        """
-        self._abort_all(abandoned)
-
-    def _abort_all(self, transactions: Iterable[PreparedTransaction]) -> None:
-        """Abort these as far as they are open; what cannot be aborted times out."""
-        for each, error in self._end_all(list(transactions), commit=False):
-            if error is not None:
-                logger.info("%s is not aborted: %s", each.transactional_id, error)
 
     def _commit_all(self, decision: Decision, but: Sequence[PreparedTransaction] = ()) -> None:
         """Commit what was decided. Raises `DecidedRowsLostError`, or why brokers do not answer."""

@@ -42,6 +42,7 @@ from spark_kafka_source.producer.serializers import Serializer, serialize_by
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
 from spark_kafka_source.records import HEADER_BYTES, Integers
+from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -98,6 +99,7 @@ class KafkaProducer:
         value_serializer: Serializer | None,
         partitioner: Partitioner | None,
     ) -> None:
+        keep_freed_memory()
         self._config = config
         self._serialize_key = serialize_by("key_serializer", key_serializer)
         self._serialize_value = serialize_by("value_serializer", value_serializer)

@@ -14,7 +14,7 @@ from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
+from spark_kafka_source.producer.errors import TransactionAbortableError
 from spark_kafka_source.producer.leaders import is_lasting
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
@@ -140,7 +140,9 @@ class Transaction:
 
     def commit(self) -> None:
         """Wait for all records, and end the transaction with them."""
-        with self._called(_State.OPEN, _State.COMMITTING):
+        with self._called(_State.OPEN, _State.FAILED, _State.COMMITTING):
+            if self._state is _State.FAILED and self._error is not None:
+                raise self._error.with_traceback(None)
             if self._state is _State.OPEN:
                 self._wait_for_records()
                 self._become(_State.COMMITTING)
@@ -183,22 +185,30 @@ class Transaction:
             raise KafkaTimeoutError(f"{found} within {timeout_ms} ms ('kafka.max.block.ms')")
 
     def _end_aborted(self) -> None:
-        """Where it was ended before, a new epoch tells by whom: another producer's is refused."""
+        """Where it was ended before, a new epoch tells by whom: another producer's is refused.
+
+        One that is fenced asks for none: the broker would first abort what its successor has open.
+        """
         try:
             self._end(commit=False)
         except BrokerError as error:
-            is_fenced = isinstance(error, ProducerFencedError)
-            if not is_fenced and error.error.name != _ENDED_OTHERWISE:
+            if error.error.name != _ENDED_OTHERWISE:
                 raise
             self._has_begun, self._has_gap = False, True
 
     def check_open(self) -> None:
         """Raise where a record cannot be sent now."""
+        self._raise_if_over()
         if self._state is not _State.OPEN:
             raise self._not_open() from self._error
 
     def _not_open(self) -> TransactionStateError:
         return TransactionStateError(f"a record cannot be sent: {self._state.value}")
+
+    def _raise_if_over(self) -> None:
+        """Say again what ended the producer, such as that it is fenced: aborting does not help."""
+        if self._state is _State.OVER and self._error is not None:
+            raise self._error
 
     @contextmanager
     def _called(self, *states: _State) -> Iterator[None]:
@@ -207,6 +217,7 @@ class Transaction:
         if not self._calling.acquire(blocking=False):
             raise TransactionStateError("another thread begins or ends a transaction just now")
         try:
+            self._raise_if_over()
             if self._state not in states:
                 raise TransactionStateError(self._state.value) from self._error
             yield

@@ -75,6 +75,14 @@ from spark_kafka_source.protocol.messages.consumer_protocol import (
     decode_versioned,
     encode_versioned,
 )
+from spark_kafka_source.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
 from spark_kafka_source.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -268,6 +276,12 @@ __all__ = [
     "DeleteTopicState",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResource",
+    "DescribeConfigsResourceResult",
+    "DescribeConfigsResponse",
+    "DescribeConfigsResult",
+    "DescribeConfigsSynonym",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
     "DescribeProducersRequest",

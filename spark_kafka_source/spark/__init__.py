@@ -1,6 +1,6 @@
-"""The PySpark data source: options, planning on the driver, reading on the executors."""
+"""The PySpark data source: what reads is in `source`, what is beside it is for both directions."""
 
+from spark_kafka_source.spark.data_source import KafkaDataSource, register
 from spark_kafka_source.spark.lag_listener import LagListener
-from spark_kafka_source.spark.source import KafkaDataSource, register
 
 __all__ = ["KafkaDataSource", "LagListener", "register"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError, KafkaError
 from spark_kafka_source.secret import shown
-from spark_kafka_source.spark.source_offset import CheckpointError, SourceOffset, by_topic
+from spark_kafka_source.spark.source.source_offset import CheckpointError, SourceOffset, by_topic
 
 _LINES_BEFORE_OFFSETS = 2
 _NUMBER = re.compile("[0-9]{1,19}")

@@ -28,6 +28,10 @@ class DataLossError(ConditionError, RemoteError):
         super().__init__(f"KAFKA_DATA_LOSS.{condition}", text)
 
 
+class NullTopicError(ConditionError, LocalError):
+    """A row to be written says no topic, and no option does."""
+
+
 def listed(items: Iterable[object], limit: int = 20) -> str:
     """A text that names the items, however many there are."""
     texts = [str(item) for item in items]
@@ -165,3 +169,12 @@ def added_partition_not_from_zero(earliest: Mapping[TopicPartition, int]) -> Dat
 def cannot_read_range(text: str) -> DataLossError:
     """A task could not read the offsets that it was planned to."""
     return DataLossError("COULD_NOT_READ_OFFSET_RANGE", text)
+
+
+def null_topic(row: str) -> NullTopicError:
+    """A row has a null in the column `topic`; `row` says which."""
+    return NullTopicError(
+        "KAFKA_NULL_TOPIC_IN_DATA",
+        f"{row} has no topic: its column 'topic' is null. Give the option 'topic', which goes "
+        "before the column, or leave such rows out",
+    )

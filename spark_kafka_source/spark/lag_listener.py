@@ -20,9 +20,9 @@ from pyspark.sql.streaming.listener import (
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.spark.group_commits import GroupCommits
-from spark_kafka_source.spark.options import parse_options
-from spark_kafka_source.spark.source_offset import SourceOffset
+from spark_kafka_source.spark.options import parse_source_options
+from spark_kafka_source.spark.source.group_commits import GroupCommits
+from spark_kafka_source.spark.source.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class LagListener(StreamingQueryListener):
         self._client: KafkaClient | None = None
         self._commits: GroupCommits | None = None
         if options:
-            found = parse_options(options, token_provider)
+            found = parse_source_options(options, token_provider)
             if found.group_id is None:
                 raise ConfigurationError(
                     "kafka.group.id", "is missing", "Give the group to commit to"

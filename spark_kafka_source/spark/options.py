@@ -1,14 +1,9 @@
-"""The options of `format("pykafka")`, read once at `load()`, named as in Spark's own connector."""
+"""The options of `format("pykafka")`, all that there are, and how they are read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from operator import mul
 from typing import Any
 
 from spark_kafka_source.client import ClientConfig
-from spark_kafka_source.consumer import FetchConfig
-from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import (
     SASL_OPTIONS,
     ConnectionSettings,
@@ -16,244 +11,32 @@ from spark_kafka_source.net import (
     TlsSettings,
     TokenProvider,
 )
-from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
-from spark_kafka_source.settings import Settings
-from spark_kafka_source.spark.admission import SINCE
-from spark_kafka_source.spark.bounds import (
-    ENDING,
-    STARTING,
-    AtTimestamp,
-    Committed,
-    Given,
-    NamedBound,
-    ending_bound,
-    starting_bound,
-)
-from spark_kafka_source.spark.data_loss import DataLoss
-from spark_kafka_source.spark.declaration import (
-    Option,
-    Use,
-    combined,
-    of_kafka,
-    option,
-    options_of,
-    read_by,
-    read_options,
-)
-from spark_kafka_source.spark.kinds import Texts, byte_size, duration_ms, if_given, like, parsed
-from spark_kafka_source.spark.planning import ALL_OFFSETS
+from spark_kafka_source.spark.declaration import Option, Use, of_kafka
+from spark_kafka_source.spark.kinds import Texts, like, parsed
 from spark_kafka_source.spark.redaction import Redaction, hiding
-from spark_kafka_source.spark.subscription import (
-    SUBSCRIPTION,
-    Assign,
-    OnlyPartitions,
-    Subscription,
-    parse_subscription,
-)
+from spark_kafka_source.spark.sink import options as of_sinks
+from spark_kafka_source.spark.sink.options import SinkOptions, read_sink_options
+from spark_kafka_source.spark.sink.without_effect import WRITING
+from spark_kafka_source.spark.source import options as of_sources
+from spark_kafka_source.spark.source.options import SourceOptions, read_source_options
+from spark_kafka_source.spark.source.without_effect import READING
 from spark_kafka_source.spark.without_effect import UNKNOWN_OPTIONS, check_options_not_read
-
-_REFUSED = {
-    "kafka.auto.offset.reset": "Use 'startingOffsets'",
-    "kafka.key.deserializer": "Keys are binary; decode them in the query",
-    "kafka.value.deserializer": "Values are binary; decode them in the query",
-    "kafka.enable.auto.commit": "With 'kafka.group.id' each finished micro-batch is committed",
-    "kafka.interceptor.classes": "Java classes cannot be run here",
-}
-
-# As a member of a group a query is patient: partitions come and go between micro-batches, and one
-# may take an hour before the group gives the partitions to others.
-_PATIENCE: Mapping[str, Any] = {
-    "max_poll_interval_ms": 60 * 60_000,
-    "partition_assignment_strategy": "cooperative-sticky",
-}
-
-
-def _columns(include_headers: bool, named: tuple[str, ...] | None) -> tuple[str, ...]:
-    return named or (COLUMNS_WITH_HEADERS if include_headers else COLUMNS)
-
-
-def _named_columns(name: str, text: str) -> tuple[str, ...]:
-    """In the order of Kafka's rows."""
-    known = {column.lower(): column for column in COLUMNS_WITH_HEADERS}
-    wanted = [column.strip().lower() for column in text.split(",") if column.strip()]
-    for column in wanted:
-        if column not in known:
-            expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
-            raise ConfigurationError(name, "there is no column {}", expected, column)
-    if not wanted:
-        raise ConfigurationError(name, "names none", "Give some by comma, as in 'key,value'")
-    return tuple(column for lower, column in known.items() if lower in wanted)
-
-
-def _only_offsets(first: int, last: int | None) -> range:
-    """As in a WHERE clause, from `minOffset` to `maxOffset`, both of them included."""
-    last = ALL_OFFSETS[-1] if last is None else last
-    if first > last:
-        raise ConfigurationError(
-            "minOffset", "{} is more than maxOffset, {}", "Give at most as much", first, last
-        )
-    return range(first, last + 1)
 
 
 def _as_written(_: str, text: str) -> str:
     return text
 
 
-def _not_blank(name: str, text: str) -> str:
-    if not text.strip():
-        raise ConfigurationError(name, "is empty", "Give a name, or leave it out")
-    return text
-
-
-_MANAGED_GROUP = Option(
-    "managedGroup",
-    like(False),
-    "the query is a member of `kafka.group.id`, and reads what the group assigns to it",
-    Use.STREAM_READ,
-    since=SINCE,
-)
-
-
-def _managed_group(texts: Texts) -> GroupConfig | None:
-    if not _MANAGED_GROUP.of(texts):
-        return None
-    config = Settings(texts).read(GroupConfig)
-    left_out = {
-        field: value
-        for field, value in _PATIENCE.items()
-        if f"kafka.{field.replace('_', '.')}" not in texts
-    }
-    return replace(config, **left_out)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOptions:
-    """Everything a query's options say; what of it is secret is a `Secret`.
-
-    A field declares the options that it comes from; they are read in this order.
-    """
-
-    client: ClientConfig
-    hidden: frozenset[str]
-    """Options, in lower case, whose values no error is to show; see `Redaction`."""
-    fetch: FetchConfig = read_by(lambda texts: Settings(texts).read(FetchConfig))
-    subscription: Subscription = read_by(parse_subscription, *SUBSCRIPTION)
-    starting: NamedBound | None = read_by(starting_bound, *STARTING)
-    ending: NamedBound | None = read_by(ending_bound, *ENDING)
-    data_loss: DataLoss = combined(
-        DataLoss,
-        Option(
-            "failOnDataLoss",
-            like(True),
-            "whether it is an error, or only logged, that records are gone before they were read",
-        ),
-    )
-    columns: tuple[str, ...] = combined(
-        _columns,
-        Option("includeHeaders", like(False), "adds the column `headers`"),
-        Option(
-            "columns",
-            if_given(parsed("names by comma, `key,value`", _named_columns)),
-            "only these; what is left out is neither copied nor sent to the JVM",
-        ),
-    )
-    group_id: str | None = option(
-        "kafka.group.id",
-        if_given(parsed("a name", _not_blank)),
-        "the group that each finished micro-batch is committed to",
-    )
-    min_partitions: int | None = option(
-        "minPartitions",
-        if_given(like(8, minimum=1)),
-        "cuts large ranges, in proportion, until there are so many tasks",
-    )
-    max_records_per_partition: int | None = option(
-        "maxRecordsPerPartition",
-        if_given(like(1_000_000, minimum=1)),
-        "cuts ranges with more offsets into several tasks, before `minPartitions` does",
-    )
-    min_records_per_partition: int | None = option(
-        "minRecordsPerPartition",
-        if_given(like(10_000, minimum=1)),
-        "small topic-partitions share a task until it has so many offsets",
-    )
-    only_offsets: range = combined(
-        _only_offsets,
-        Option("minOffset", like(0), "no offsets before it are read, of any partition"),
-        Option(
-            "maxOffset",
-            if_given(like(ALL_OFFSETS[-1])),
-            "no offsets behind it are read, of any partition",
-        ),
-    )
-    max_record_bytes: int = option(
-        "maxRecordBytes",
-        byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
-        "a larger record, decompressed, is an error, or with `failOnDataLoss=false` passed over",
-    )
-    progress: bool = option(
-        "progress",
-        like(True),
-        "a task of more than five seconds says on standard error how far it is",
-        Use.BATCH_READ,
-    )
-    managed_group: GroupConfig | None = read_by(_managed_group, _MANAGED_GROUP)
-    max_offsets_per_trigger: int | None = option(
-        "maxOffsetsPerTrigger",
-        if_given(like(10_000, minimum=1)),
-        "at most so many offsets a micro-batch, shared out in proportion to what waits",
-        Use.STREAM_READ,
-        since=SINCE,
-    )
-    min_offsets_per_trigger: int | None = option(
-        "minOffsetsPerTrigger",
-        if_given(like(10_000, minimum=1)),
-        "no micro-batch with fewer offsets until `maxTriggerDelay` is over",
-        Use.STREAM_READ,
-        since=SINCE,
-    )
-    max_bytes_per_trigger: int | None = option(
-        "maxBytesPerTrigger",
-        if_given(byte_size("64m", range(1, 2**63))),
-        "about so many bytes a micro-batch, as the log holds them, compressed",
-        Use.STREAM_READ,
-        since=SINCE,
-    )
-    max_trigger_delay_ms: int = option(
-        "maxTriggerDelay",
-        duration_ms("15m"),
-        "how long `minOffsetsPerTrigger` are waited for",
-        Use.STREAM_READ,
-    )
-    poll_timeout_ms: int = option(
-        "kafkaConsumer.pollTimeoutMs",
-        like(120_000, minimum=1),
-        "how long a task waits for records that it was promised, in ms",
-    )
-    topic_lookup_timeout_ms: int = combined(
-        mul,
-        Option(
-            "fetchOffset.numRetries",
-            like(3),
-            "how many `fetchOffset.retryIntervalMs` a topic may be unknown: all brokers must first "
-            "hear of a new one",
-        ),
-        Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
-    )
-
-
 OF_KAFKA: tuple[Option[Any], ...] = (
-    *of_kafka(FetchConfig, Use.READ),
+    *of_sources.OF_KAFKA,
+    *of_sinks.OF_KAFKA,
     *of_kafka(ClientConfig, Use.BOTH),
     *of_kafka(ConnectionSettings, Use.BOTH),
     Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
     *of_kafka(TlsSettings, Use.BOTH),
     *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
 )
-"""Kafka's own settings, which `FetchConfig` and the like declare; those of SASL by name alone."""
-
-OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
-"""Those of them that have an effect with `managedGroup`."""
+"""Kafka's own settings, which `ClientConfig` and the like declare; those of SASL by name alone."""
 
 OPTIONS: tuple[Option[Any], ...] = (
     Option(
@@ -262,90 +45,51 @@ OPTIONS: tuple[Option[Any], ...] = (
         "the brokers' addresses; one that is up is enough to find the others",
         Use.BOTH,
     ),
-    *options_of(SourceOptions),
+    *of_sources.OPTIONS,
+    *of_sinks.OPTIONS,
     UNKNOWN_OPTIONS,
-    Option("groupIdPrefix", like(""), "taken, and of no consequence here"),
-    Option(
-        "topic",
-        like(""),
-        "the topic to write to",
-        Use.WRITE,
-        instead="'subscribe' names the topics to read",
-    ),
 )
-"""All the others; what is in no field is read elsewhere, or nowhere."""
+"""All the others; what is in no field of a configuration is read elsewhere, or nowhere."""
 
 
-def parse_options(
+def parse_source_options(
     options: Mapping[str, str],
     token_provider: TokenProvider | None = None,
     redaction: Redaction | None = None,
 ) -> SourceOptions:
-    """Raises `ConfigurationError` for what cannot be used, or is misspelt.
+    """A reader's; raises `ConfigurationError` for what cannot be used, or is misspelt.
 
     What has no effect is warned of.
 
     `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
     by default Spark's, is in no error.
     """
+    names, texts = _by_lower_case(options)
     hidden = (redaction or Redaction()).hidden(options)
     with hiding(hidden):
-        return _parsed(options, token_provider, hidden)
+        of_sources.refuse_unsupported(texts)
+        known = (*OPTIONS, *OF_KAFKA, *of_sources.of_a_member(texts))
+        check_options_not_read(names, known, Use.READ, texts, READING)
+        return read_source_options(texts, token_provider, hidden)
 
 
-def _parsed(
-    options: Mapping[str, str], token_provider: TokenProvider | None, hidden: frozenset[str]
-) -> SourceOptions:
-    names = {name.lower(): name for name in options}
-    texts = {name.lower(): value for name, value in options.items()}
-    _refuse_unsupported(texts)
-    members = OF_A_MEMBER if _MANAGED_GROUP.of(texts) else ()
-    check_options_not_read(names, (*OPTIONS, *OF_KAFKA, *members), Use.READ, texts)
-    client = ClientConfig.from_settings(Settings(texts), token_provider)
-    found = read_options(SourceOptions, texts, client=client, hidden=hidden)
-    _check_together(found)
-    return found
+def parse_sink_options(
+    options: Mapping[str, str],
+    token_provider: TokenProvider | None = None,
+    redaction: Redaction | None = None,
+) -> SinkOptions:
+    """A writer's; as `parse_source_options`."""
+    names, texts = _by_lower_case(options)
+    hidden = (redaction or Redaction()).hidden(options)
+    with hiding(hidden):
+        of_sinks.refuse_unsupported(texts)
+        check_options_not_read(names, (*OPTIONS, *OF_KAFKA), Use.WRITE, texts, WRITING)
+        return read_sink_options(texts, token_provider, hidden)
 
 
-def _check_together(found: SourceOptions) -> None:
-    least, most = found.min_offsets_per_trigger, found.max_offsets_per_trigger
-    if least is not None and most is not None and least > most:
-        raise ConfigurationError(
-            "minOffsetsPerTrigger",
-            "{} is more than maxOffsetsPerTrigger, {}",
-            "Give at most as much",
-            least,
-            most,
-        )
-    if found.managed_group is not None:
-        _check_managed(found)
-    if found.starting and isinstance(found.starting.bound, Committed) and not found.group_id:
-        raise ConfigurationError(
-            found.starting.option, "'committed' needs a group", "Give 'kafka.group.id' as well"
-        )
-
-
-def _check_managed(found: SourceOptions) -> None:
-    """The group says which partitions to read, so the options cannot name some."""
-    bound = found.starting.bound if found.starting else None
-    named = isinstance(bound, Given) or (
-        isinstance(bound, AtTimestamp) and not isinstance(bound.timestamps, int)
+def _by_lower_case(options: Mapping[str, str]) -> tuple[dict[str, str], Texts]:
+    """The names as they are written, and the values."""
+    return (
+        {name.lower(): name for name in options},
+        {name.lower(): value for name, value in options.items()},
     )
-    if found.starting and named:
-        raise ConfigurationError(
-            found.starting.option,
-            "names partitions, and with 'managedGroup' the group assigns them",
-            "Give 'earliest', 'latest', 'committed', or one timestamp for all",
-        )
-    if isinstance(found.subscription, Assign | OnlyPartitions):
-        raise ConfigurationError(
-            "managedGroup",
-            f"is given, and '{found.subscription.option}' names partitions",
-            "Give 'subscribe' or 'subscribePattern', without 'partitions': the group assigns them",
-        )
-
-
-def _refuse_unsupported(texts: Texts) -> None:
-    for name, instead in _REFUSED.items():
-        if name in texts:
-            raise ConfigurationError(name, "is not supported", instead)

@@ -1,15 +1,11 @@
-"""Options that do nothing here: those of Kafka's with the reason, and those that are misspelt.
-
-https://kafka.apache.org/documentation/#consumerconfigs
-"""
+"""Options that do nothing here: those of Kafka's with the reason, and those that are misspelt."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from spark_kafka_source.client.without_effect import MEANT_BY_OTHERS, by_option
-from spark_kafka_source.consumer.without_effect import WITHOUT_EFFECT
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.settings import nearest
 from spark_kafka_source.spark.declaration import Option, Use, reasons_of_others
@@ -32,33 +28,18 @@ _OPTION_OF_A_TABLE = "option."
 # So near are `kafka.group` and librdkafka's `fetch.wait.max.ms`; further off are the options of
 # other sources and sinks, which queries hand to all of theirs.
 _A_SLIP = 0.75
-_MEANT = {
-    **MEANT_BY_OTHERS,
-    **dict.fromkeys(("topics", "kafka.topic", "kafka.topics"), "subscribe"),
-}
 
-REASONS = {
-    **WITHOUT_EFFECT,
-    **by_option(
-        {
-            "the group has no members, as Spark plans the partitions": """
-                group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms
-                max.poll.interval.ms partition.assignment.strategy session.timeout.ms
-                """,
-            "with 'kafka.group.id' each finished micro-batch is committed": (
-                "auto.commit.interval.ms"
-            ),
-            "records are not polled one by one; use 'maxOffsetsPerTrigger' or "
-            "'maxRecordsPerPartition'": "max.poll.records",
-            "'subscribePattern' leaves internal topics out": "exclude.internal.topics",
-            "the figures are in Spark's progress and `LagListener`": """
-                enable.metrics.push metric.reporters metrics.num.samples metrics.recording.level
-                metrics.sample.window.ms
-                """,
-        }
-    ),
-}
-"""Why a setting of Kafka's clients does nothing here, by the name of its option."""
+
+@dataclass(frozen=True, slots=True)
+class WithoutEffect:
+    """What does nothing in one direction, reading or writing."""
+
+    reasons: Mapping[str, str]
+    """Why a setting of Kafka's clients does nothing, by the name of its option."""
+    meant: Mapping[str, str]
+    """Options by what others call them, where no likeness of the names leads there."""
+    of_spark: frozenset[str] = frozenset()
+    """What Spark reads itself and hands on, beyond what it hands to both directions."""
 
 
 class UnknownOptions(Enum):
@@ -80,7 +61,11 @@ UNKNOWN_OPTIONS = Option(
 
 
 def check_options_not_read(
-    given: Mapping[str, str], options: Collection[Option[Any]], use: Use, texts: Texts
+    given: Mapping[str, str],
+    options: Collection[Option[Any]],
+    use: Use,
+    texts: Texts,
+    without_effect: WithoutEffect,
 ) -> None:
     """Warns of what is `given` and none of the `options` for `use`: why, or what was meant.
 
@@ -91,21 +76,25 @@ def check_options_not_read(
     """
     unknown = UNKNOWN_OPTIONS.of(texts)
     read = [each.name for each in options if each.use & use]
-    reasons = REASONS | reasons_of_others(options, use)
-    known = {each.lower() for each in read} | _OF_SPARK
+    known = {each.lower() for each in read} | _OF_SPARK | without_effect.of_spark
+    reasons = {**without_effect.reasons, **reasons_of_others(options, use)}
     for name in sorted(given.keys() - known):
         if name in reasons:
             _warn(given[name], f": {reasons[name]}")
         elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
-            _check_unknown(given[name], read, reasons, unknown)
+            meant = without_effect.meant.get(name)
+            _check_unknown(given[name], meant, read, reasons, unknown)
 
 
 def _check_unknown(
-    name: str, read: Collection[str], reasons: Iterable[str], unknown: UnknownOptions
+    name: str,
+    elsewhere: str | None,
+    read: Collection[str],
+    reasons: Iterable[str],
+    unknown: UnknownOptions,
 ) -> None:
     # What is close to an option without effect would have none either, written right.
     known = (*read, *reasons)
-    elsewhere = _MEANT.get(name.lower())
     meant = elsewhere or nearest(name, known)
     is_slip = elsewhere or nearest(name, known, _A_SLIP) in read
     if is_slip and unknown is UnknownOptions.FAIL:

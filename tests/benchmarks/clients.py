@@ -15,9 +15,9 @@ from functools import partial
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.spark.executor import plan_tasks, read_ranges
-from spark_kafka_source.spark.log_ends import LogEnds
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.options import parse_source_options
+from spark_kafka_source.spark.source.executor import plan_tasks, read_ranges
+from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition as Where
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
@@ -106,7 +106,7 @@ def _poll(servers: str, topic: str, rows: int, *, fast: bool) -> None:
 def _read(servers: str, topic: str, rows: int, *, fast: bool) -> None:
     use_extra(fast)
     where = Where(topic, 0)
-    options = parse_options(
+    options = parse_source_options(
         {"kafka.bootstrap.servers": servers, "subscribe": topic, "columns": ",".join(COLUMNS)}
     )
     (task,) = plan_tasks({where: 0}, LogEnds({where: rows}), options)

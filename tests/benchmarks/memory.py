@@ -12,9 +12,9 @@ from multiprocessing import get_context
 
 import psutil
 
-from spark_kafka_source.spark.executor import plan_tasks, read_ranges
-from spark_kafka_source.spark.log_ends import LogEnds
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.options import parse_source_options
+from spark_kafka_source.spark.source.executor import plan_tasks, read_ranges
+from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.benchmarks.session import broker
 from tests.benchmarks.topics import fill
@@ -48,7 +48,7 @@ def measure(rows: int, codec: str) -> list[float]:
 
 
 def _read(servers: str, rows: int) -> list[float]:
-    options = parse_options({"kafka.bootstrap.servers": servers, "subscribe": "large"})
+    options = parse_source_options({"kafka.bootstrap.servers": servers, "subscribe": "large"})
     where = TopicPartition("large", 0)
     (task,) = plan_tasks({where: 0}, LogEnds({where: rows}), options)
     gc.collect()

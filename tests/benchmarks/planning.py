@@ -11,8 +11,8 @@ import statistics
 import time
 from collections import Counter
 
-from spark_kafka_source.spark.options import parse_options
-from spark_kafka_source.spark.stream import KafkaStreamReader
+from spark_kafka_source.spark.options import parse_source_options
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.memory_broker import MemoryBroker
 
 IDLE_SECONDS = 20.0
@@ -34,7 +34,7 @@ def measure(partitions: int, brokers: int, triggers: int = 5) -> dict[str, float
         for log in broker.create_topic("t", partitions=partitions):
             log.append(b"x")
         broker.held_step_seconds = _HELD_STEP_SECONDS
-        options = parse_options(
+        options = parse_source_options(
             {
                 "kafka.bootstrap.servers": str(broker.address()),
                 "subscribe": "t",

@@ -1,9 +1,11 @@
 """`client.properties` as Java reads it."""
 
+from pathlib import Path
+
 import pytest
 
 from spark_kafka_source.command_line.arguments import parse
-from spark_kafka_source.command_line.configuration import configuration, properties
+from spark_kafka_source.command_line.configuration import configuration, properties, spelling
 from spark_kafka_source.secret import Secret
 
 
@@ -38,3 +40,27 @@ def test_every_value_is_a_secret_and_no_group_is_known() -> None:
     found = configuration(given)
     assert found == {"sasl.password": Secret("a=b"), "bootstrap.servers": "a:1"}
     assert "a=b" not in repr(found)
+
+
+def test_a_producer_says_itself_that_it_is_in_no_group() -> None:
+    words = ["--config", "group.id=g", "--config", "acks=1", "--config", "ssl.key.pasword=x"]
+    given = parse(["produce", "t", "-b", "a:1", *words])
+    assert configuration(given)["group.id"] == Secret("g")
+    assert configuration(given)["acks"] == Secret("1")
+    assert spelling(given)["kafka.ssl.key.pasword"] == "ssl.key.pasword"
+
+
+def test_a_file_may_be_for_all_kinds_of_clients(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("acks=1\ngroup.id=g\nfetch.min.bytes=2\nlinger.ms=3\n")
+    of_both = {}
+    for command in (["produce", "t"], ["tail", "t"]):
+        given = parse([*command, "-b", "a:1", "--config-file", str(file)])
+        of_both[command[0]] = configuration(given).keys() - {"bootstrap.servers"}
+    assert of_both == {"produce": {"acks", "linger.ms"}, "tail": {"fetch.min.bytes"}}
+    assert capsys.readouterr().err.splitlines() == [
+        f"Without effect here, of {file}: group.id, fetch.min.bytes",
+        f"Without effect here, of {file}: acks, linger.ms",
+    ]

@@ -14,7 +14,8 @@ from spark_kafka_source.command_line import produce as command
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.producer import BufferFullError, ProducerConfig
-from spark_kafka_source.records import RowTooLargeError, UnencodableRowError
+from spark_kafka_source.records import Record, RowTooLargeError, UnencodableRowError
+from tests.memory_broker import MemoryBroker
 
 BROKER_FAILED = KafkaTimeoutError("no answer from broker 1")
 
@@ -264,6 +265,29 @@ def test_no_more_is_on_the_way_than_half_of_the_memory(producer: FakeProducer, r
     line = b"x" * 400 + b"\n"
     assert run(*[line] * 5, words=("--config", "buffer.memory=2000")) == 0
     assert asked_before == [0, 0, 1, 2, 3]
+
+
+# -- with a broker ---------------------------------------------------------------------------------
+
+
+def test_what_tail_shows_it_writes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MemoryBroker() as broker:
+        logs = broker.create_topic("from", 2)
+        logs[0].append(Record(b"k", b"\xfe", [("h", b"\xff"), ("h", None)], 1_777_896_000_000))
+        logs[1].append(Record(None, b"", [], 1_777_896_000_001), Record(b"a\nb", None, [], 0))
+        broker.create_topic("to", 2)
+        shown = []
+        for words in (["tail", "from"], ["produce", "to"], ["tail", "to"]):
+            where = ["--from", "earliest"] if words[0] == "tail" else []
+            assert main([*words, *where, "--json", "-b", str(broker.address())]) == 0
+            out, err = capsys.readouterr()
+            assert err in {"", "Topic 'to': 3 records are written\n"}
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out.encode())))
+            shown.append(sorted(out.replace('"topic": "from"', '"topic": "to"').splitlines()))
+    assert shown[0] == shown[2]
+    assert len(shown[0]) == 3
 
 
 # -- an early end ----------------------------------------------------------------------------------

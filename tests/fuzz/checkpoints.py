@@ -11,7 +11,7 @@ from pathlib import Path
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spark.checkpoint import hand_back
 from spark_kafka_source.spark.lag_listener import _ours
-from spark_kafka_source.spark.source_offset import SourceOffset
+from spark_kafka_source.spark.source.source_offset import SourceOffset
 
 
 def offsets(data: bytes) -> None:

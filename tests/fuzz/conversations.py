@@ -20,7 +20,7 @@ from spark_kafka_source.consumer import (
 )
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, UnsupportedVersionError
 from spark_kafka_source.groups import commit_offsets, committed_offsets
-from spark_kafka_source.net import Address, Deadline
+from spark_kafka_source.net import Address, Awaited, Deadline
 from spark_kafka_source.protocol import (
     Request,
     Response,
@@ -157,7 +157,9 @@ class _Answered(Asked[Any]):
     ) -> None:
         self.address, self.deadline, self._client = address, deadline, client
         self._dial = self._connection = self._error = None
-        self._answer = response
+        self._is_answered = True
+        self._awaited = Awaited(None)
+        self._awaited.response = response
 
 
 class _Client(KafkaClient):

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions
 
 from spark_kafka_source.consumer import OffsetRange
-from spark_kafka_source.spark.splitting import split_ranges
+from spark_kafka_source.spark.source.splitting import split_ranges
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.parity.scenario import Source

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from tests.parity.scenario import Source, process_all_available
-from tests.spark.test_transactions import COMMITTED, Transactions
+from tests.spark.source.test_transactions import COMMITTED, Transactions
 from tests.spark.traffic import Batches, Events, values
 from tests.spark_session import Run, Start
 

@@ -234,10 +234,12 @@ def test_a_batch_that_is_over_before_it_is_encoded_gives_its_room_back_once() ->
     accumulator.append(T0, row(1), 900)
     queue = accumulator.queue(T0)
     assert queue.open is not None
-    closed = accumulator._close(queue, queue.open)
-    closed[1].failed(ClosedError("it is over"))
-    accumulator.release(closed[1])
-    accumulator._encode([closed])
+    closed: list[tuple[OpenBatch, ProducerBatch]] = []
+    accumulator._close(queue, queue.open, closed)
+    ((_, batch),) = closed
+    batch.failed(ClosedError("it is over"))
+    accumulator.release(batch)
+    accumulator._encode(closed)
     assert accumulator.memory.free == 10_000
 
 

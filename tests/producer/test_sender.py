@@ -621,7 +621,7 @@ def test_a_fault_of_its_own_fails_all_that_waits_and_all_to_come_by_name(
         def fail(*_: object) -> None:
             raise MemoryError("a fault that was planted")
 
-        monkeypatch.setattr(producer._sender, "_answered", fail)
+        monkeypatch.setattr(producer._sender._answers, "_answered", fail)
         held.release()
         for future in futures:
             error = error_of(future)

@@ -24,9 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.source import KafkaDataSource
-from spark_kafka_source.spark.stream import KafkaStreamReader
+from spark_kafka_source.spark.data_source import KafkaDataSource
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.reliability.driver import session
 
 FORMAT = "dying_pykafka"
@@ -110,12 +110,12 @@ class DyingDataSource(KafkaDataSource):
         return FORMAT
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
-        reader = DyingBatchReader(self._parsed)
+        reader = DyingBatchReader(self._to_read())
         reader.deaths = self._deaths
         return reader
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:
-        reader = DyingStreamReader(self._parsed)
+        reader = DyingStreamReader(self._to_read())
         reader.deaths = self._deaths
         return reader
 

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import spark_kafka_source
 from spark_kafka_source import Secret, Token
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.options import parse_source_options
 
 LOG4J = """
 rootLogger.level = info
@@ -171,7 +171,7 @@ def tell_of_objects(case: Case, tell: Teller) -> None:
         source = KafkaDataSource(case.options)
         reader = source.reader(source.schema())
         stream_reader = source.streamReader(source.schema())
-        parsed = parse_options(case.options, source.token_provider)
+        parsed = parse_source_options(case.options, source.token_provider)
         found = [source, reader, stream_reader, parsed, *reader.partitions()]
     except Exception as error:
         tell.failure("objects", error)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.spark import executor
-from spark_kafka_source.spark.batch import KafkaBatchReader
-from spark_kafka_source.spark.executor import KafkaInputPartition
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.options import parse_source_options
+from spark_kafka_source.spark.source import executor
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.executor import KafkaInputPartition
 
 QUIETLY = {"progress": "false"}
 
@@ -17,7 +17,7 @@ def read(
     options: Mapping[str, str], token_provider: TokenProvider | None = None
 ) -> Iterator[bytes]:
     """Plans, reads all, and commits where there is a group; the values."""
-    parsed = parse_options({**QUIETLY, **options}, token_provider)
+    parsed = parse_source_options({**QUIETLY, **options}, token_provider)
     reader = KafkaBatchReader(parsed)
     ends = {}
     try:

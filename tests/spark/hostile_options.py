@@ -14,16 +14,18 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark import cloudpickle
+from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spark import KafkaDataSource
 from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
-from spark_kafka_source.spark.without_effect import REASONS
+from spark_kafka_source.spark.sink.without_effect import WRITING
+from spark_kafka_source.spark.source.without_effect import READING
 from spark_kafka_source.testing.certificates import CertificateAuthority
 
 MOST_SECONDS = 5.0
@@ -80,6 +82,7 @@ VALUES = (
 )  # fmt: skip
 JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required username=a password=b;"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+ROWS = StructType().add("value", "string").add("topic", "string")
 PLAIN = {
     "kafka.bootstrap.servers": "127.0.0.1:1",
     "subscribe": "a",
@@ -127,20 +130,27 @@ class Watch:
 
     def attempt(self, options: dict[str, str]) -> tuple[set[str], str, float]:
         """The events, what was wrong with the outcome, and its seconds."""
-        self._events, fault, started_seconds = set(), "", time.monotonic()
+        self._events, started_seconds = set(), time.monotonic()
         self._watching = True
         try:
-            use(options)
-        except KafkaError as error:
-            text = str(error)
-            fault = "" if len(text) < LONGEST_TEXT and text.isprintable() else f"text {text[:99]!r}"
-        except BaseException as error:
-            fault = f"{type(error).__name__}: {str(error)[:200]}"
+            fault = _fault(read, options) or _fault(write, options)
         finally:
             seconds = time.monotonic() - started_seconds
             _await_connections()
             self._watching = False
         return self._events, fault, seconds
+
+
+def _fault(use: Callable[[dict[str, str]], None], options: dict[str, str]) -> str:
+    """What was wrong with how it ended; nothing, where it did as it should."""
+    try:
+        use(options)
+    except KafkaError as error:
+        text = str(error)
+        return "" if len(text) < LONGEST_TEXT and text.isprintable() else f"text {text[:99]!r}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    return ""
 
 
 def _await_connections() -> None:
@@ -150,13 +160,22 @@ def _await_connections() -> None:
             each.join(20)
 
 
-def use(options: dict[str, str]) -> None:
+def read(options: dict[str, str]) -> None:
     """As Spark does: made, shipped, asked to plan."""
     source = KafkaDataSource(options)
     source.streamReader(source.schema())
     reader = source.reader(source.schema())
     cloudpickle.dumps((source, reader))  # type: ignore[no-untyped-call]
     reader.partitions()
+
+
+def write(options: dict[str, str]) -> None:
+    """The same, as far as a task; without rows none connects."""
+    source = KafkaDataSource(options)
+    writer = source.streamWriter(ROWS, overwrite=False)
+    source.writer(ROWS, overwrite=False)
+    shipped = cloudpickle.loads(cloudpickle.dumps(writer))  # type: ignore[no-untyped-call]
+    shipped.commit([shipped.write(iter([]))])
 
 
 def named(event: str, value: str) -> bool:
@@ -201,7 +220,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     declared = {each.name for each in (*OPTIONS, *OF_KAFKA)}
     unheard = {"unheard.of", "kafka.unheard.of", "kafka.sasl.unheard.of"}
-    names = sorted({*declared, *REASONS, *unheard})
+    names = sorted({*declared, *READING.reasons, *WRITING.reasons, *unheard})
     few = sys.argv[1:] == ["few"]
     values = [each for each in VALUES if len(each) < LONG][::8] if few else VALUES
     run = Run(Watch())

@@ -5,22 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.spark.declaration import Option, Use
-from spark_kafka_source.spark.options import OF_A_MEMBER, OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.source.options import OF_A_MEMBER
 from tests.marks import Marks
 
 PROJECT = Path(__file__).parents[2]
 README = PROJECT / "README.md"
 REFERENCE = PROJECT / "docs" / "options.md"
+NOT_OF_JAVA = {"kafka.partitioner"}
+"""Settings by which another client's users are helped, so that Kafka's page has none of them."""
 MARKS = Marks("<!-- options: written by make options -->", "<!-- end of options -->")
 
-_FOR = {Use.BATCH_READ: "batch", Use.STREAM_READ: "stream"}
-_KAFKAS = "https://kafka.apache.org/documentation/#consumerconfigs_"
+_FOR = {
+    Use.BATCH_READ: "batch",
+    Use.STREAM_READ: "stream",
+    Use.BATCH_WRITE: "batch",
+    Use.STREAM_WRITE: "stream",
+}
+_KAFKAS = "https://kafka.apache.org/documentation/#"
 
 
 def summary(options: Iterable[Option[Any]] = OPTIONS) -> str:
-    """Markdown for the README: a row an option, but for what all of Kafka's clients have."""
+    """Markdown for the README: a row an option to read, but for those of all clients."""
     rows = [
-        [f"`{each.name}`", _default(each), _for(each), each.meaning] for each in _to_read(options)
+        [f"`{each.name}`", _default(each), _for(each, Use.READ), each.meaning]
+        for each in _of(Use.READ, options)
     ]
     return "\n".join(_table(["option", "default", "for", "meaning"], rows))
 
@@ -29,46 +38,71 @@ def reference() -> str:
     """Markdown for the page on options: all of them, and the values that they take."""
     known = {each.name for each in (*OPTIONS, *OF_KAFKA)}
     of_members = [each for each in OF_A_MEMBER if each.name not in known]
-    own = [
-        [f"`{each.name}`", each.kind.takes, _default(each), _for(each), each.meaning]
-        for each in _to_read(OPTIONS)
-    ]
+    with_values = [each for each in OF_KAFKA if each.kind.takes]
     by_name = ", ".join(f"`{each.name}`" for each in OF_KAFKA if not each.kind.takes)
     return "\n".join(
         [
-            *_table(["option", "takes", "default", "for", "meaning"], own),
+            "### To read",
             "",
-            *_kafkas(each for each in OF_KAFKA if each.kind.takes),
+            *_own(Use.READ),
             "",
-            f"By SASL: {by_name}.",
+            *_kafkas(Use.READ, with_values),
             "",
             "And with `managedGroup=true`:",
             "",
-            *_kafkas(of_members),
+            *_kafkas(Use.READ, of_members),
+            "",
+            "### To write",
+            "",
+            *_own(Use.WRITE),
+            "",
+            *_kafkas(Use.WRITE, with_values),
+            "",
+            "### To read and to write",
+            "",
+            *_kafkas(Use.BOTH, with_values),
+            "",
+            f"By SASL: {by_name}.",
         ]
     )
 
 
-def _to_read(options: Iterable[Option[Any]]) -> Iterator[Option[Any]]:
-    return (each for each in options if each.use & Use.READ)
+def _own(use: Use) -> list[str]:
+    rows = [
+        [f"`{each.name}`", each.kind.takes, _default(each), _for(each, use), each.meaning]
+        for each in _of(use, OPTIONS)
+    ]
+    return _table(["option", "takes", "default", "for", "meaning"], rows)
 
 
-def _kafkas(options: Iterable[Option[Any]]) -> list[str]:
-    rows = [[_linked(each.name), each.kind.takes, _default(each), each.meaning] for each in options]
+def _of(use: Use, options: Iterable[Option[Any]]) -> Iterator[Option[Any]]:
+    return (each for each in options if each.use & use)
+
+
+def _kafkas(use: Use, options: Iterable[Option[Any]]) -> list[str]:
+    """Those for this use and no more."""
+    page = "producerconfigs" if use is Use.WRITE else "consumerconfigs"
+    rows = [
+        [_linked(each.name, page), each.kind.takes, _default(each), each.meaning]
+        for each in options
+        if each.use in use and (use is not Use.BOTH or each.use is Use.BOTH)
+    ]
     return _table(["setting", "takes", "default", "meaning"], rows)
 
 
-def _linked(name: str) -> str:
-    return f"[`{name}`]({_KAFKAS}{name.removeprefix('kafka.')})"
+def _linked(name: str, page: str) -> str:
+    if name in NOT_OF_JAVA:
+        return f"`{name}`"
+    return f"[`{name}`]({_KAFKAS}{page}_{name.removeprefix('kafka.')})"
 
 
 def _default(option: Option[Any]) -> str:
     return f"`{option.kind.default}`" if option.kind.default else ""
 
 
-def _for(option: Option[Any]) -> str:
+def _for(option: Option[Any], use: Use) -> str:
     since = f"Spark {option.since}+" if option.since else ""
-    return ", ".join(filter(None, (_FOR.get(option.use & Use.READ, ""), since)))
+    return ", ".join(filter(None, (_FOR.get(option.use & use, ""), since)))
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> list[str]:

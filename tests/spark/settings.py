@@ -8,8 +8,9 @@ from typing import TypeVar
 import pytest
 from pyspark import cloudpickle
 
-from spark_kafka_source.spark.options import SourceOptions, parse_options
-from spark_kafka_source.spark.planner import OffsetPlanner
+from spark_kafka_source.spark.options import parse_source_options
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.topic_partition import TopicPartition
 
 BOOTSTRAP_SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
@@ -52,4 +53,4 @@ def parsed(**options: str) -> SourceOptions:
         name.replace("_", ".") if name.startswith("kafka_") else name: value
         for name, value in options.items()
     }
-    return parse_options(BOOTSTRAP_SERVERS | {"subscribe": "a"} | named)
+    return parse_source_options(BOOTSTRAP_SERVERS | {"subscribe": "a"} | named)

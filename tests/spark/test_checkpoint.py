@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
 from spark_kafka_source.spark.checkpoint import hand_back, main
-from spark_kafka_source.spark.source_offset import CheckpointError
+from spark_kafka_source.spark.source.source_offset import CheckpointError
 from spark_kafka_source.testing import LocalKafka, Producer
 
 LOG = 'v1\n{"batchWatermarkMs":0}\n'

@@ -20,7 +20,8 @@ from spark_kafka_source.spark.declaration import (
     reasons_of_others,
 )
 from spark_kafka_source.spark.kinds import Kind, Texts, byte_size, duration_ms, if_given, like
-from spark_kafka_source.spark.options import OF_A_MEMBER, OF_KAFKA, OPTIONS, SourceOptions
+from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.source.options import OF_A_MEMBER, SourceOptions
 from tests.spark.options_table import MARKS, README, REFERENCE, reference, summary
 
 

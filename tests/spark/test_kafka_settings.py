@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
@@ -14,11 +15,14 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import SECURITY_OPTIONS, ConnectionSettings, TlsSettings
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import settings_of
-from spark_kafka_source.spark.options import parse_options
-from spark_kafka_source.spark.without_effect import REASONS
+from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
+from spark_kafka_source.spark.sink.without_effect import WRITING
+from spark_kafka_source.spark.source.without_effect import READING
 from tests.spark.settings import BOOTSTRAP_SERVERS
 
 pytestmark = pytest.mark.java
+
+ALL_REASONS = {**READING.reasons, **WRITING.reasons}
 
 SECURITY = ("kafka.sasl.", "kafka.security.", "kafka.ssl.")
 REFUSED = (
@@ -46,33 +50,50 @@ def defaults(kafka_jars: list[Path]) -> dict[str, dict[str, str]]:
     return found
 
 
-def answer(option: str, caplog: pytest.LogCaptureFixture) -> str:
-    """What is said to who gives the option; nothing, where it is read."""
+READ = {**BOOTSTRAP_SERVERS, "subscribe": "a"}
+WRITE = {**BOOTSTRAP_SERVERS, "topic": "a"}
+Parse = Callable[[dict[str, str]], object]
+
+
+def answer(parse: Parse, options: dict[str, str], caplog: pytest.LogCaptureFixture) -> str:
+    """What is said to who gives the options; nothing, where they are read."""
     caplog.clear()
     try:
-        parse_options({**BOOTSTRAP_SERVERS, "subscribe": "a", option: "1"})
+        parse(options)
     except ConfigurationError as refused:
         return str(refused)
     return caplog.text
 
 
+@pytest.mark.parametrize(
+    ("parse", "given", "reasons"),
+    [
+        (parse_source_options, READ, READING.reasons),
+        (parse_sink_options, WRITE, WRITING.reasons),
+    ],
+    ids=["reader", "writer"],
+)
 def test_each_setting_is_read_or_the_reason_is_said(
-    defaults: dict[str, dict[str, str]], caplog: pytest.LogCaptureFixture
+    parse: Parse,
+    given: dict[str, str],
+    reasons: Mapping[str, str],
+    defaults: dict[str, dict[str, str]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for option in sorted({**defaults["consumer"], **defaults["producer"]}):
         if option.startswith(SECURITY):
             continue
-        said = answer(option, caplog)
+        said = answer(parse, {**given, option: "1"}, caplog)
         assert "did you mean" not in said, option
         assert not said.rstrip().endswith("no effect here"), option
-        assert REASONS.get(option, "") in said
+        assert "it is for" in said or reasons.get(option, "") in said
 
 
 def test_each_setting_of_security_is_read_or_refused_or_has_a_reason(
     defaults: dict[str, dict[str, str]],
 ) -> None:
     named = {option for option in defaults["consumer"] if option.startswith(SECURITY)}
-    neither = named - SECURITY_OPTIONS - REASONS.keys()
+    neither = named - SECURITY_OPTIONS - ALL_REASONS.keys()
     assert neither
     assert all(option.startswith(REFUSED) for option in neither)
 
@@ -95,13 +116,15 @@ def test_defaults_of_tls_are_kafkas_but_for_the_types_of_stores(
 def test_there_is_a_reason_only_for_what_kafka_has(
     defaults: dict[str, dict[str, str]],
 ) -> None:
-    assert REASONS.keys() <= defaults["consumer"].keys() | defaults["producer"].keys()
+    assert ALL_REASONS.keys() <= defaults["consumer"].keys() | defaults["producer"].keys()
 
 
 def test_what_only_a_producer_has_is_said_to_be_its_own(
     defaults: dict[str, dict[str, str]],
 ) -> None:
-    of_producers = {option for option, reason in REASONS.items() if "a producer's" in reason}
+    of_producers = {
+        option for option, reason in READING.reasons.items() if "a producer's" in reason
+    }
     assert of_producers == defaults["producer"].keys() - defaults["consumer"].keys()
 
 

@@ -11,7 +11,7 @@ import spark_kafka_source
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import REDACTED
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import parse_options
+from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.redaction import Redaction
 from tests.memory_broker import MemoryBroker
 from tests.spark.settings import BOOTSTRAP_SERVERS, shipped
@@ -24,7 +24,7 @@ def refused(option: str, value: str, redaction: Redaction | None = None) -> str:
     """The error with all that is known of where it came from."""
     given = BOOTSTRAP_SERVERS | {"subscribe": "a", option: value}
     with pytest.raises(ConfigurationError) as caught:
-        parse_options(given, redaction=redaction)
+        parse_source_options(given, redaction=redaction)
     error = caught.value
     assert caught.value.__cause__ is None
     return f"{error} {error!r} {''.join(traceback.format_exception(error))}"

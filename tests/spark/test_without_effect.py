@@ -5,6 +5,7 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.declaration import Use
 from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.sink.without_effect import WRITING
 from spark_kafka_source.spark.without_effect import check_options_not_read
 from tests.spark.settings import parsed
 
@@ -20,7 +21,7 @@ def warned(caplog: pytest.LogCaptureFixture, **options: str) -> list[str]:
         ("session.timeout.ms", "the group has no members, as Spark plans the partitions"),
         ("max.poll.records", "use 'maxOffsetsPerTrigger' or 'maxRecordsPerPartition'"),
         ("allow.auto.create.topics", "topics are never created by reading"),
-        ("acks", "it is a producer's, and this only reads"),
+        ("acks", "it is for writing"),
     ],
 )
 def test_a_setting_of_kafkas_that_makes_no_sense_here_says_why(
@@ -118,7 +119,7 @@ def test_what_is_for_reading_is_warned_of_by_a_writer(caplog: pytest.LogCaptureF
     given = {"Subscribe": "t", "kafka.group.id": "g", "kafka.fetch.min.bytes": "1", "topic": "t"}
     texts = {name.lower(): value for name, value in given.items()}
     names = {name.lower(): name for name in given}
-    check_options_not_read(names, (*OPTIONS, *OF_KAFKA), Use.WRITE, texts)
+    check_options_not_read(names, (*OPTIONS, *OF_KAFKA), Use.WRITE, texts, WRITING)
     assert [record.getMessage() for record in caplog.records] == [
         "Option 'kafka.fetch.min.bytes' has no effect here: it is for reading",
         "Option 'kafka.group.id' has no effect here: it is for reading",

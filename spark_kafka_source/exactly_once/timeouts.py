@@ -1,0 +1,62 @@
+"""For how long a transaction may be open: as long as the brokers allow, unless a user says it."""
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import DescribeConfigsRequest, DescribeConfigsResource
+
+TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
+
+_MOST = "transaction.max.timeout.ms"
+_USUAL_MOST_MS = 900_000
+"""What Kafka's brokers allow where nobody has changed it."""
+_BROKER = 4
+_INVALID_TIMEOUT = error_named("INVALID_TRANSACTION_TIMEOUT")
+
+
+def largest_timeout_ms(client: KafkaClient) -> int | None:
+    """Return what a broker allows at most, in milliseconds; None where it may not be asked.
+
+    It needs DESCRIBE_CONFIGS on the cluster.
+    """
+
+    def attempt(deadline: Deadline) -> int | None:
+        client.topics([], deadline)
+        broker = next(iter(client.cluster.brokers.values()))
+        resource = DescribeConfigsResource(_BROKER, str(broker.node_id), [_MOST])
+        request = DescribeConfigsRequest([resource], False, False)
+        for result in client.send(request, broker, deadline).results:
+            for each in result.configs:
+                if each.name == _MOST and (each.value or "").isdigit():
+                    return int(each.value or 0)
+        return None
+
+    try:
+        return client.retrying("DescribeConfigs", attempt)
+    except BrokerError:
+        return None
+
+
+def chosen_timeout_ms(client: KafkaClient, given_ms: int | None) -> int:
+    """Return how long transactions may be open: what is given, else the most.
+
+    Raises `ConfigurationError` for one that is over the broker's.
+    """
+    largest_ms = largest_timeout_ms(client)
+    if given_ms is None:
+        return _USUAL_MOST_MS if largest_ms is None else largest_ms
+    if largest_ms is not None and given_ms > largest_ms:
+        raise _too_long(given_ms, str(largest_ms))
+    return given_ms
+
+
+def refused_timeout(error: KafkaError, timeout_ms: int) -> KafkaError:
+    """Return what an error of a broker means that may be about the timeout."""
+    if isinstance(error, BrokerError) and error.error == _INVALID_TIMEOUT:
+        return _too_long(timeout_ms, "less, which this user may not ask for (DESCRIBE_CONFIGS)")
+    return error
+
+
+def _too_long(timeout_ms: int, most: str) -> ConfigurationError:
+    expected = f"The brokers' '{_MOST}' is {most}: give no more, or raise that"
+    return ConfigurationError(TIMEOUT_OPTION, "found {}", expected, timeout_ms)

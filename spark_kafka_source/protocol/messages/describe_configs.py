@@ -1,0 +1,70 @@
+"""DescribeConfigs (KIP-133): the configuration of topics and brokers."""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, STRING
+
+
+@dataclass(slots=True)
+class DescribeConfigsSynonym:
+    """Another configuration that the value would come from."""
+
+    name: str = wire(STRING, "1+")
+    value: str | None = wire(STRING, "1+", nullable="0+")
+    source: int = wire(INT8, "1+")
+
+
+@dataclass(slots=True)
+class DescribeConfigsResourceResult:
+    """One configuration and its value."""
+
+    name: str = wire(STRING, "0+")
+    value: str | None = wire(STRING, "0+", nullable="0+")
+    read_only: bool = wire(BOOLEAN, "0+")
+    config_source: int = wire(INT8, "1+", default=-1, ignorable=True)
+    is_sensitive: bool = wire(BOOLEAN, "0+")
+    synonyms: list[DescribeConfigsSynonym] = wire(
+        array(DescribeConfigsSynonym), "1+", ignorable=True
+    )
+    config_type: int = wire(INT8, "3+", ignorable=True)
+    documentation: str | None = wire(STRING, "3+", nullable="0+", ignorable=True)
+
+
+@dataclass(slots=True)
+class DescribeConfigsResult:
+    """The configurations of one topic or broker."""
+
+    error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "0+", nullable="0+")
+    resource_type: int = wire(INT8, "0+")
+    resource_name: str = wire(STRING, "0+")
+    configs: list[DescribeConfigsResourceResult] = wire(array(DescribeConfigsResourceResult), "0+")
+
+
+@dataclass(slots=True)
+class DescribeConfigsResponse(Response):
+    """The configurations of each."""
+
+    KEY, VERSIONS, FLEXIBLE = 32, "1-4", "4+"
+    throttle_time_ms: int = wire(INT32, "0+")
+    results: list[DescribeConfigsResult] = wire(array(DescribeConfigsResult), "0+")
+
+
+@dataclass(slots=True)
+class DescribeConfigsResource:
+    """A topic (type 2) or a broker (type 4), and which of its configurations; None for all."""
+
+    resource_type: int = wire(INT8, "0+")
+    resource_name: str = wire(STRING, "0+")
+    configuration_keys: list[str] | None = wire(array(STRING), "0+", nullable="0+")
+
+
+@dataclass(slots=True)
+class DescribeConfigsRequest(Request[DescribeConfigsResponse]):
+    """How are these configured? A broker itself must be asked about it."""
+
+    KEY, VERSIONS, FLEXIBLE = 32, "1-4", "4+"
+    resources: list[DescribeConfigsResource] = wire(array(DescribeConfigsResource), "0+")
+    include_synonyms: bool = wire(BOOLEAN, "1+")
+    include_documentation: bool = wire(BOOLEAN, "3+")

@@ -1,0 +1,165 @@
+"""The data source itself: `format("pykafka")`."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
+from spark_kafka_source.spark.redaction import Redaction
+from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
+from spark_kafka_source.spark.sink.columns import SinkColumns
+from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
+from spark_kafka_source.spark.sink.guarantee import Guarantee
+from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
+from spark_kafka_source.spark.sink.writer import KafkaWriter
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.schema import kafka_schema
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
+
+_ONLY_APPENDS = "Kafka's topics only grow"
+
+
+@lru_cache(maxsize=8)
+def _sink_options(
+    given: tuple[tuple[str, str], ...], token_provider: TokenProvider | None, redaction: Redaction
+) -> SinkOptions:
+    """Those of a query, understood once in each process: they are asked for at each micro-batch.
+
+    So what has no effect is warned of once.
+    """
+    return parse_sink_options(dict(given), token_provider, redaction)
+
+
+class KafkaDataSource(DataSource):
+    """Apache Kafka to read and to write, in batches and streams; see docs/options.md.
+
+    Raises `ConfigurationError` for an option that cannot be used: a reader's at `load()`, a
+    writer's at `save()`, or when a stream begins its first micro-batch.
+    """
+
+    token_provider: ClassVar[TokenProvider | None] = None
+    """Where tokens for OAUTHBEARER come from, if not from an endpoint; see `register`."""
+    redaction: ClassVar[Redaction] = Redaction()
+    """What errors leave out; see `register`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__({})
+        # Whether it is to read or to write is said later. What is understood then takes the place
+        # of the texts: this object is pickled into every query.
+        self._given = dict(options)
+        self._source_options: SourceOptions | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """What users write: `format("pykafka")`."""
+        return "pykafka"
+
+    def schema(self) -> StructType:
+        """The columns of Spark's own Kafka connector, or those of them that the options name."""
+        return kafka_schema(self._to_read().columns)
+
+    def reader(self, schema: StructType) -> KafkaBatchReader:
+        """For `spark.read`."""
+        self._check_schema(schema)
+        return KafkaBatchReader(self._to_read())
+
+    def streamReader(self, schema: StructType) -> KafkaStreamReader:
+        """For `spark.readStream`."""
+        self._check_schema(schema)
+        return KafkaStreamReader(self._to_read())
+
+    def writer(self, schema: StructType, overwrite: bool) -> KafkaWriter:
+        """For `df.write`."""
+        if overwrite:
+            raise ConfigurationError("mode", "is 'overwrite'", f"{_ONLY_APPENDS}: give 'append'")
+        return self._writer(schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaWriter:
+        """For `df.writeStream`; Spark asks twice for each micro-batch, before and after its tasks.
+
+        So there is no IO here.
+        """
+        if overwrite:
+            expected = f"{_ONLY_APPENDS}: give 'append', or write each result by 'foreachBatch'"
+            raise ConfigurationError("outputMode", "is 'complete'", expected)
+        return self._writer(schema)
+
+    def _to_read(self) -> SourceOptions:
+        if self._source_options is None:
+            self._source_options = parse_source_options(
+                self._given, self.token_provider, self.redaction
+            )
+            self._given = {}
+        return self._source_options
+
+    def _writer(self, schema: StructType) -> KafkaWriter:
+        given = tuple(self._given.items())
+        options = _sink_options(given, self.token_provider, self.redaction)
+        columns = SinkColumns.of(schema, options.topic)
+        return KafkaWriter(options, columns, self._guarantee(options))
+
+    def _guarantee(self, options: SinkOptions) -> Guarantee:
+        if options.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return ExactlyOnce.of(options)
+        return AtLeastOnce(options.producer)
+
+    def _check_schema(self, schema: StructType) -> None:
+        if schema != self.schema():
+            raise ConfigurationError(
+                "schema", f"found {schema.simpleString()}", "The columns are fixed: leave it out"
+            )
+
+
+def register(spark: SparkSession, *, token_provider: TokenProvider | None = None) -> None:
+    """Makes `format("pykafka")` known to a session.
+
+    Not needed where the wheel is installed: Spark then finds it by itself. But an option is a text,
+    so it is here that your own `token_provider` is given, for OAUTHBEARER without an endpoint. It
+    is pickled, and asked on the driver and on every executor. The session's `spark.redaction.regex`
+    and `spark.sql.redaction.options.regex` are read here, too: a source that Spark found by itself
+    knows only their defaults. What the session knows already is not registered again, since Spark
+    warns of that.
+    """
+    source: type[KafkaDataSource] = KafkaDataSource
+    given_redaction = Redaction.of(spark)
+    if token_provider is not None or given_redaction != Redaction():
+
+        class OfSession(KafkaDataSource):
+            pass
+
+        OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
+        source = OfSession
+    if _is_known(spark, source):
+        return
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException as error:
+        # Spark 4.0 refuses to register once more what it has found by itself.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+
+
+def _is_known(spark: SparkSession, source: type[KafkaDataSource]) -> bool:
+    """Whether the session's data source of this name is this very class.
+
+    Asks Spark's own classes, which are no API: where they are others, it registers once more.
+    """
+    try:
+        jvm: Any = spark
+        sources = jvm._jsparkSession.sessionState().dataSourceManager()
+        if not sources.dataSourceExists(source.name()):
+            return False
+        known = sources.lookupDataSource(source.name()).dataSourceCls().command()
+        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, source)
+        return bool(known.equals(wrapped.command()))
+    except Exception:  # Such as a session of Spark Connect, which has no JVM.
+        return False

@@ -1,0 +1,1 @@
+"""What writes: columns checked on the driver, record batches sent by the executors."""

@@ -1,0 +1,142 @@
+"""What the options of a writer say, understood before any row is written."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.exactly_once import PREFIX_OPTION, TIMEOUT_OPTION, checked_prefix
+from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.producer.config import KEYS_IGNORED_BY_CLASS, ProducerConfig
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.spark.declaration import (
+    Option,
+    Use,
+    of_kafka,
+    options_of,
+    read_by,
+    read_options,
+)
+from spark_kafka_source.spark.kinds import (
+    TOPIC_NAME,
+    TOPIC_NAMES,
+    Texts,
+    if_given,
+    like,
+    one_of,
+    parsed,
+)
+
+_BYTES = "Rows are written as they are, texts in UTF-8: make bytes of them in the query"
+_REFUSED = {
+    "kafka.key.serializer": _BYTES,
+    "kafka.value.serializer": _BYTES,
+    "kafka.interceptor.classes": "Java classes cannot be run here: change rows in the query",
+    "kafka.transactional.id": "Each task has one of its own, with 'deliveryGuarantee' exactly-once",
+}
+_PARTITIONER_CLASS = "kafka.partitioner.class"
+_OF_TRANSACTIONS = ("kafka.transactional.id", "kafka.transaction.timeout.ms")
+
+
+def _topic(name: str, text: str) -> str:
+    topic = text.strip()
+    if not TOPIC_NAME.fullmatch(topic):
+        raise ConfigurationError(name, "{} cannot be a topic's name", TOPIC_NAMES, topic)
+    return topic
+
+
+_TOPIC = Option(
+    "topic",
+    if_given(parsed("a topic's name", _topic)),
+    "the topic to write to; where it is not given, the column `topic` says it for each row",
+    Use.WRITE,
+    instead="'subscribe' names the topics to read",
+)
+
+
+class DeliveryGuarantee(Enum):
+    """How often a reader sees a row."""
+
+    AT_LEAST_ONCE = "at-least-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+_GUARANTEE = Option(
+    "deliveryGuarantee",
+    one_of(DeliveryGuarantee.AT_LEAST_ONCE.value, {each.value: each for each in DeliveryGuarantee}),
+    "how often a reader sees a row; `exactly-once` writes in transactions, see exactly-once.md",
+    Use.WRITE,
+)
+_PREFIX = Option(
+    PREFIX_OPTION,
+    if_given(parsed("letters, digits, `-`, `_`", lambda _, text: checked_prefix(text))),
+    "what the transactional ids of an exactly-once query begin with; by default from its id",
+    Use.WRITE,
+)
+_TRANSACTION_TIMEOUT = Option(
+    TIMEOUT_OPTION,
+    if_given(like(60_000, minimum=1)),
+    "how long a micro-batch's transactions may be open; by default as long as brokers allow",
+    Use.WRITE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """Everything a writer's options say; what of it is secret is a `Secret`."""
+
+    producer: ProducerConfig
+    hidden: frozenset[str]
+    """Options, in lower case, whose values no error is to show; see `Redaction`."""
+    topic: str | None = read_by(_TOPIC.of, _TOPIC)
+    guarantee: DeliveryGuarantee = read_by(_GUARANTEE.of, _GUARANTEE)
+    prefix: str | None = read_by(_PREFIX.of, _PREFIX)
+    transaction_timeout_ms: int | None = read_by(_TRANSACTION_TIMEOUT.of, _TRANSACTION_TIMEOUT)
+
+    def __post_init__(self) -> None:
+        """Raise `ConfigurationError` for options that exclude each other."""
+        is_exact = self.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+        if is_exact and not self.producer.enable_idempotence:
+            found = f"is '{self.guarantee.value}', and 'kafka.enable.idempotence' is 'false'"
+            expected = "Leave that out, and 'kafka.acks' and 'kafka.retries', too"
+            raise ConfigurationError(_GUARANTEE.name, found, expected)
+        if not is_exact and self.prefix is not None:
+            found = f"is given, and '{_GUARANTEE.name}' is '{self.guarantee.value}'"
+            expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
+            raise ConfigurationError(_PREFIX.name, found, expected)
+
+
+OPTIONS: tuple[Option[Any], ...] = options_of(SinkOptions)
+
+OF_KAFKA: tuple[Option[Any], ...] = (
+    *(each for each in of_kafka(ProducerConfig, Use.WRITE) if each.name not in _OF_TRANSACTIONS),
+    Option(
+        _PARTITIONER_CLASS,
+        parsed(", ".join(f"`{each}`" for each in KEYS_IGNORED_BY_CLASS), lambda _, text: text),
+        "in the place of `kafka.partitioner.ignore.keys`",
+        Use.WRITE,
+    ),
+)
+"""Kafka's own settings that a writer has and a reader has not."""
+
+
+def refuse_unsupported(texts: Texts) -> None:
+    """Raise `ConfigurationError` for what would change what is written, and cannot be done."""
+    for name, instead in _REFUSED.items():
+        if name in texts:
+            raise ConfigurationError(name, "is not supported", instead)
+    named = texts.get(_PARTITIONER_CLASS, "").strip()
+    if named and named not in KEYS_IGNORED_BY_CLASS:
+        expected = (
+            "Java classes cannot be run here: set 'kafka.partitioner', or give the rows a column "
+            "'partition'"
+        )
+        raise ConfigurationError(_PARTITIONER_CLASS, "found {}", expected, named)
+
+
+def read_sink_options(
+    texts: Texts, token_provider: TokenProvider | None, hidden: frozenset[str]
+) -> SinkOptions:
+    """What the options say; raises `ConfigurationError`."""
+    producer = ProducerConfig.from_settings(Settings(texts), token_provider)
+    return read_options(SinkOptions, texts, producer=producer, hidden=hidden)

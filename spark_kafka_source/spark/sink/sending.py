@@ -1,0 +1,72 @@
+"""An attempt's rows on their way to the brokers."""
+
+from collections import deque
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.producer import ColumnsFuture, KafkaProducer
+from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.spark.conditions import null_topic
+from spark_kafka_source.spark.sink.options import SinkOptions
+
+# The producer gives records up after `delivery.timeout.ms`; this ends a wait for one that does not.
+_GRACE_SECONDS = 30.0
+
+
+class Sending:
+    """Gives rows to a producer, and raises as soon as it is known that one was not written."""
+
+    def __init__(self, producer: KafkaProducer, options: SinkOptions, partition: int) -> None:
+        """`partition` is the number of the DataFrame's partition whose rows these are."""
+        self._producer, self._topic, self._partition = producer, options.topic, partition
+        self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
+        self._on_their_way: deque[ColumnsFuture] = deque()
+        self.topic = options.topic
+        """One that rows were sent to."""
+        self.row_count = 0
+        self.byte_count = 0
+
+    def send(self, columns: pa.RecordBatch) -> None:
+        """Give rows to the producer, waiting for room where it has none.
+
+        Raises what went wrong with rows before them, `NullTopicError`, and what `send_columns`
+        raises; an error names a row by its place in this partition of the DataFrame.
+        """
+        if self._topic is None and columns["topic"].null_count:
+            row = pc.index(columns["topic"].is_null(), True).as_py()
+            raise null_topic(self._place(self.row_count + row))
+        try:
+            future = self._producer.send_columns(self._topic, columns)
+        except UnencodableRowError as error:
+            rows = [self.row_count + row for row in error.rows]
+            reason = f"{error.reason} (counted within {self._part})"
+            raise type(error)(rows, reason) from None
+        if self.topic is None and columns.num_rows:
+            self.topic = columns["topic"][0].as_py()
+        self._on_their_way.append(future)
+        self.row_count += columns.num_rows
+        self.byte_count += columns.nbytes
+        self._raise_failures()
+
+    def finish(self) -> None:
+        """Wait until the brokers have all rows; raises what went wrong."""
+        self._producer.flush(self._patience_seconds)
+        for future in self._on_their_way:
+            future.result(0)
+
+    def _raise_failures(self) -> None:
+        for future in self._on_their_way:
+            error: KafkaError | None = future.failure()
+            if error is not None:
+                raise error
+        while self._on_their_way and self._on_their_way[0].done():
+            self._on_their_way.popleft()
+
+    @property
+    def _part(self) -> str:
+        return f"partition {self._partition} of the DataFrame"
+
+    def _place(self, row: int) -> str:
+        return f"Row {row} of {self._part}"

@@ -1,0 +1,31 @@
+"""Settings of Kafka's that do nothing for a writer, with the reasons.
+
+https://kafka.apache.org/documentation/#producerconfigs
+"""
+
+from spark_kafka_source.client.without_effect import by_option
+from spark_kafka_source.producer.without_effect import MEANT_BY_OTHERS, WITHOUT_EFFECT
+from spark_kafka_source.spark.without_effect import WithoutEffect
+
+WRITING = WithoutEffect(
+    reasons={
+        **WITHOUT_EFFECT,
+        **by_option(
+            {
+                "rows are written at least once, without transactions": """
+                    transaction.two.phase.commit.enable
+                    """,
+                "the figures are in Spark's progress": """
+                    enable.metrics.push metric.reporters metrics.num.samples
+                    metrics.recording.level metrics.sample.window.ms
+                    """,
+            }
+        ),
+    },
+    meant={
+        **MEANT_BY_OTHERS,
+        **dict.fromkeys(("topics", "kafka.topic", "kafka.topics"), "topic"),
+    },
+    # Of the stream itself, where they are given as options.
+    of_spark=frozenset(("checkpointlocation", "queryname")),
+)

@@ -1,0 +1,76 @@
+"""The writer of batches and of streams: what Spark calls, in tasks and on the driver."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
+
+from spark_kafka_source.spark.redaction import hiding
+from spark_kafka_source.spark.sink.attempt import Attempt, Written
+from spark_kafka_source.spark.sink.columns import SinkColumns
+from spark_kafka_source.spark.sink.gathering import GATHERED_BYTES, gathered
+from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
+from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.sending import Sending
+from spark_kafka_source.spark.worker import frozen_imports
+
+
+class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
+    """Writes record batches to Kafka; pickled into every task, and to where it commits.
+
+    Spark 4.0 has an Arrow writer for batches alone, but gives record batches to a stream's writer
+    that is one: so this is both, for all versions.
+    """
+
+    def __init__(self, options: SinkOptions, columns: SinkColumns, guarantee: Guarantee) -> None:
+        self._options, self._columns, self._guarantee = options, columns, guarantee
+
+    # -- in a task -------------------------------------------------------------------------------
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Write the rows of one partition; returns once the brokers have all of them."""
+        frozen_imports.freeze()
+        attempt = Attempt.current()
+        with hiding(self._options.hidden):
+            selected = map(self._columns.select, iterator)
+            batches = gathered(selected, GATHERED_BYTES)
+            first = next(batches, None)
+            if first is None:
+                return Written(attempt, 0, 0)
+            return self._write(attempt, chain([first], batches))
+
+    def _write(self, attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Written:
+        producer = self._guarantee.begin(attempt)
+        try:
+            sending = Sending(producer, self._options, attempt.partition)
+            for batch in batches:
+                sending.send(batch)
+            sending.finish()
+        except BaseException:
+            self._guarantee.give_up(producer)
+            raise
+        counts = sending.row_count, sending.byte_count
+        written = Written(attempt, *counts, sending.topic)
+        return self._guarantee.end(producer, written)
+
+    # -- on the driver ---------------------------------------------------------------------------
+
+    def commit(
+        self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
+    ) -> None:
+        """Called once all tasks have written; a stream's writer is a new one here."""
+        with hiding(self._options.hidden):
+            self._guarantee.commit(cast(Messages, messages), batchId)
+
+    def abort(
+        self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
+    ) -> None:
+        """Called where a task failed for good, `commit` raised, or the query is stopped."""
+        with hiding(self._options.hidden):
+            self._guarantee.abort(cast(Messages, messages), batchId)

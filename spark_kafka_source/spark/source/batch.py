@@ -1,0 +1,85 @@
+"""Batch: the offsets are looked up once for each `load()`, and every partition is one range."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
+from spark_kafka_source.spark.redaction import hiding
+from spark_kafka_source.spark.source.bounds import Bound, Extreme, Given, NamedBound
+from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.progress import Progress
+
+_FROM_EARLIEST = NamedBound("startingOffsets", Extreme.EARLIEST)
+_TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)
+
+
+class KafkaBatchReader(DataSourceReader):
+    """Reads from `startingOffsets` (default earliest) to `endingOffsets` (default latest)."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        if options.managed_group is not None:
+            raise ConfigurationError(
+                "managedGroup", "is given", "A batch is no member of a group: leave it out"
+            )
+        self._options = options
+        self._starting = options.starting or _FROM_EARLIEST
+        self._ending = options.ending or _TO_LATEST
+        _refuse_latest(self._starting)
+        _check_bounds(self._starting.bound, self._ending.bound)
+
+    def partitions(self) -> list[InputPartition]:
+        """One for each topic-partition that has anything in its range, or more by option."""
+        planner = OffsetPlanner(self._options)
+        try:
+            with hiding(self._options.hidden):
+                ends = planner.log_ends()
+                starts, limits = self._bind(planner, ends.offsets)
+        finally:
+            planner.close()
+        return plan_tasks(starts, replace(ends, offsets=limits), self._options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition; none for Spark's stand-in where nothing was planned."""
+        if not isinstance(partition, KafkaInputPartition):
+            return iter(())
+        progress = Progress(partition.ranges, partition.number, partition.count)
+        return read_ranges(partition, self._options, progress if self._options.progress else None)
+
+    def _bind(self, planner: OffsetPlanner, latest: Offsets) -> tuple[Offsets, Offsets]:
+        if isinstance(self._starting.bound, Given):
+            for each, start in self._starting.bound.offsets.items():
+                if start > latest.get(each, start):
+                    raise start_after_end(each, start, latest[each], resolved=True)
+        starts = planner.resolve(self._starting, latest)
+        ends = planner.resolve(self._ending, latest)
+        for each in sorted(ends):
+            if starts[each] > ends[each]:
+                raise start_after_end(each, starts[each], ends[each], resolved=True)
+        return starts, ends
+
+
+def _refuse_latest(starting: NamedBound) -> None:
+    bound = starting.bound
+    latest_of_some = isinstance(bound, Given) and Extreme.LATEST.value in bound.offsets.values()
+    if bound is Extreme.LATEST or latest_of_some:
+        found = "found -1, which stands for latest" if latest_of_some else "found 'latest'"
+        expected = "A batch cannot start there: give 'earliest', -2, or offsets from 0"
+        raise ConfigurationError(starting.option, found, expected)
+
+
+def _check_bounds(starting: Bound, ending: Bound) -> None:
+    """What can be seen to be wrong without asking a broker."""
+    if not isinstance(starting, Given) or not isinstance(ending, Given):
+        return
+    if starting.offsets.keys() != ending.offsets.keys():
+        raise partitions_differ(starting.offsets, ending.offsets)
+    for each, start in starting.offsets.items():
+        if 0 <= ending.offsets[each] < start:
+            raise start_after_end(each, start, ending.offsets[each], resolved=False)

@@ -1,0 +1,186 @@
+"""Where a query starts and a batch ends: the options for it, in the order in which they count."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.declaration import Option, Use
+from spark_kafka_source.spark.kinds import Texts, if_given, one_of, parsed
+from spark_kafka_source.spark.source.offsets import (
+    OFFSETS_EXAMPLE,
+    Offsets,
+    parse_offsets_option,
+    parse_timestamps_option,
+)
+from spark_kafka_source.timestamps import parse_timestamp
+
+
+class Extreme(Enum):
+    """An end of the log, as a word and as the number that stands for it in JSON."""
+
+    EARLIEST = -2
+    LATEST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An offset for each partition, or -1 or -2."""
+
+    offsets: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimestamp:
+    """The first record at or after a time, in ms since 1970, one for all or for each partition.
+
+    `if_none` is what holds where no record is so late; None makes that an error.
+    """
+
+    timestamps: Offsets | int
+    if_none: Extreme | None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The group's committed offsets; `if_none` is for partitions without one, None an error."""
+
+    if_none: Extreme | None
+
+
+Bound = Extreme | Given | AtTimestamp | Committed
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBound:
+    """A bound and the option that gave it, for errors to name."""
+
+    option: str
+    bound: Bound
+
+
+FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
+"""Where a stream begins that is not told to begin elsewhere."""
+
+
+_ALLOWED_OFFSETS = {
+    Extreme.EARLIEST: "an offset from 0, -2 for earliest, -1 for latest",
+    Extreme.LATEST: "an offset from 0, -1 for latest",
+}
+_STRATEGIES: Mapping[str, Extreme | None] = {"error": None, "latest": Extreme.LATEST}
+_COMMITTED_STRATEGIES = {**_STRATEGIES, "earliest": Extreme.EARLIEST}
+
+
+def _parse_offsets(name: str, text: str, *, least: Extreme) -> Bound:
+    words = {bound.name.lower(): bound for bound in Extreme if bound.value >= least.value}
+    if text.strip().lower() in words:
+        return words[text.strip().lower()]
+    if not text.strip().startswith("{"):
+        known = [*words, "committed"] if least is Extreme.EARLIEST else [*words]
+        expected = f"Give {' or '.join(known)}, or JSON as in {OFFSETS_EXAMPLE}"
+        raise ConfigurationError(name, "found {}", expected, text)
+    allowed = _ALLOWED_OFFSETS[least]
+    return Given(parse_offsets_option(name, text, least=least.value, allowed=allowed))
+
+
+_TIME = if_given(parsed("ms since 1970, or a date and time with its zone", parse_timestamp))
+_TIMES = if_given(parsed("JSON with a time for each partition", parse_timestamps_option))
+
+_STARTING_TIMES: tuple[Option[Offsets | int | None], ...] = (
+    Option(
+        "startingTimestamp",
+        _TIME,
+        "each partition begins at the first record from this time on, in a new query",
+    ),
+    Option(
+        "startingOffsetsByTimestamp",
+        _TIMES,
+        "the same with a time for each partition, where `startingTimestamp` is not given",
+    ),
+)
+_STARTING_OFFSETS = Option(
+    "startingOffsets",
+    if_given(
+        parsed(
+            "`earliest`, `latest`, `committed`, or JSON with an offset, -2 (earliest) or -1 "
+            "(latest) for each partition",
+            partial(_parse_offsets, least=Extreme.EARLIEST),
+        )
+    ),
+    "where a new query begins, if no time is given: else streams begin at `latest`, batches at "
+    "`earliest`",
+)
+_STRATEGY = Option(
+    "startingOffsetsByTimestampStrategy",
+    one_of("error", _STRATEGIES),
+    "what holds where no record is as late as the time to start from",
+)
+_COMMITTED_STRATEGY = Option(
+    "startingOffsetsCommittedStrategy",
+    one_of("error", _COMMITTED_STRATEGIES),
+    "what `startingOffsets=committed` means where the group has committed nothing",
+)
+STARTING = (*_STARTING_TIMES, _STARTING_OFFSETS, _STRATEGY, _COMMITTED_STRATEGY)
+"""The options of `starting_bound`."""
+
+_ENDING_TIMES: tuple[Option[Offsets | int | None], ...] = (
+    Option(
+        "endingTimestamp",
+        _TIME,
+        "each partition ends before the first record from this time on, or at the latest",
+        Use.BATCH_READ,
+    ),
+    Option(
+        "endingOffsetsByTimestamp",
+        _TIMES,
+        "the same with a time for each partition, where `endingTimestamp` is not given",
+        Use.BATCH_READ,
+    ),
+)
+_ENDING_OFFSETS = Option(
+    "endingOffsets",
+    if_given(
+        parsed(
+            "`latest`, or JSON with an offset or -1 (latest) for each partition",
+            partial(_parse_offsets, least=Extreme.LATEST),
+        )
+    ),
+    "where a batch ends, itself not included, if no time is given: else at `latest`",
+    Use.BATCH_READ,
+)
+ENDING = (*_ENDING_TIMES, _ENDING_OFFSETS)
+"""The options of `ending_bound`."""
+
+
+def starting_bound(texts: Texts) -> NamedBound | None:
+    """`startingTimestamp`, else `startingOffsetsByTimestamp`, else `startingOffsets`, else None.
+
+    `texts` have lower-case names. Raises `ConfigurationError` for what cannot be used.
+    """
+    found = _at_time(_STARTING_TIMES, texts, _STRATEGY.of(texts))
+    if found:
+        return found
+    if texts.get(_STARTING_OFFSETS.name.lower(), "").strip().lower() == "committed":
+        return NamedBound(_STARTING_OFFSETS.name, Committed(_COMMITTED_STRATEGY.of(texts)))
+    return _at_offsets(_STARTING_OFFSETS, texts)
+
+
+def ending_bound(texts: Texts) -> NamedBound | None:
+    """`endingTimestamp`, else `endingOffsetsByTimestamp`, else `endingOffsets`, else None."""
+    return _at_time(_ENDING_TIMES, texts, Extreme.LATEST) or _at_offsets(_ENDING_OFFSETS, texts)
+
+
+def _at_time(
+    options: Iterable[Option[Offsets | int | None]], texts: Texts, if_none: Extreme | None
+) -> NamedBound | None:
+    for each in options:
+        timestamps = each.of(texts)
+        if timestamps is not None:
+            return NamedBound(each.name, AtTimestamp(timestamps, if_none))
+    return None
+
+
+def _at_offsets(option: Option[Bound | None], texts: Texts) -> NamedBound | None:
+    bound = option.of(texts)
+    return None if bound is None else NamedBound(option.name, bound)

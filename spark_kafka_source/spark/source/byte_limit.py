@@ -1,0 +1,79 @@
+"""`maxBytesPerTrigger`: how far a micro-batch may read, by the sizes that logs are learnt to have.
+
+Kafka tells offsets, not bytes. So a few record batches are looked at where a micro-batch begins and
+where it would end, at each trigger anew.
+"""
+
+from collections.abc import Callable, Mapping, Set
+from statistics import fmean
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer import sampled_bytes_per_offset
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.planning import share_out
+from spark_kafka_source.topic_partition import TopicPartition
+
+Sizes = Mapping[TopicPartition, float]
+"""Bytes that an offset takes in each partition's log."""
+
+_MOST_HALVINGS = 12
+_TOLERANCE = 1.25
+_MOST_ALONE = 32
+
+
+class ByteLimit:
+    """Shares `max_bytes` of log out over the partitions, in proportion to what waits in each."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        max_bytes: int,
+        *,
+        sample: Callable[[KafkaClient, Offsets], Sizes] = sampled_bytes_per_offset,
+    ) -> None:
+        self._client = client
+        self._max_bytes = max_bytes
+        self._sample = sample
+        self._learnt: dict[TopicPartition, float] = {}
+        self._learnt_at: dict[TopicPartition, int] = {}
+        self._samples = 0
+
+    def ends(self, starts: Offsets, latest: Offsets) -> Offsets:
+        """How far to read, at least one offset where anything waits.
+
+        About `max_bytes`: between the two places where it is looked at, a log is taken to change
+        evenly. Where records grow on the way, the way is halved until it fits.
+        """
+        first = self._sizes({each: starts[each] for each in latest if starts[each] < latest[each]})
+        ends = share_out(starts, latest, self._max_bytes, round(_bytes(starts, latest, first)))
+        for _ in range(_MOST_HALVINGS):
+            last = self._sizes({each: ends[each] - 1 for each in first})
+            mean = {each: (first[each] + last[each]) / 2 for each in first}
+            if _bytes(starts, ends, mean) <= _TOLERANCE * self._max_bytes:
+                break
+            ends = {
+                each: end - (end - starts[each]) // 2 if each in first else end
+                for each, end in ends.items()
+            }
+        return ends
+
+    def _sizes(self, positions: Offsets) -> Sizes:
+        """Of each of these partitions; one that cannot be learnt is taken to be like the others."""
+        missing = positions.keys() - self._learn(positions)
+        # Alone, even a batch larger than a sample is shown; those first that it is longest ago for.
+        for each in sorted(missing, key=lambda each: self._learnt_at.get(each, 0))[:_MOST_ALONE]:
+            self._learn({each: positions[each]})
+        known = [self._learnt[each] for each in positions if each in self._learnt]
+        otherwise = fmean(known) if known else 0.0
+        return {each: self._learnt.get(each, otherwise) for each in positions}
+
+    def _learn(self, positions: Offsets) -> Set[TopicPartition]:
+        found = self._sample(self._client, positions)
+        self._learnt.update(found)
+        self._samples += 1
+        self._learnt_at.update(dict.fromkeys(found, self._samples))
+        return found.keys()
+
+
+def _bytes(starts: Offsets, ends: Offsets, sizes: Sizes) -> float:
+    return sum((ends[each] - starts[each]) * size for each, size in sizes.items())

@@ -1,0 +1,134 @@
+"""What a task does in an executor's Python worker: ranges of offsets in, Arrow batches out.
+
+Spark reuses its Python workers, so connections are kept between tasks, in `_kept`. See "How it
+works" in the README.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.consumer import (
+    FetchConfig,
+    OffsetRange,
+    RangeReader,
+    RecordsLostError,
+)
+from spark_kafka_source.records import Chunk, record_batch
+from spark_kafka_source.spark.conditions import cannot_read_range
+from spark_kafka_source.spark.redaction import hiding
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.planning import offset_ranges
+from spark_kafka_source.spark.source.progress import Progress
+from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
+from spark_kafka_source.spark.worker import frozen_imports
+
+RACK = "SPARK_KAFKA_SOURCE_RACK"
+"""The environment variable by which an executor says in which rack (or zone) it is."""
+
+# A worker that reads from more clusters than this in turn connects anew.
+_MOST_KEPT_CLIENTS = 8
+
+
+class KafkaInputPartition(InputPartition):
+    """The ranges that one task reads, the `number`th of `count`. Pickled into the task."""
+
+    def __init__(self, ranges: tuple[OffsetRange, ...], number: int, count: int) -> None:
+        super().__init__(", ".join(map(str, ranges)))
+        self.ranges, self.number, self.count = ranges, number, count
+
+
+def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[InputPartition]:
+    """One task for each partition with anything to read, or more, or fewer, as options say."""
+    ranges = split_ranges(
+        offset_ranges(starts, ends, options.only_offsets),
+        max_records_per_partition=options.max_records_per_partition,
+        min_partitions=options.min_partitions,
+    )
+    least = options.min_records_per_partition
+    groups = (
+        [(wanted,) for wanted in ranges]
+        if least is None
+        else gather_ranges(ranges, least, options.min_partitions)
+    )
+    return [
+        KafkaInputPartition(group, number, len(groups)) for number, group in enumerate(groups, 1)
+    ]
+
+
+def _in_this_rack(config: FetchConfig) -> FetchConfig:
+    """With the executor's own rack, where `kafka.client.rack` does not say one for all."""
+    return config if config.client_rack else replace(config, client_rack=os.environ.get(RACK, ""))
+
+
+class _Kept:
+    """What a Python worker keeps between its tasks."""
+
+    def __init__(self) -> None:
+        self._clients: dict[ClientConfig, KafkaClient] = {}
+
+    def take_client(self, config: ClientConfig) -> KafkaClient:
+        """A client that belongs to the caller alone until it is put back."""
+        return self._clients.pop(config, None) or KafkaClient(config)
+
+    def put_client(self, client: KafkaClient) -> None:
+        if client.closed or len(self._clients) >= _MOST_KEPT_CLIENTS:
+            client.close()
+            return
+        spare = self._clients.setdefault(client.config, client)
+        if spare is not client:
+            client.close()
+
+
+_kept = _Kept()
+
+
+def read_ranges(
+    task: KafkaInputPartition, options: SourceOptions, progress: Progress | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task's ranges, as record batches of a few MiB.
+
+    Raises `DataLossError` where a log no longer has them, unless `failOnDataLoss` is false, and
+    what `RangeReader.chunks` raises.
+    """
+    frozen_imports.freeze()
+    client = _kept.take_client(options.client)
+    try:
+        with hiding(options.hidden):
+            for chunk in _chunks(client, task.ranges, options):
+                batch = record_batch(chunk, options.columns)
+                if progress:
+                    progress.read(chunk, batch.num_rows)
+                del chunk  # A record may be large: it is kept no longer than it must be.
+                if batch.num_rows:
+                    yield batch
+                del batch
+        if progress:
+            progress.finished()
+    finally:
+        _kept.put_client(client)
+
+
+def _chunks(
+    client: KafkaClient, ranges: Iterable[OffsetRange], options: SourceOptions
+) -> Iterator[Chunk]:
+    config = _in_this_rack(options.fetch)
+    for wanted in ranges:
+        reader = RangeReader(
+            client,
+            wanted,
+            config,
+            poll_timeout_ms=options.poll_timeout_ms,
+            skip_lost=not options.data_loss.fails,
+            max_record_bytes=options.max_record_bytes,
+        )
+        try:
+            yield from reader.chunks()
+        except RecordsLostError as error:
+            raise cannot_read_range(f"Cannot read {wanted}: {error}") from error

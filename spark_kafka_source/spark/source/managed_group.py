@@ -1,0 +1,198 @@
+"""A query as a member of its Kafka group: it reads what the group assigns to it, and no more.
+
+So queries can share a group's partitions. What a query is given, and what it gives up, changes
+between two micro-batches: what it gives up it has committed, what it is given it reads from where
+the group is.
+"""
+
+import logging
+import signal
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.groups import (
+    Member,
+    commit_offsets,
+    committed_offsets,
+    membership,
+)
+from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.spark.source.bounds import FROM_LATEST
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.source_offset import SourceOffset
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_LEAVE_MS = 10_000
+_PROCESS_OF_A_QUERY = "pyspark.sql.streaming.python_streaming_source_runner"
+
+
+class ManagedGroup:
+    """What the group has assigned to a query; asked, and told, between two micro-batches.
+
+    Heartbeats come from a thread of their own, however long a micro-batch takes.
+    """
+
+    def __init__(self, options: SourceOptions, planner: OffsetPlanner) -> None:
+        if options.managed_group is None:
+            raise ValueError("the query is not to be a member of a group")
+        self._config = options.managed_group
+        self._options = options
+        self._planner = planner
+        self._membership = membership(KafkaClient(options.client), self._config, self)
+        self._topics: frozenset[str] = frozenset()
+        self._taken: set[TopicPartition] = set()
+        self._changed = False
+        if _in_process_of_a_query():
+            signal.signal(signal.SIGTERM, _end_in_order)
+
+    def close(self) -> None:
+        """Leaves the group: others take over at once."""
+        if _in_process_of_a_query():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._membership.close(Deadline.after_ms(_LEAVE_MS))
+
+    def member(self) -> Member | None:
+        """Who commits; see `Membership.member`."""
+        return self._membership.member
+
+    def read_by_it(self, position: SourceOffset) -> SourceOffset:
+        """Of a query's position what it has read since the group assigned it."""
+        read = self._membership.assignment - self._taken
+        offsets = {each: at for each, at in position.offsets.items() if each in read}
+        return replace(position, offsets=offsets)
+
+    def changed(self) -> bool:
+        """Does what the group demands; whether other partitions are assigned now."""
+        if not self._topics:
+            return True
+        self._membership.poll()
+        changed, self._changed = self._changed, False
+        return changed
+
+    def join(self, topics: Collection[str], timeout_ms: int) -> bool:
+        """Subscribes to the topics; waits for an assignment, and says whether there is one."""
+        deadline = Deadline.after_ms(timeout_ms)
+        if self._topics != frozenset(topics):
+            self._topics = frozenset(topics)
+            self._membership.subscribe(self._topics)
+        self._membership.poll()
+        while self._membership.member is None and not deadline.expired:
+            readable([self._membership], deadline)
+            self._membership.poll()
+        return self._membership.member is not None
+
+    def share(self, position: SourceOffset, ends: LogEnds) -> tuple[SourceOffset, LogEnds, Offsets]:
+        """Of a query's position, and of all ends, what is assigned; and where it takes over.
+
+        Partitions that are newly assigned begin where the group has committed, or where this query
+        was, if that is later: after a restart from its checkpoint. One that the group knows nothing
+        of begins by `startingOffsets`, or if the group knows its topic, at its start: it was added.
+        The group is told of starts that it does not have, so that who takes over next has them.
+        """
+        mine = _only(self._membership.assignment, ends)
+        known = position.offsets
+        taken = [each for each in sorted(mine.offsets) if each in self._taken or each not in known]
+        starts = self._starts(taken, position, ends, mine) if taken else {}
+        kept = {
+            each: at
+            for each, at in known.items()
+            if each in self._membership.assignment and each not in starts
+        }
+        return replace(position, offsets={**kept, **starts}, initial=False), mine, starts
+
+    def began(self) -> None:
+        """A micro-batch is planned from what `share` said last."""
+        self._taken.clear()
+
+    def _starts(
+        self,
+        taken: Collection[TopicPartition],
+        position: SourceOffset,
+        ends: LogEnds,
+        mine: LogEnds,
+    ) -> Offsets:
+        topics = {each.topic for each in taken}
+        committed = committed_offsets(
+            self._planner.client,
+            self._config.group_id,
+            [each for each in ends.offsets if each.topic in topics],
+        )
+        new = [each for each in taken if each not in committed and each not in position.offsets]
+        unknown = self._unknown_starts(new, {each.topic for each in committed}, mine)
+        starts = {
+            each: unknown[each]
+            if each in unknown
+            else max(committed.get(each, 0), position.offsets.get(each, 0))
+            for each in taken
+        }
+        self._commit({each: at for each, at in starts.items() if committed.get(each) != at})
+        texts = ", ".join(f"{each} from offset {at}" for each, at in starts.items())
+        logger.info("Group %r: takes over %s", self._config.group_id, texts)
+        return starts
+
+    def _unknown_starts(
+        self, unknown: Collection[TopicPartition], known_topics: Collection[str], mine: LogEnds
+    ) -> Offsets:
+        added = [each for each in unknown if each.topic in known_topics]
+        first = {each: mine.offsets[each] for each in unknown if each.topic not in known_topics}
+        starting = self._options.starting or FROM_LATEST
+        return {
+            **self._planner.earliest(added),
+            **(self._planner.resolve(starting, first) if first else {}),
+        }
+
+    def _commit(self, offsets: Offsets) -> None:
+        """So that who takes over next begins there, too, even if this query commits nothing."""
+        if offsets:
+            commit_offsets(
+                self._planner.client, self._config.group_id, offsets, member_of=self.member
+            )
+
+    # -- what the membership tells -----------------------------------------------------------------
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Finished micro-batches are committed by now, and there is none in flight."""
+        self._given_up("gives up", partitions)
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """They are looked up once it is known how far their logs reach."""
+        self._taken |= set(partitions)
+        self._changed = True
+
+    def lost(self, partitions: Collection[TopicPartition]) -> None:
+        """Others may have read there already what this query read since its last commit."""
+        self._given_up("has lost", partitions)
+
+    def _given_up(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        self._taken -= set(partitions)
+        self._changed = True
+        names = ", ".join(map(str, sorted(partitions))) or "nothing"
+        logger.info("Group %r: %s %s", self._config.group_id, what, names)
+
+
+def _in_process_of_a_query() -> bool:
+    """Spark stops a query by SIGTERM to its process, more than once: it is to leave before."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name == _PROCESS_OF_A_QUERY
+
+
+def _end_in_order(number: int, _: object) -> None:
+    """Has Spark's program stop the reader, and end then."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def _only(mine: Collection[TopicPartition], ends: LogEnds) -> LogEnds:
+    topics = {each.topic for each in mine}
+    return LogEnds(
+        {each: end for each, end in ends.offsets.items() if each in mine},
+        {each: epoch for each, epoch in ends.leader_epochs.items() if each in mine},
+        {name: topic_id for name, topic_id in ends.topic_ids.items() if name in topics},
+    )

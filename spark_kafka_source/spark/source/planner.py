@@ -1,0 +1,257 @@
+"""What a driver asks the brokers: which partitions there are, and what their offsets stand for."""
+
+import logging
+import time
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.consumer import (
+    NO_OFFSET,
+    Watch,
+    earliest_offsets,
+    epoch_end_offsets,
+    latest_offsets,
+    list_offsets,
+)
+from spark_kafka_source.denials import lacking
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaError,
+    error_named,
+)
+from spark_kafka_source.groups import committed_offsets
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.spark.conditions import (
+    does_not_match_assigned,
+    listed,
+    start_offset_reset,
+)
+from spark_kafka_source.spark.kinds import TOPIC_NAMES
+from spark_kafka_source.spark.source.bounds import (
+    AtTimestamp,
+    Committed,
+    Extreme,
+    Given,
+    NamedBound,
+)
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.pace import Pace
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_ASK_AGAIN_SECONDS = 0.5
+_INVALID_TOPIC = error_named("INVALID_TOPIC_EXCEPTION")
+_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+
+
+class _Everything(Container[Any]):
+    """Contains whatever is asked for."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+class OffsetPlanner:
+    """Looks up partitions and offsets for one query; it connects at the first question."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self.client = KafkaClient(options.client)
+        self._watch = Watch(self.client, options.fetch)
+        self._lost: set[TopicPartition] = set()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.client.close()
+        self._watch.close()
+
+    def log_ends(self, read: Offsets = MappingProxyType({})) -> LogEnds:
+        """The partitions of the subscription and their ends, asked afresh.
+
+        `read` is how far the query is. Where a log is gone or ends before that, it is asked for
+        again for a while: a broker may be late to hear of it, a new leader late to know its end.
+        Raises `ConfigurationError` for any other topic, or partition, that does not exist; but a
+        query that goes on with `failOnDataLoss=false` does without it.
+        """
+        patience = self._patience()
+        while True:
+            ends = self._log_ends_once(read)
+            lost = {each for each, offset in read.items() if ends.offsets.get(each, -1) < offset}
+            if lost <= self._lost or patience.expired:
+                self._lost = lost
+                return ends
+            logger.warning("%s no longer reach what was read; asking again", listed(sorted(lost)))
+            time.sleep(min(_ASK_AGAIN_SECONDS, patience.remaining_seconds()))
+
+    def _log_ends_once(self, read: Offsets) -> LogEnds:
+        topics, where = self._partitions(read)
+        found = latest_offsets(self.client, where, self._options.fetch.isolation_level)
+        return LogEnds(
+            offsets={each: end.offset for each, end in found.items()},
+            leader_epochs={
+                each: end.leader_epoch for each, end in found.items() if end.leader_epoch >= 0
+            },
+            topic_ids=_topic_ids(topics, where),
+        )
+
+    def _partitions(self, read: Offsets) -> tuple[list[Topic], list[TopicPartition]]:
+        # What was gone at one question is not in `read` at the next, and is not to be missed then.
+        goes_on = bool(read) and not self._options.data_loss.fails
+        topics = self._topics(_Everything() if goes_on else {each.topic for each in read})
+        return topics, self._options.subscription.select(topics, _Everything() if goes_on else read)
+
+    @property
+    def watches(self) -> bool:
+        """Whether the leaders say by themselves when there is more."""
+        return self._watch.useful
+
+    def news(self, ends: LogEnds, pace: Pace) -> bool:
+        """Waits as long as `pace` says, or until there may be more than `ends`.
+
+        False where that was found out at less cost than by a look: no leader has more to show, and
+        the partitions are the same.
+        """
+        if self._watch.news(ends.offsets, pace.pause_seconds) or not pace.may_spare_look():
+            return True
+        try:
+            topics, where = self._partitions(ends.offsets)
+        except KafkaError:
+            return True  # The look will come upon it, too.
+        return set(where) != ends.offsets.keys() or _topic_ids(topics, where) != ends.topic_ids
+
+    def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that each partition still has."""
+        return earliest_offsets(self.client, topic_partitions)
+
+    def epoch_ends(self, leader_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where each partition's log ends for a leader epoch; -1 where that is not known."""
+        return epoch_end_offsets(self.client, leader_epochs)
+
+    def resolve(self, named: NamedBound, latest: Offsets) -> dict[TopicPartition, int]:
+        """The offset that a bound stands for in each partition of `latest`.
+
+        Raises `OffsetMismatchError` where the bound names other partitions, `DataLossError` for an
+        offset that its log does not have (or, with `failOnDataLoss=false`, takes the nearest that
+        it has), `ConfigurationError` where a time or group has no offset and that is an error.
+        """
+        wanted = self._wanted(named, latest)
+        if wanted.keys() != latest.keys():
+            raise does_not_match_assigned(named.option, wanted, latest)
+        # An explicit offset is held against both ends of its log, so the start is asked for too.
+        earliest = self.earliest(
+            [each for each, offset in wanted.items() if offset != Extreme.LATEST.value]
+        )
+        return {
+            each: self._within(named, each, offset, earliest.get(each, 0), latest[each])
+            for each, offset in wanted.items()
+        }
+
+    def _wanted(self, named: NamedBound, latest: Offsets) -> Offsets:
+        match named.bound:
+            case Extreme() as extreme:
+                return dict.fromkeys(latest, extreme.value)
+            case Given(offsets):
+                return offsets
+            case AtTimestamp() as at:
+                return self._at(at, named.option, latest)
+            case Committed(if_none):
+                return self._committed(if_none, named.option, latest)
+
+    def _at(self, at: AtTimestamp, option: str, latest: Offsets) -> Offsets:
+        given = at.timestamps
+        timestamps = dict.fromkeys(latest, given) if isinstance(given, int) else given
+        if timestamps.keys() != latest.keys():
+            raise does_not_match_assigned(option, timestamps, latest, timestamps=True)
+        found = list_offsets(self.client, timestamps, self._options.fetch.isolation_level)
+        offsets = {each: one.offset for each, one in found.items() if one.offset != NO_OFFSET}
+
+        if at.if_none is None and offsets.keys() != latest.keys():
+            missing = sorted(latest.keys() - offsets.keys())
+            times = listed((f"{each}: {timestamps[each]}" for each in missing), 5)
+            raise ConfigurationError(
+                option,
+                f"no record at or after the time given ({times})",
+                "Give an earlier time, or 'startingOffsetsByTimestampStrategy' as 'latest'",
+            )
+        return _filled(offsets, latest, at.if_none)
+
+    def _committed(self, if_none: Extreme | None, option: str, latest: Offsets) -> Offsets:
+        group_id = self._options.group_id or ""
+        offsets = committed_offsets(self.client, group_id, latest)
+
+        if if_none is None and offsets.keys() != latest.keys():
+            missing = listed(sorted(latest.keys() - offsets.keys()), 5)
+            raise ConfigurationError(
+                option,
+                f"group {group_id!r} has committed no offset of {missing}",
+                "Give 'startingOffsetsCommittedStrategy' as 'earliest' or 'latest'",
+            )
+        return _filled(offsets, latest, if_none)
+
+    def _within(
+        self, named: NamedBound, where: TopicPartition, offset: int, earliest: int, latest: int
+    ) -> int:
+        ends = {Extreme.LATEST.value: latest, Extreme.EARLIEST.value: earliest}
+        if offset in ends:
+            return ends[offset]
+        # A time was looked up after `latest`: it may have found a record that is newer than that.
+        is_found = isinstance(named.bound, AtTimestamp)
+        if not is_found and not earliest <= offset <= latest:
+            error = start_offset_reset(named.option, where, offset, earliest, latest)
+            self._options.data_loss.report(error)
+        return min(max(offset, earliest), latest)
+
+    def _topics(self, known: Container[str]) -> list[Topic]:
+        subscription = self._options.subscription
+        # It can take a moment until every broker has heard of a new topic.
+        patience = self._patience()
+
+        def attempt(deadline: Deadline) -> list[Topic]:
+            found = self.client.topics(subscription.topic_names, deadline)
+            topics = [topic for topic in found if subscription.wants(topic)]
+            for topic in topics:
+                if topic.error == _INVALID_TOPIC:
+                    raise _no_topic_name(subscription.option, topic.name)
+                unknown = topic.error == _UNKNOWN_TOPIC
+                if unknown and topic.name in known:
+                    continue  # Once, `log_ends` waits for it; not at every question from then on.
+                if unknown and patience.expired:
+                    raise _unknown_topic(subscription.option, topic.name)
+                if topic.error.code:
+                    detail = lacking(topic.error, topic=topic.name)
+                    raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}", detail)
+            return [topic for topic in topics if not topic.error.code]
+
+        return self.client.retrying("Metadata", attempt)
+
+    def _patience(self) -> Deadline:
+        return Deadline.after_ms(self._options.topic_lookup_timeout_ms)
+
+
+def _topic_ids(topics: Iterable[Topic], where: Iterable[TopicPartition]) -> dict[str, UUID]:
+    names = {each.topic for each in where}
+    return {
+        topic.name: topic.topic_id for topic in topics if topic.name in names and topic.topic_id.int
+    }
+
+
+def _filled(offsets: Offsets, latest: Offsets, if_none: Extreme | None) -> Offsets:
+    """The offsets found, and for partitions without one what is to hold instead."""
+    return {**(dict.fromkeys(latest, if_none.value) if if_none else {}), **offsets}
+
+
+def _no_topic_name(option: str, name: str) -> ConfigurationError:
+    return ConfigurationError(option, "{} cannot be a topic's name", TOPIC_NAMES, name)
+
+
+def _unknown_topic(option: str, name: str) -> ConfigurationError:
+    return ConfigurationError(
+        option, "topic {} does not exist", "Create it, or name one that exists", name
+    )

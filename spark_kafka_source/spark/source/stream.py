@@ -1,0 +1,340 @@
+"""Streaming: which offsets each micro-batch reads, planned and committed on the driver.
+
+Spark keeps one reader in a Python process of its own per query and asks it at every trigger; a
+second one is only pickled, for `read`. So nothing is looked up before the first question.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from spark_kafka_source.consumer import UNKNOWN_TOPIC
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+)
+from spark_kafka_source.groups import CommitFailedError, commit_offsets
+from spark_kafka_source.spark.declaration import given_since
+from spark_kafka_source.spark.redaction import hiding
+from spark_kafka_source.spark.source.admission import (
+    HAS_ADMISSION_CONTROL,
+    SINCE,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from spark_kafka_source.spark.source.bounds import FROM_LATEST
+from spark_kafka_source.spark.source.byte_limit import ByteLimit
+from spark_kafka_source.spark.source.continuity import (
+    Gone,
+    aged_out,
+    check_pinned_end,
+    gone_from,
+    new_starts,
+)
+from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
+from spark_kafka_source.spark.source.group_commits import GroupCommits
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.managed_group import ManagedGroup
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.pace import Pace
+from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.planning import limit_offsets
+from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
+
+_MOST_LOOKS = 3
+_NONE: Offsets = {}
+# Spark waits for the answer before it stops a query.
+_JOIN_MS = 1_000
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads from `startingOffsets` (latest unless given), then on from the checkpoint."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        _refuse_unsupported(options)
+        self._options = options
+        # None as long as Spark has not said where the query stands.
+        self._position: SourceOffset | None = None
+        self._position_unknown = False
+        self._ends = LogEnds({})
+        self._gone: Gone = {}
+        self._available_now = False
+        self._pinned: LogEnds | None = None
+        self._last_batch_seconds: float | None = None
+        self._pace = Pace()
+
+    # -- on the driver ---------------------------------------------------------------------------
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Always the same: the first micro-batch looks `startingOffsets` up and keeps them."""
+        # Spark asks twice for the first micro-batch, the second time after `latestOffset`.
+        self._position = self._position or INITIAL
+        return INITIAL.to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The first of the limits per trigger that is given: Spark takes but one."""
+        options = self._options
+        if options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(options.max_offsets_per_trigger)
+        if options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(options.max_bytes_per_trigger)
+        if options.min_offsets_per_trigger is not None:
+            return ReadMinRows(options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Pins the latest offsets, with the next question: later rows wait for the next run."""
+        self._available_now = True
+
+    def latestOffset(
+        self, start: Mapping[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, Any]:
+        """Up to where the next micro-batch reads; `start` again where nothing is new.
+
+        `start` is the end of the last finished micro-batch, so it is committed to the group here.
+        Spark before 4.2 gives neither argument. Raises `DataLossError` where records that were to
+        be read are gone, unless `failOnDataLoss` is false.
+        """
+        if start is not None:
+            self._position = SourceOffset.from_json(start)
+            self._finished(self._position)
+        with hiding(self._options.hidden):
+            end = self._look_in_time(self._position, limit)
+        if end is self._position:
+            if self._available_now:
+                self._finished(end, is_last=True)
+            # As Spark gave it, be it in an older format: it compares texts.
+            return dict(start if start is not None else end.to_json())
+        self._position, self._last_batch_seconds = end, time.monotonic()
+        return end.to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The ends of the log as last seen, for the query's progress: lag is the distance."""
+        return SourceOffset(self._ends.offsets).to_json() if self._ends.offsets else None
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
+        """One task for each topic-partition with anything new, or more where options say so.
+
+        The same again after a restart.
+        """
+        before, after = SourceOffset.from_json(start), SourceOffset.from_json(end)
+        starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
+        if self._position_unknown or not after.follows(before):
+            # Spark before 4.2 says only now where the query stands.
+            with hiding(self._options.hidden):
+                starts |= self._starts(before, ends)
+            self._position_unknown = False
+        return plan_tasks(starts, ends, self._options)
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """Commits a finished micro-batch to the group.
+
+        A member of the group has done so when it was asked for the next one. By now it may have
+        been given again what it had before, which others have read further: this would undo theirs.
+        """
+        if self._options.managed_group is None:
+            self._finished(SourceOffset.from_json(end))
+
+    def stop(self) -> None:
+        """Closes the connections."""
+        if "_planner" not in self.__dict__:
+            return
+        if self._group is not None:
+            self._group.close()
+        self._planner.close()
+
+    # -- on the executors ------------------------------------------------------------------------
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition."""
+        if not isinstance(partition, KafkaInputPartition):
+            return iter(())
+        return read_ranges(partition, self._options)
+
+    # -- private ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _planner(self) -> OffsetPlanner:
+        return OffsetPlanner(self._options)
+
+    @cached_property
+    def _group(self) -> ManagedGroup | None:
+        managed = self._options.managed_group is not None
+        return ManagedGroup(self._options, self._planner) if managed else None
+
+    @cached_property
+    def _group_commits(self) -> GroupCommits | None:
+        group_id = self._options.group_id
+        if group_id is None:
+            return None
+        member_of = None if self._group is None else self._group.member
+        commit = partial(commit_offsets, member_of=member_of)
+        return GroupCommits(self._planner.client, group_id, commit=commit)
+
+    @cached_property
+    def _byte_limit(self) -> ByteLimit | None:
+        max_bytes = self._options.max_bytes_per_trigger
+        return None if max_bytes is None else ByteLimit(self._planner.client, max_bytes)
+
+    def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
+        if self._group is not None:
+            # Only what it read as a member; it may be another's before there is a next time.
+            position, is_last = self._group.read_by_it(position), True
+        if self._group_commits is not None and not position.initial:
+            self._group_commits.finished(position, is_last=is_last)
+
+    def _look_up_ends(self, position: SourceOffset | None) -> LogEnds:
+        # A pinned end lies ahead of the position; it, too, may fall back for a moment.
+        known = self._pinned or position
+        latest = self._planner.log_ends(known.offsets if known else {})
+        if not self._available_now:
+            return latest
+        self._pinned = self._pinned or latest
+        check_pinned_end(self._pinned.offsets, latest.offsets)
+        return self._pinned
+
+    def _look_in_time(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+        """As `_look`, but not as often as Spark asks while there is nothing."""
+        if self._pace.pause_seconds and not self._available_now and not self._group_changed():
+            news = self._planner.news(self._ends, self._pace)
+            # Where rows wait for more to come, time alone may end that.
+            if not news and position and position.offsets == self._ends.offsets:
+                return position
+        asked_before = self._planner.client.requests_sent
+        end = self._look(position, limit)
+        if end is position:
+            asked = self._planner.client.requests_sent - asked_before
+            self._pace.found_nothing(asked, watched=self._planner.watches)
+        else:
+            self._pace.found_something()
+            if self._group is not None:
+                self._group.began()
+        return end
+
+    def _join_group(self) -> None:
+        if self._group is None:
+            return
+        topics = {each.topic for each in self._ends.offsets}
+        if not self._available_now:
+            self._group.join(topics, _JOIN_MS)
+            return
+        # A run that did not wait would end with nothing read.
+        timeout_ms = self._options.client.default_api_timeout_ms
+        if not self._group.join(topics, timeout_ms):
+            raise KafkaTimeoutError(
+                f"Group {self._options.group_id!r} has assigned nothing to this query within "
+                f"{timeout_ms} ms (kafka.default.api.timeout.ms)"
+            )
+
+    def _group_changed(self) -> bool:
+        """Whether other partitions are assigned to this query than a look before."""
+        if self._group is None or not self._group.changed():
+            return False
+        if self._group_commits is not None:
+            self._group_commits.forget()
+        return True
+
+    def _look(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+        """As `_next`, from what the brokers say now, and again where a topic goes meanwhile."""
+        tries = 0
+        while True:
+            try:
+                self._ends = self._look_up_ends(position)
+                self._join_group()
+                return self._next(position, limit)
+            except CommitFailedError:
+                # The group rebalances again: what it has assigned is taken over after that.
+                if position is not None and not self._available_now:
+                    return position
+            except BrokerError as error:
+                # It was named a moment ago: they are asked anew what there is.
+                tries += 1
+                if error.error not in UNKNOWN_TOPIC or tries == _MOST_LOOKS:
+                    raise
+
+    def _next(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+        """The end of the next micro-batch; `position` itself where nothing is new."""
+        ends = self._ends
+        if position is None:
+            # Spark before 4.2 starts, and restarts, without saying from where.
+            self._position_unknown = True
+            if not ends.offsets:
+                return INITIAL
+            return SourceOffset(ends.offsets, {}, ends.leader_epochs, ends.topic_ids)
+        before, taken = position, _NONE
+        if self._group is not None:
+            before, ends, taken = self._group.share(position, ends)
+            self._ends = ends
+        if position.initial and not ends.offsets:
+            return position
+        starts = {**taken, **self._starts(before, ends)}
+        begin = {**before.offsets, **starts}
+        if not starts and self._is_to_wait(begin, limit):
+            return position
+        if isinstance(limit, ReadMaxRows | ReadMaxBytes) and not self._options.data_loss.fails:
+            starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
+            begin = {**begin, **starts}
+        # A pinned end may lie before what another member of the group has read since.
+        latest = {each: max(at, begin.get(each, at)) for each, at in ends.offsets.items()}
+        end = self._limited(begin, latest, limit)
+        nothing_new = not starts and (end == position.offsets or not end)
+        if nothing_new and not position.initial:
+            return position
+        return SourceOffset(end, starts, ends.leader_epochs, ends.topic_ids)
+
+    def _limited(self, begin: Offsets, end: Offsets, limit: ReadLimit | None) -> Offsets:
+        if isinstance(limit, ReadMaxRows):
+            end = limit_offsets(begin, end, limit.max_rows)
+        if self._byte_limit and not isinstance(limit, ReadAllAvailable):
+            end = self._byte_limit.ends(begin, end)
+        return end
+
+    def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
+        """Where the partitions begin that do not go on from `position`."""
+        if position.initial:
+            return self._planner.resolve(self._options.starting or FROM_LATEST, ends.offsets)
+        starts = new_starts(position, ends, self._planner, self._options.data_loss, self._gone)
+        still_gone = {each: of for each, of in self._gone.items() if each not in ends.offsets}
+        self._gone = {**still_gone, **gone_from(position, ends)}
+        return starts
+
+    def _is_to_wait(self, begin: Offsets, limit: ReadLimit | None) -> bool:
+        """Whether `minOffsetsPerTrigger` are not there yet, and `maxTriggerDelay` is not over."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._available_now or isinstance(limit, ReadAllAvailable):
+            return False
+        waiting = sum(end - begin[each] for each, end in self._ends.offsets.items())
+        if waiting >= least or self._last_batch_seconds is None:
+            return False
+        waited_ms = (time.monotonic() - self._last_batch_seconds) * 1000
+        return waited_ms < self._options.max_trigger_delay_ms
+
+
+def _ends_at(position: SourceOffset) -> LogEnds:
+    return LogEnds(position.offsets, position.leader_epochs, position.topic_ids)
+
+
+def _refuse_unsupported(options: SourceOptions) -> None:
+    if options.ending is not None:
+        raise ConfigurationError(
+            options.ending.option, "is given", "A stream has no end: leave it out"
+        )
+    if HAS_ADMISSION_CONTROL:
+        return
+    for name in given_since(options, SINCE):
+        raise UnsupportedVersionError(
+            f"Option '{name}' needs Spark {SINCE} or newer, which has admission control for Python "
+            f"data sources; this is Spark {pyspark.__version__}"
+        )

@@ -1,0 +1,267 @@
+"""Which topic-partitions a source reads: `assign`, `subscribe` or `subscribePattern`.
+
+And of the last two, by `partitions`, a part.
+"""
+
+import re
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from spark_kafka_source.client import Topic
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark.declaration import Option
+from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES, Texts, parsed
+from spark_kafka_source.spark.source.java_pattern import PatternError, compiled
+from spark_kafka_source.spark.source.offsets import MAX_PARTITION, parse_json_option
+from spark_kafka_source.topic_partition import TopicPartition
+
+_BY_COMMA = "Give topics by comma, as in 'events,orders'"
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Exactly these topic-partitions, `{"topic": [0, 1]}`."""
+
+    topic_partitions: tuple[TopicPartition, ...]
+    option = "assign"
+
+    @property
+    def topic_names(self) -> list[str]:
+        """The topics to ask the brokers for."""
+        return sorted({each.topic for each in self.topic_partitions})
+
+    def wants(self, _: Topic) -> bool:
+        """Only its topics are asked for."""
+        return True
+
+    def select(
+        self, topics: Iterable[Topic], known: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """Those of them that exist.
+
+        Raises `ConfigurationError` for one that does not, and is not `known` to have been there.
+        """
+        existing = {each for topic in topics for each in topic.topic_partitions}
+        for each in self.topic_partitions:
+            if each not in existing and each not in known:
+                count = sum(other.topic == each.topic for other in existing)
+                raise ConfigurationError(
+                    self.option,
+                    "{} does not exist",
+                    f"The topic has partitions 0 to {count - 1}",
+                    str(each),
+                )
+        return [each for each in self.topic_partitions if each in existing]
+
+    @classmethod
+    def parse(cls, text: str) -> "Assign":
+        """Raises `ConfigurationError` unless it is JSON of that form."""
+        expected = "Give JSON as in '{\"topic\":[0,1]}'"
+        found = parse_json_option(cls.option, text, expected)
+        if not isinstance(found, dict) or not all(
+            isinstance(partitions, list) for partitions in found.values()
+        ):
+            raise ConfigurationError(cls.option, "found {}", expected, text)
+        pairs = [
+            (topic, partition) for topic, partitions in found.items() for partition in partitions
+        ]
+        if not pairs or not all(_is_partition(partition) for _, partition in pairs):
+            raise ConfigurationError(cls.option, "found {}", expected, text)
+        return cls(tuple(sorted({TopicPartition(*pair) for pair in pairs})))
+
+
+def _is_partition(found: object) -> bool:
+    return type(found) is int and 0 <= found <= MAX_PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """All partitions of these topics, `topic1,topic2`."""
+
+    topics: tuple[str, ...]
+    option = "subscribe"
+
+    @property
+    def topic_names(self) -> list[str]:
+        """The topics to ask the brokers for."""
+        return list(self.topics)
+
+    def wants(self, _: Topic) -> bool:
+        """Only its topics are asked for."""
+        return True
+
+    def select(
+        self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """Their partitions."""
+        return [each for topic in topics for each in topic.topic_partitions]
+
+    @classmethod
+    def parse(cls, text: str) -> "Subscribe":
+        """Raises `ConfigurationError` where no topic is named, or a name is none that Kafka has.
+
+        Blanks around a comma are passed over, as by the peer; a name that is missing there, which
+        the peer passes over, may be that of a variable without a value.
+        """
+        names = [name.strip() for name in text.split(",")]
+        if not any(names):
+            raise ConfigurationError(cls.option, "names no topic", _BY_COMMA)
+        if not all(names):
+            found = "found {}, where a name is missing before or after a comma"
+            raise ConfigurationError(cls.option, found, _BY_COMMA, text)
+        for name in names:
+            if not TOPIC_NAME.fullmatch(name):
+                expected = f"{TOPIC_NAMES}. {_BY_COMMA}"
+                raise ConfigurationError(cls.option, "{} cannot be a topic's name", expected, name)
+        return cls(tuple(sorted(set(names))))
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribePattern:
+    """All partitions of topics in whose name a regular expression is found, but internal ones.
+
+    It is Java's, as in Spark's own connector, where `b` takes `abc`, too; `^b$` takes `b` alone.
+    """
+
+    pattern: str
+    option = "subscribePattern"
+
+    @property
+    def topic_names(self) -> None:
+        """All topics are asked for."""
+        return
+
+    def wants(self, topic: Topic) -> bool:
+        """Whether it matches, and is none of Kafka's own."""
+        return bool(_compiled(self.pattern).search(topic.name)) and not topic.is_internal
+
+    def select(
+        self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """The partitions of those of the topics that match now."""
+        return [each for topic in topics if self.wants(topic) for each in topic.topic_partitions]
+
+    @classmethod
+    def parse(cls, text: str) -> "SubscribePattern":
+        """Raises `ConfigurationError` unless it is a regular expression of Java's.
+
+        One that has no equal in Python's `re` is refused, too.
+        """
+        if len(text) > _LONGEST_PATTERN:
+            # One of a megabyte takes ten seconds to compile.
+            expected = f"Give at most {_LONGEST_PATTERN}"
+            raise ConfigurationError(cls.option, f"has {len(text)} characters", expected)
+        if not text.strip():
+            raise ConfigurationError(cls.option, "is empty", "Give a pattern, as in 'events-.*'")
+        try:
+            _compiled(text)
+        except PatternError as error:
+            found = "{} cannot be used: " + error.found
+            raise ConfigurationError(cls.option, found, error.instead, text, *error.parts) from None
+        return cls(text)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyPartitions:
+    """Of a subscription to whole topics, only the partitions with these numbers, `0,2,8-15`."""
+
+    subscription: Subscribe | SubscribePattern
+    numbers: tuple[range, ...]
+
+    @property
+    def option(self) -> str:
+        """The option that names the topics."""
+        return self.subscription.option
+
+    @property
+    def topic_names(self) -> list[str] | None:
+        """The topics to ask the brokers for."""
+        return self.subscription.topic_names
+
+    def wants(self, topic: Topic) -> bool:
+        """Whether it is subscribed to."""
+        return self.subscription.wants(topic)
+
+    def select(
+        self, topics: Iterable[Topic], known: Container[TopicPartition] = ()
+    ) -> list[TopicPartition]:
+        """Those of the subscription's partitions that have one of the numbers.
+
+        Raises `ConfigurationError` where none has, and nothing is `known` to have been there.
+        """
+        found = self.subscription.select(topics, known)
+        selected = [
+            each for each in found if any(each.partition in numbers for numbers in self.numbers)
+        ]
+        if found and not selected and not known:
+            most = max(each.partition for each in found)
+            raise ConfigurationError(
+                _PARTITIONS.name, "selects none", f"The topics have partitions 0 to {most}"
+            )
+        return selected
+
+
+Subscription = Assign | Subscribe | SubscribePattern | OnlyPartitions
+
+_NO_TOPIC = "no topic is named"
+_LONGEST_PATTERN = 10_000
+_compiled = lru_cache(maxsize=64)(compiled)
+_NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
+
+
+def _numbers(name: str, text: str) -> tuple[range, ...]:
+    matches = [_NUMBERS.fullmatch(part) for part in text.split(",")]
+    found = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each]
+    if len(found) < len(matches) or not all(found) or any(each.stop > 2**31 for each in found):
+        raise ConfigurationError(
+            name, "found {}", "Give numbers and ranges, as in '0,2,8-15'", text
+        )
+    return tuple(found)
+
+
+_TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
+    Option(
+        Assign.option,
+        parsed('JSON, `{"events": [0, 1]}`', lambda _, text: Assign.parse(text)),
+        "exactly these partitions",
+    ),
+    Option(
+        Subscribe.option,
+        parsed("names by comma, `events,orders`", lambda _, text: Subscribe.parse(text)),
+        "the topics to read",
+        instead="'topic' names the topic to write to",
+    ),
+    Option(
+        SubscribePattern.option,
+        parsed("a regular expression of Java's", lambda _, text: SubscribePattern.parse(text)),
+        "the topics in whose name it is found, but Kafka's internal ones",
+    ),
+)
+_PARTITIONS = Option(
+    "partitions",
+    parsed("numbers and ranges, `0,2,8-15`", _numbers),
+    "of the topics only the partitions with these numbers",
+)
+SUBSCRIPTION = (*_TOPICS, _PARTITIONS)
+"""The options of `parse_subscription`."""
+
+
+def parse_subscription(texts: Texts) -> Subscription:
+    """The one subscription option that must be given, from options with lower-case names."""
+    given = [each for each in _TOPICS if each.name.lower() in texts]
+    names = ", ".join(f"'{each.name}'" for each in _TOPICS)
+    if not given:
+        found = "is missing, and 'topic' is for writing" if "topic" in texts else _NO_TOPIC
+        raise ConfigurationError(Subscribe.option, found, f"Give exactly one of {names}")
+    if len(given) > 1:
+        found = "given together with " + ", ".join(f"'{each.name}'" for each in given[1:])
+        raise ConfigurationError(given[0].name, found, f"Give exactly one of {names}")
+    subscription = given[0].of(texts)
+    if _PARTITIONS.name not in texts:
+        return subscription
+    if isinstance(subscription, Assign):
+        raise ConfigurationError(
+            _PARTITIONS.name, "is given together with 'assign'", "Name the partitions there"
+        )
+    return OnlyPartitions(subscription, _PARTITIONS.of(texts))

@@ -1,0 +1,92 @@
+"""What a worker keeps between tasks: producers, as an example."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.spark.sink.kept import Kept
+from tests.spark.sink.fake_producer import FakeProducer, Makes
+from tests.spark.sink.settings import parsed
+
+NEVER_SECONDS = 3_600.0
+
+
+def config(port: int = 1) -> ProducerConfig:
+    return parsed(**{"kafka.bootstrap.servers": f"broker:{port}"}).producer
+
+
+@pytest.fixture
+def makes() -> Makes:
+    return Makes()
+
+
+def stock(makes: Makes, idle_seconds: float = NEVER_SECONDS) -> Any:
+    return Kept(makes, lambda producer: producer.close(5.0), idle_seconds)
+
+
+def test_a_producer_is_used_again(makes: Makes) -> None:
+    kept = stock(makes)
+    first = kept.take(config())
+    kept.put(config(), first)
+    assert kept.take(config()) is first
+    assert len(makes.made) == 1
+    assert not first.calls
+
+
+def test_each_task_has_one_of_its_own(makes: Makes) -> None:
+    kept = stock(makes)
+    first, second = kept.take(config()), kept.take(config())
+    assert first is not second
+    kept.put(config(), first)
+    kept.put(config(), second)  # One is enough.
+    assert (first.calls, second.calls) == ([], ["close within 5.0 s"])
+
+
+def test_each_configuration_has_one_of_its_own(makes: Makes) -> None:
+    kept = stock(makes)
+    kept.put(config(1), kept.take(config(1)))
+    assert kept.take(config(2)) is not makes.made[0]
+
+
+def test_a_worker_keeps_few(makes: Makes) -> None:
+    kept = stock(makes)
+    for port in range(1, 20):
+        kept.put(config(port), kept.take(config(port)))
+    assert sum(not each.calls for each in makes.made) == 8
+
+
+def test_one_that_is_idle_for_long_is_closed(makes: Makes) -> None:
+    closed = threading.Event()
+
+    class Closing(FakeProducer):
+        def close(self, timeout_seconds: float | None = None) -> None:
+            closed.set()
+
+    kept = stock(makes, idle_seconds=0.0)
+    kept.put(config(), Closing())
+    assert closed.wait(60)
+    assert kept.take(config()) is makes.made[0]
+
+
+def test_one_that_a_task_takes_is_not_closed_under_it(
+    makes: Makes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[Any] = []
+
+    class Timer:
+        def __init__(self, _: float, function: Any, arguments: Any) -> None:
+            self.end = lambda: function(*arguments)
+            timers.append(self)
+
+        def start(self) -> None: ...
+
+        def cancel(self) -> None: ...  # Too late: it has begun.
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+    kept = stock(makes)
+    kept.put(config(), kept.take(config()))
+    taken = kept.take(config())
+    timers[0].end()
+    assert not taken.calls

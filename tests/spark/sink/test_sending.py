@@ -1,0 +1,94 @@
+"""Rows given to a producer: errors come early, and name the row of the DataFrame's partition."""
+
+import pyarrow as pa
+import pytest
+
+from spark_kafka_source.errors import KafkaTimeoutError
+from spark_kafka_source.records import RowTooLargeError, UnencodableRowError
+from spark_kafka_source.spark.conditions import NullTopicError
+from spark_kafka_source.spark.sink.sending import Sending
+from tests.spark.sink.fake_producer import FakeProducer
+from tests.spark.sink.settings import parsed, values
+
+GONE = KafkaTimeoutError("t-0 had no leader for 2 minutes")
+
+
+@pytest.fixture
+def producer() -> FakeProducer:
+    return FakeProducer()
+
+
+def sending(producer: FakeProducer, topic: str | None = "t") -> Sending:
+    options = parsed(**{} if topic is None else {"topic": topic})
+    return Sending(producer, options, 3)  # type: ignore[arg-type]  # a fake
+
+
+def test_rows_are_sent_and_counted(producer: FakeProducer) -> None:
+    to_send = sending(producer)
+    to_send.send(values("a", "b"))
+    to_send.send(values("c"))
+    to_send.finish()
+    assert producer.rows == [{"value": "a"}, {"value": "b"}, {"value": "c"}]
+    assert producer.topics == ["t", "t"]
+    assert producer.calls == ["flush"]
+    assert to_send.row_count == 3
+    assert to_send.byte_count == values("a", "b").nbytes + values("c").nbytes
+
+
+def test_what_was_not_written_is_an_error_at_the_next_rows(producer: FakeProducer) -> None:
+    to_send = sending(producer)
+    to_send.send(values("a"))
+    to_send.send(values("b"))
+    producer.answer(1, GONE)
+    with pytest.raises(KafkaTimeoutError, match="no leader"):
+        to_send.send(values("c"))
+
+
+def test_what_was_not_written_is_an_error_at_the_end(producer: FakeProducer) -> None:
+    to_send = sending(producer)
+    to_send.send(values("a"))
+    producer.answer(0, GONE)
+    with pytest.raises(KafkaTimeoutError, match="no leader"):
+        to_send.finish()
+
+
+def test_what_is_written_is_forgotten(producer: FakeProducer) -> None:
+    to_send = sending(producer)
+    for number in range(1_000):
+        to_send.send(values("a"))
+        producer.answer(number)
+    assert len(to_send._on_their_way) < 3
+
+
+@pytest.mark.parametrize("kind", [UnencodableRowError, RowTooLargeError])
+def test_a_row_that_cannot_be_written_is_named(
+    producer: FakeProducer, kind: type[UnencodableRowError]
+) -> None:
+    to_send = sending(producer)
+    to_send.send(values("a", "b"))
+    producer.fails[1] = kind([1, 2], "the key of a header is null")
+    with pytest.raises(kind) as refused:
+        to_send.send(values("c", "d", "e"))
+    assert refused.value.rows == (3, 4)
+    assert str(refused.value) == (
+        "Row 3 (and 1 more rows): the key of a header is null (counted within partition 3 of "
+        "the DataFrame)"
+    )
+
+
+def test_a_null_topic_is_named_before_anything_of_its_batch_is_sent(producer: FakeProducer) -> None:
+    to_send = sending(producer, None)
+
+    def rows(*topics: str | None) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pydict(
+            {"value": ["v"] * len(topics), "topic": pa.array(topics, pa.string())}
+        )
+
+    to_send.send(rows("a", "b"))
+    with pytest.raises(NullTopicError) as refused:
+        to_send.send(rows("a", None, None))
+    assert str(refused.value).startswith(
+        "[KAFKA_NULL_TOPIC_IN_DATA] Row 3 of partition 3 of the DataFrame has no topic"
+    )
+    assert len(producer.sent) == 1
+    assert producer.topics == [None]

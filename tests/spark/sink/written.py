@@ -1,0 +1,80 @@
+"""What is in a topic, as confluent-kafka reads it, and rows to write."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer
+from confluent_kafka import TopicPartition as Partition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
+
+from tests.spark.traffic import TIMEOUT_SECONDS, Events
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class Written(NamedTuple):
+    """A record of a topic."""
+
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+    timestamp_ms: int
+
+
+def written(events: Events) -> list[Written]:
+    """All records of a topic, by partition and offset."""
+    servers = events.kafka.bootstrap_servers
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "of-nobody", "log_level": 0})
+    try:
+        return [
+            record
+            for number in range(events.partitions)
+            for record in _of_partition(consumer, Partition(events.name, number, OFFSET_BEGINNING))
+        ]
+    finally:
+        consumer.close()
+
+
+def _of_partition(consumer: Consumer, partition: Partition) -> list[Written]:
+    _, end = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_SECONDS)
+    consumer.assign([partition])
+    found: list[Written] = []
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while len(found) < end:
+        assert time.monotonic() < deadline, f"{len(found)} of {end} records of {partition}"
+        for message in consumer.consume(1_000, timeout=0.5):
+            assert message.error() is None, message.error()
+            headers: Any = message.headers()
+            _, timestamp_ms = message.timestamp()
+            record = partition.partition, message.key(), message.value(), headers, timestamp_ms
+            found.append(Written(*record))
+    return found
+
+
+def texts(events: Events) -> list[str]:
+    """The values, as sorted texts."""
+    return sorted((each.value or b"").decode() for each in written(events))
+
+
+def rows(spark: SparkSession, *values: object) -> DataFrame:
+    """A row for each text, in two partitions."""
+    return spark.createDataFrame([(str(value),) for value in values], "value string").repartition(2)
+
+
+def to(events: Events, **more: object) -> dict[str, Any]:
+    """The options of a writer to the topic; those that are None are left out."""
+    given = {
+        "kafka.bootstrap.servers": events.kafka.bootstrap_servers,
+        "topic": events.name,
+        "kafka.max.block.ms": 5_000,
+        **more,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def writer(frame: DataFrame, options: Mapping[str, Any], name: str = "pykafka") -> DataFrameWriter:
+    """Appends the frame once `save` is called."""
+    return frame.write.format(name).options(**options).mode("append")

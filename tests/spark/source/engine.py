@@ -1,0 +1,103 @@
+"""Stand-ins for what surrounds a stream reader: the brokers' offsets, and Spark that asks it."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadLimit
+from spark_kafka_source.spark.source.executor import KafkaInputPartition
+from spark_kafka_source.spark.source.group_commits import GroupCommits
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.pace import Pace
+from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.topic_partition import TopicPartition
+
+Json = dict[str, Any]
+READ_ALL = ReadAllAvailable()
+
+
+class Log:
+    """The offsets that the brokers have: `first` and `end` of each partition."""
+
+    def __init__(self, end: dict[TopicPartition, int]) -> None:
+        self.end = dict(end)
+        self.first = dict.fromkeys(end, 0)
+        self.epochs: dict[TopicPartition, int] = {}
+        self.epoch_ends: dict[TopicPartition, int] = {}
+        self.topic_ids: dict[str, UUID] = {}
+        self.committed: dict[TopicPartition, int] = {}
+
+    def commit(self, _: object, __: str, offsets: dict[TopicPartition, int], **___: object) -> None:
+        self.committed.update(offsets)
+
+
+class FakePlanner(OffsetPlanner):
+    """Answers from a log in memory; what a bound stands for is the real planner's."""
+
+    def __init__(self, options: SourceOptions, log: Log) -> None:
+        super().__init__(options)
+        self._log = log
+        self.closed = False
+
+    def log_ends(self, _: Offsets = MappingProxyType({})) -> LogEnds:
+        return LogEnds(dict(self._log.end), dict(self._log.epochs), dict(self._log.topic_ids))
+
+    def news(self, _: LogEnds, pace: Pace) -> bool:
+        time.sleep(pace.pause_seconds)
+        return True
+
+    def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {each: self._log.first[each] for each in topic_partitions}
+
+    def epoch_ends(self, leader_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {each: self._log.epoch_ends.get(each, -1) for each in leader_epochs}
+
+    def close(self) -> None:
+        super().close()
+        self.closed = True
+
+
+def reader_of(options: SourceOptions, log: Log) -> KafkaStreamReader:
+    """A reader as in a Python process just started, that asks the log instead of brokers."""
+    reader = KafkaStreamReader(options)
+    planner = FakePlanner(options, log)
+    reader.__dict__["_planner"] = planner
+    if options.group_id:
+        commits = GroupCommits(planner.client, options.group_id, commit=log.commit)
+        reader.__dict__["_group_commits"] = commits
+    return reader
+
+
+def initial(reader: KafkaStreamReader) -> Json:
+    """The offset before the first micro-batch, as it comes out of Spark's checkpoint."""
+    return _through_text(reader.initialOffset())
+
+
+def latest(
+    reader: KafkaStreamReader, start: Json | None = None, limit: ReadLimit | None = READ_ALL
+) -> Json:
+    """The next end, asked for as Spark 4.2 does, or without `start` as earlier ones do."""
+    found = reader.latestOffset() if start is None else reader.latestOffset(start, limit)
+    return _through_text(found)
+
+
+def ranges(reader: KafkaStreamReader, start: Json, end: Json) -> list[OffsetRange]:
+    """What the tasks of a micro-batch read; for the leader epochs see `planned_epochs`."""
+    found = []
+    for partition in reader.partitions(start, end):
+        assert isinstance(partition, KafkaInputPartition)
+        found += [replace(each, leader_epoch=-1) for each in partition.ranges]
+    return found
+
+
+def _through_text(offset: Json) -> Json:
+    found: Json = json.loads(json.dumps(offset))
+    return found

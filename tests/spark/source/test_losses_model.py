@@ -1,0 +1,230 @@
+"""Whatever becomes of the topics: with `failOnDataLoss=false` a query goes on and doubles nothing.
+
+The model has every record that was ever written, by a number of its own. Topics are deleted, made
+anew, cut by unclean elections, aged and grown, between any two steps of Spark's.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from types import MappingProxyType
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark.source import pace
+from spark_kafka_source.spark.source.admission import ReadLimit, ReadMaxRows
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.pace import Pace
+from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.spark.settings import parsed
+from tests.spark.source.engine import READ_ALL, Json, initial, latest, ranges
+
+OPTIONS = parsed(startingOffsets="earliest", failOnDataLoss="false")
+TOPICS = st.sampled_from(["a", "b"])
+PARTITIONS = st.integers(0, 2)
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), TOPICS, PARTITIONS, st.integers(1, 9)),
+        st.tuples(st.sampled_from(["cut", "age"]), TOPICS, PARTITIONS, st.integers(0, 12)),
+        st.tuples(st.just("make"), TOPICS, st.integers(1, 3), st.integers(0, 9)),
+        st.tuples(st.sampled_from(["delete", "grow"]), TOPICS),
+        st.tuples(st.just("run"), st.sampled_from([1, 3, None])),
+        st.tuples(st.sampled_from(["plan", "run, crash", "restart"])),
+    ),
+    max_size=30,
+)
+
+
+@dataclass
+class Partition:
+    """A log: the number and leader epoch of each record; those before `first` have aged out."""
+
+    records: list[tuple[int, int]] = field(default_factory=list)
+    first: int = 0
+    epoch: int = 0
+
+    def cut(self, offset: int) -> None:
+        """An unclean election: the new leader lacks what comes after."""
+        self.epoch += 1
+        del self.records[max(offset, self.first) :]
+
+    def epoch_end(self, epoch: int) -> int:
+        if epoch >= self.epoch:
+            return len(self.records) if epoch == self.epoch else -1
+        later = (offset for offset, (_, other) in enumerate(self.records) if other > epoch)
+        return next(later, len(self.records))
+
+
+@dataclass
+class Topic:
+    topic_id: UUID
+    partitions: list[Partition]
+
+
+class Cluster:
+    """The topics that there are, and all that happens to them; `with_ids` as from Kafka 2.8 on."""
+
+    def __init__(self, *, with_ids: bool) -> None:
+        self.with_ids = with_ids
+        self.topics: dict[str, Topic] = {}
+        self._ids, self._records = count(1), count()
+
+    def make(self, name: str, partitions: int, records: int = 0) -> None:
+        made = Topic(UUID(int=next(self._ids)), [Partition() for _ in range(partitions)])
+        self.topics[name] = made
+        for partition in range(partitions):
+            self.write(name, partition, records)
+
+    def write(self, name: str, partition: int, records: int) -> None:
+        for log in self.logs(name)[partition : partition + 1]:
+            log.records += [(next(self._records), log.epoch) for _ in range(records)]
+
+    def logs(self, name: str) -> list[Partition]:
+        return self.topics[name].partitions if name in self.topics else []
+
+    def all_logs(self) -> dict[TopicPartition, Partition]:
+        return {
+            TopicPartition(name, index): log
+            for name, topic in self.topics.items()
+            for index, log in enumerate(topic.partitions)
+        }
+
+    def read(self, wanted: OffsetRange) -> list[int]:
+        """What a task that skips what is lost makes of its range."""
+        name, partition = wanted.topic_partition
+        if partition >= len(self.logs(name)):
+            return []
+        if wanted.topic_id not in (None, self.topics[name].topic_id):
+            return []
+        log = self.logs(name)[partition]
+        if wanted.start > len(log.records):
+            return []
+        return [number for number, _ in log.records[max(wanted.start, log.first) : wanted.end]]
+
+
+class Planner(OffsetPlanner):
+    """Asks the model."""
+
+    def __init__(self, options: SourceOptions, cluster: Cluster) -> None:
+        super().__init__(options)
+        self._cluster = cluster
+
+    def log_ends(self, read: Offsets = MappingProxyType({})) -> LogEnds:
+        logs, topics = self._cluster.all_logs(), self._cluster.topics
+        return LogEnds(
+            {each: len(log.records) for each, log in logs.items()},
+            {each: log.epoch for each, log in logs.items()},
+            {name: topics[name].topic_id for name in topics if self._cluster.with_ids},
+        )
+
+    def news(self, ends: LogEnds, pace: Pace) -> bool:
+        return True
+
+    def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        logs = self._cluster.all_logs()
+        return {each: logs[each].first for each in topic_partitions}
+
+    def epoch_ends(self, leader_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        logs = self._cluster.all_logs()
+        return {each: logs[each].epoch_end(epoch) for each, epoch in leader_epochs.items()}
+
+
+class Spark:
+    """Runs one query; a crash loses the reader and what the micro-batch had written."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._offset_log: list[Json] = []
+        self.sink: list[list[int]] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self._reader = KafkaStreamReader(OPTIONS)
+        self._reader.__dict__["_planner"] = Planner(OPTIONS, self._cluster)
+
+    @property
+    def unfinished(self) -> bool:
+        return len(self._offset_log) > len(self.sink)
+
+    def plan(self, limit: ReadLimit = READ_ALL) -> bool:
+        """Whether there is a micro-batch to run."""
+        start = self._start()
+        if not self.unfinished:
+            end = latest(self._reader, start, limit)
+            self._offset_log += [end] if end != start else []
+        return self.unfinished
+
+    def run(self, *, crash: bool = False) -> None:
+        planned = ranges(self._reader, self._start(), self._offset_log[len(self.sink)])
+        if crash:
+            self.restart()
+        else:
+            self.sink.append([number for each in planned for number in self._cluster.read(each)])
+
+    def _start(self) -> Json:
+        return self._offset_log[len(self.sink) - 1] if self.sink else initial(self._reader)
+
+
+def happen(event: tuple[str | int | None, ...], cluster: Cluster, spark: Spark) -> None:
+    match event:
+        case ["write", str(name), int(partition), int(records)]:
+            cluster.write(name, partition, records)
+        case ["cut", str(name), int(partition), int(offset)] if not spark.unfinished:
+            # A task that is under way when its log is cut cannot tell: it has no epoch to hold on.
+            for log in cluster.logs(name)[partition : partition + 1]:
+                log.cut(offset)
+        case ["age", str(name), int(partition), int(offset)]:
+            for log in cluster.logs(name)[partition : partition + 1]:
+                log.first = min(max(offset, log.first), len(log.records))
+        case ["make", str(name), int(partitions), int(records)]:
+            cluster.make(name, partitions, records)
+        case ["delete", str(name)]:
+            cluster.topics.pop(name, None)
+        case ["grow", str(name)] if name in cluster.topics:
+            cluster.topics[name].partitions.append(Partition())
+        case _:
+            step(event, spark)
+
+
+def step(event: tuple[str | int | None, ...], spark: Spark) -> None:
+    match event:
+        case ["plan"]:
+            spark.plan()
+        case ["run", limit]:
+            if spark.plan(ReadMaxRows(limit) if isinstance(limit, int) else READ_ALL):
+                spark.run()
+        case ["run, crash"]:
+            if spark.plan():
+                spark.run(crash=True)
+        case ["restart"]:
+            spark.restart()
+
+
+@given(EVENTS, st.booleans())
+def test_a_query_goes_on_doubles_nothing_and_reads_all_that_is_there(
+    events: list[tuple[str | int | None, ...]], with_ids: bool
+) -> None:
+    cluster = Cluster(with_ids=with_ids)
+    cluster.make("a", 2, 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", lambda _: None)
+        patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+        spark = Spark(cluster)
+        for event in events:
+            happen(event, cluster, spark)
+        while spark.plan(ReadMaxRows(7)):
+            spark.run()
+    found = [number for batch in spark.sink for number in batch]
+    assert len(found) == len(set(found))
+    if with_ids:  # Else a topic made anew passes for the one before, and is read from amid.
+        logs = cluster.all_logs().values()
+        assert {number for log in logs for number, _ in log.records[log.first :]} <= set(found)

@@ -1,0 +1,393 @@
+"""Queries that share a group: asked as Spark asks them, with a group coordinator in memory."""
+
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.groups import commit_offsets, committed_offsets
+from spark_kafka_source.spark.source import pace, stream
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.spark.settings import A0, A1, parsed
+from tests.spark.source.engine import Json, ranges
+
+PATIENCE_SECONDS = 20.0
+PARTITIONS = 4
+QUICK = {
+    "managedGroup": "true",
+    "kafka.group.id": "g",
+    "kafka.heartbeat.interval.ms": "10",
+    "kafka.session.timeout.ms": "10000",
+    "kafka.retry.backoff.ms": "1",
+    "fetchOffset.numRetries": "0",
+    "startingOffsets": "earliest",
+}
+
+
+class Query:
+    """A query as Spark runs it, and what it read: each record by its partition and offset."""
+
+    def __init__(self, broker: MemoryBroker, start: Json | None = None, **options: str) -> None:
+        servers = {"kafka.bootstrap.servers": str(broker.address())}
+        self.reader = KafkaStreamReader(parsed(**servers | QUICK | options))
+        self.offset: Json = self.reader.initialOffset() if start is None else start
+        self.finished = False
+        self.read: Counter[tuple[TopicPartition, int]] = Counter()
+
+    def batch(self, *, finished: bool = True) -> bool:
+        """One micro-batch; where it is not finished, it is read and its end is forgotten."""
+        end = self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
+        if end == self.offset:
+            return False
+        if self.finished:
+            self.reader.commit(self.offset)  # Only now, as Spark does.
+        for wanted in ranges(self.reader, self.offset, end):
+            self.read.update(
+                (wanted.topic_partition, offset) for offset in range(wanted.start, wanted.end)
+            )
+        if finished:
+            self.offset, self.finished = end, True
+        return True
+
+    @property
+    def assigned(self) -> set[TopicPartition]:
+        group = self.reader._group
+        return set(group._membership.assignment) if group is not None else set()
+
+    def stop(self) -> None:
+        self.reader.stop()
+
+    def vanish(self, broker: MemoryBroker) -> None:
+        """As one that is killed: it says nothing to anybody, and its session ends."""
+        group = self.reader._group
+        assert group is not None
+        member = group.member()
+        group._membership._client.close()
+        group._planner.close()
+        for member_id in list(broker.group("g").members) if member is None else [member.member_id]:
+            broker.drop_member("g", member_id)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread runs all queries here: who waits keeps the others from joining."""
+    monkeypatch.setattr(stream, "_JOIN_MS", 20)
+    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "_MOST_PAUSE_SECONDS", 0.01)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        yield broker
+
+
+@pytest.fixture
+def logs(broker: MemoryBroker) -> list[PartitionLog]:
+    """Of topic `a`: ten records in each partition."""
+    logs = broker.create_topic("a", PARTITIONS)
+    for log in logs:
+        log.append(*[b"x"] * 10)
+    return logs
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def started(stack: ExitStack, broker: MemoryBroker, **how: Any) -> Query:
+    query = Query(broker, **how)
+    stack.callback(query.stop)
+    return query
+
+
+def settle(*queries: Query) -> None:
+    """Has the queries go on until they share all partitions, and none is in two hands."""
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until_seconds:
+        for query in queries:
+            query.batch()
+        held = [query.assigned for query in queries]
+        if sum(map(len, held)) == len(set().union(*held)) == PARTITIONS and all(held):
+            return
+    raise AssertionError(f"not settled: {[query.assigned for query in queries]}")
+
+
+def committed(broker: MemoryBroker, query: Query) -> dict[TopicPartition, int]:
+    where = [TopicPartition("a", partition) for partition in range(PARTITIONS)]
+    return committed_offsets(query.reader._planner.client, "g", where)
+
+
+def everything(logs: list[PartitionLog]) -> set[tuple[TopicPartition, int]]:
+    return {
+        (TopicPartition("a", number), offset)
+        for number, log in enumerate(logs)
+        for offset in range(log.end_offset)
+    }
+
+
+def test_one_query_is_assigned_everything(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    query = started(stack, broker)
+    settle(query)
+    assert query.read == Counter(everything(logs))
+
+
+def test_two_queries_share_the_partitions(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    first = started(stack, broker)
+    settle(first)
+    second = started(stack, broker)
+    settle(first, second)
+    assert len(first.assigned) == len(second.assigned) == 2
+    for log in logs:
+        log.append(b"more")
+    first.batch()
+    second.batch()
+    assert first.read + second.read == Counter(everything(logs))
+    assert {where for where, _ in second.read} == second.assigned
+
+
+def test_who_stops_is_followed_at_once_where_it_stopped(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    first, second = started(stack, broker), started(stack, broker)
+    settle(first, second)
+    for log in logs:
+        log.append(b"more")
+    for query in (first, second):
+        query.batch()
+        query.batch()  # The next question commits what the last micro-batch read.
+    first.stop()
+    settle(second)
+    assert first.read + second.read == Counter(everything(logs))
+
+
+def test_who_is_stopped_by_a_signal_leaves_first(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Spark stops the process of a query: by SIGTERM, and once more while it leaves."""
+    before = signal.getsignal(signal.SIGTERM)
+    stack.callback(signal.signal, signal.SIGTERM, before)
+    program = SimpleNamespace(name="pyspark.sql.streaming.python_streaming_source_runner")
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", program)
+    query = started(stack, broker)
+    settle(query)
+    with pytest.raises(SystemExit):
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    query.stop()
+    assert not broker.group("g").members
+
+
+def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    first = Query(broker)
+    settle(first)
+    first.stop()  # Before what it read is committed.
+    again = Query(broker, start=first.offset)
+    settle(again)
+    assert not again.read
+    assert committed(broker, again) == {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
+    again.stop()
+    for log in logs:
+        log.append(b"more")
+    other = Query(broker)
+    settle(other)
+    other.batch()
+    other.stop()
+    once_more = started(stack, broker, start=first.offset)
+    settle(once_more)
+    assert not once_more.read
+
+
+def test_who_was_away_does_not_take_back_what_others_committed(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    """Its micro-batch takes longer than it may be silent, so others read on meanwhile."""
+    slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "200"}), Query(broker)
+    settle(slow, other)
+    for log in logs:
+        log.append(b"more")
+    slow.batch()
+    settle(other)
+    for log in logs:
+        log.append(b"and more")
+    other.batch()
+    other.batch()
+    before = committed(broker, other)
+    other.stop()
+    for log in logs:
+        log.append(b"still more")
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while not slow.batch() and time.monotonic() < until_seconds:
+        pass
+    assert committed(broker, slow) == before == dict.fromkeys(before, 12)
+
+
+def test_a_rebalance_upon_the_other_is_waited_for(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it is assigned it cannot tell the group of, until all have joined once more."""
+    holder = started(stack, broker)
+    settle(holder)
+    for log in logs:
+        log.append(b"more")
+    ahead: Json = {"version": 2, "offsets": {"a": {str(each): 11 for each in range(PARTITIONS)}}}
+    query = started(stack, broker, start=ahead)
+    query.batch()
+    assert query.reader._group is not None and holder.reader._group is not None
+    group = query.reader._group
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while not group._taken and time.monotonic() < until_seconds:
+        holder.reader._group.changed()  # It rebalances, but finishes no micro-batch.
+        group.changed()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(group._membership), "member", None)
+        assert not query.batch()
+    settle(holder, query)
+    assert not {(where, 10) for where in query.assigned} & query.read.keys()
+
+
+def test_where_the_group_knows_nothing_the_option_says_where_to_begin(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    query = started(stack, broker, startingOffsets="latest")
+    settle(query)
+    assert not query.read
+    # Whoever takes over now must not begin at a later end.
+    assert committed(broker, query) == {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
+
+
+def test_a_partition_that_was_added_begins_at_its_start(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    logs[2:] = []
+    broker.cluster.topics["a"].logs[2:] = []
+    query = started(stack, broker, startingOffsets="latest", **{"kafka.metadata.max.age.ms": "10"})
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while query.assigned != {A0, A1} and time.monotonic() < until_seconds:
+        query.batch()
+    added = [PartitionLog(leader_id=0), PartitionLog(leader_id=1)]
+    for log in added:
+        log.append(b"early")
+    broker.cluster.topics["a"].logs += added
+    settle(query)
+    assert query.read == Counter({(TopicPartition("a", 2), 0): 1, (TopicPartition("a", 3), 0): 1})
+
+
+def test_a_run_over_what_is_available_waits_for_its_assignment(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    query = started(stack, broker)
+    query.reader.prepareForTriggerAvailableNow()
+    while query.batch():
+        pass
+    assert query.read == Counter(everything(logs))
+
+
+def test_a_run_that_is_assigned_nothing_in_time_fails(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    holder = started(stack, broker)
+    settle(holder)  # And then it does not poll: the group waits for it.
+    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "300"})
+    query.reader.prepareForTriggerAvailableNow()
+    with pytest.raises(KafkaTimeoutError, match=r"'g' has assigned nothing to this query within"):
+        query.batch()
+
+
+def test_what_others_committed_meanwhile_is_not_taken_back(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    first = Query(broker)
+    settle(first)
+    first.vanish(broker)
+    ends = {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
+    query = Query(broker)
+    commit_offsets(query.reader._planner.client, "g", ends)
+    # Killed while a micro-batch ran: it is replayed, and then its end must not be committed.
+    replayed = started(stack, broker, start={"version": 2, "offsets": {"a": {"0": 5}}})
+    query.stop()
+    settle(replayed)
+    assert committed(broker, replayed) == ends
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"kafka.group.id": ""}, "kafka.group.id"),
+        ({"startingOffsets": '{"a":{"0":1}}'}, "'startingOffsets': names partitions"),
+        ({"partitions": "0"}, "'managedGroup': is given, and 'subscribe' names partitions"),
+        ({"kafka.partition.assignment.strategy": "best"}, "There are range"),
+        ({"kafka.heartbeat.interval.ms": "20000"}, "too long for a session"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        parsed(**QUICK | options)
+
+
+def test_a_batch_is_no_member() -> None:
+    with pytest.raises(ConfigurationError, match="'managedGroup'"):
+        KafkaBatchReader(parsed(**QUICK))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_comes_and_goes_nothing_is_lost(
+    broker: MemoryBroker, logs: list[PartitionLog], seed: int
+) -> None:
+    """Queries start, stop, vanish and restart by chance, and records are written meanwhile."""
+    chance = random.Random(seed)
+    running = [Query(broker)]
+    stopped: list[Query] = []
+    for _ in range(25):
+        what = chance.choice(["batch"] * 6 + ["write", "start", "stop", "vanish", "restart"])
+        if what == "write":
+            chance.choice(logs).append(*[b"x"] * chance.randint(1, 5))
+        elif what == "start" and len(running) < 3:
+            running.append(Query(broker))
+        elif what in ("stop", "vanish") and len(running) > 1:
+            gone = running.pop(chance.randrange(len(running)))
+            gone.batch(finished=chance.random() < 0.5)
+            stopped.append(gone)
+            if what == "stop":
+                gone.stop()
+            else:
+                gone.vanish(broker)
+        elif what == "restart" and stopped and len(running) < 3:
+            before = stopped.pop(chance.randrange(len(stopped)))
+            again = Query(broker, start=before.offset)
+            again.read = before.read
+            running.append(again)
+        for query in running:
+            query.batch()
+    settle(*running)
+    settle(*running)
+    read = sum((query.read for query in (*running, *stopped)), Counter())
+    for query in running:
+        query.stop()
+    assert set(read) == everything(logs)

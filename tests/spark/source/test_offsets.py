@@ -1,0 +1,49 @@
+"""Offsets as users give them by option: what a checkpoint shows can be given, and nothing odd."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.secret import shown
+from spark_kafka_source.spark.source.offsets import (
+    Offsets,
+    is_partition_number,
+    parse_offsets_option,
+)
+from spark_kafka_source.spark.source.source_offset import by_topic
+from tests.spark.settings import A0, A1
+from tests.spark.source.strategies import OFFSETS
+
+
+@given(OFFSETS.filter(bool))
+def test_an_option_takes_what_the_checkpoint_shows(offsets: Offsets) -> None:
+    text = json.dumps(by_topic(offsets))
+    assert parse_offsets_option("startingOffsets", text, least=-2, allowed="any") == offsets
+
+
+@pytest.mark.parametrize("least", [-2, -1, 0])
+def test_no_number_is_less_than_the_least(least: int) -> None:
+    text = '{"a":{"0":%d,"1":%d}}'
+    found = parse_offsets_option("option", text % (least, 5), least=least, allowed="such")
+    assert found == {A0: least, A1: 5}
+    with pytest.raises(ConfigurationError, match=r"'option': .*partition 1 .*Give such, as in"):
+        parse_offsets_option("option", text % (least, least - 1), least=least, allowed="such")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, True) for text in ("0", "7", "10", "2147483647")),
+        *((text, False) for text in ("", "-1", "+1", "01", " 1", "1_0", "٣", "2147483648")),
+        ("9" * 5_000, False),
+    ],
+)
+def test_a_partition_has_a_number_written_in_one_way(text: str, expected: bool) -> None:
+    assert is_partition_number(text) is expected
+
+
+def test_a_text_is_shown_in_quotes_and_cut() -> None:
+    assert shown("a'b") == '"a\'b"'
+    assert shown("x" * 5_000) == "'" + "x" * 100 + "'..."

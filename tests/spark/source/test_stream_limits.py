@@ -1,0 +1,291 @@
+"""How much a micro-batch reads and when: limits, a least number with a delay, and a pinned end."""
+
+import json
+import time
+
+import pytest
+
+from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.errors import UnsupportedVersionError
+from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
+from spark_kafka_source.spark.source import stream
+from spark_kafka_source.spark.source.admission import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
+from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from tests.spark.settings import A0, A1, A2, parsed
+from tests.spark.source.engine import Log, initial, latest, ranges, reader_of
+
+LEAST_5 = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "5", "maxTriggerDelay": "10s"}
+
+
+class Clock:
+    """Time that passes when a test says so, and with each pause."""
+
+    def __init__(self) -> None:
+        self.now_seconds = 1_000.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now_seconds += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "sleep", clock.sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now_seconds)
+    return clock
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log({A0: 5, A1: 3})
+
+
+# -- the limit that Spark is given -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ({}, ReadAllAvailable()),
+        ({"maxOffsetsPerTrigger": "10"}, ReadMaxRows(10)),
+        ({"maxBytesPerTrigger": "10k"}, ReadMaxBytes(10 << 10)),
+        ({"maxBytesPerTrigger": "10k", "maxOffsetsPerTrigger": "10"}, ReadMaxRows(10)),
+        ({"minOffsetsPerTrigger": "5"}, ReadMinRows(5)),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "10"}, ReadMaxRows(10)),
+    ],
+)
+def test_the_limit_is_the_most_else_the_least(options: dict[str, str], limit: ReadLimit) -> None:
+    assert KafkaStreamReader(parsed(**options)).getDefaultReadLimit() == limit
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("minOffsetsPerTrigger", "1"),
+        ("maxOffsetsPerTrigger", "1"),
+        ("maxBytesPerTrigger", "1"),
+        ("managedGroup", "true"),
+    ],
+)
+def test_without_admission_control_a_limit_is_refused(
+    monkeypatch: pytest.MonkeyPatch, option: str, value: str
+) -> None:
+    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
+    with pytest.raises(UnsupportedVersionError, match=rf"'{option}' needs Spark 4\.2"):
+        KafkaStreamReader(parsed(**{option: value, "kafka.group.id": "g"}))
+
+
+def test_without_admission_control_what_needs_none_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
+    KafkaStreamReader(parsed(maxTriggerDelay="1m", managedGroup="false", minPartitions="2"))
+
+
+# -- at least so many, or so late ------------------------------------------------------------------
+
+
+class Query:
+    """Triggers one after another, each with the reader's own limit."""
+
+    def __init__(self, options: SourceOptions, log: Log) -> None:
+        self.reader = reader_of(options, log)
+        self.end = initial(self.reader)
+
+    def trigger(self, limit: ReadLimit | None = None) -> list[OffsetRange] | None:
+        """What the next micro-batch reads; None where there is none."""
+        start = self.end
+        limit = limit or self.reader.getDefaultReadLimit()
+        self.end = latest(self.reader, start, limit)
+        if json.dumps(self.end) == json.dumps(start):
+            return None
+        return ranges(self.reader, start, self.end)
+
+
+def test_the_first_trigger_always_fires_then_fewer_than_the_least_wait(
+    log: Log, clock: Clock
+) -> None:
+    log.end = {A0: 1, A1: 0}
+    query = Query(parsed(**LEAST_5), log)
+    assert query.trigger() == [OffsetRange(A0, 0, 1)]
+    log.end[A0] = 5
+    assert query.trigger() is None
+    log.end[A1] = 1
+    assert query.trigger() == [OffsetRange(A0, 1, 5), OffsetRange(A1, 0, 1)]
+
+
+def test_a_delay_that_is_over_fires_with_what_there_is(log: Log, clock: Clock) -> None:
+    query = Query(parsed(**LEAST_5), log)
+    query.trigger()
+    log.end[A0] += 1
+    clock.now_seconds += 9
+    assert query.trigger() is None
+    clock.now_seconds += 1
+    assert query.trigger() == [OffsetRange(A0, 5, 6)]
+    log.end[A0] += 1
+    assert query.trigger() is None
+
+
+def test_where_nothing_waits_no_delay_fires(log: Log, clock: Clock) -> None:
+    query = Query(parsed(**LEAST_5), log)
+    query.trigger()
+    clock.now_seconds += 3_600
+    assert query.trigger() is None
+
+
+def test_the_delay_is_a_quarter_of_an_hour_by_default(log: Log, clock: Clock) -> None:
+    query = Query(parsed(startingOffsets="earliest", minOffsetsPerTrigger="5"), log)
+    query.trigger()
+    log.end[A0] += 1
+    clock.now_seconds += 15 * 60 - 1
+    assert query.trigger() is None
+    clock.now_seconds += 1
+    assert query.trigger() == [OffsetRange(A0, 5, 6)]
+
+
+def test_the_first_trigger_after_a_restart_fires(log: Log) -> None:
+    before = Query(parsed(**LEAST_5), log)
+    before.trigger()
+    log.end[A0] += 1
+    restarted = Query(parsed(**LEAST_5), log)
+    restarted.end = before.end
+    assert restarted.trigger() == [OffsetRange(A0, 5, 6)]
+
+
+def test_at_least_and_at_most_together(log: Log) -> None:
+    query = Query(parsed(**LEAST_5, maxOffsetsPerTrigger="6"), log)
+    assert query.trigger() == [OffsetRange(A0, 0, 3), OffsetRange(A1, 0, 2)]
+    assert query.trigger() is None
+    log.end[A0] = 50
+    assert query.trigger() == [OffsetRange(A0, 3, 8), OffsetRange(A1, 2, 3)]
+
+
+@pytest.mark.parametrize("available_now", [False, True])
+def test_a_run_that_is_to_read_all_there_is_does_not_wait(log: Log, available_now: bool) -> None:
+    """Trigger.Once asks for all that is available; Trigger.AvailableNow keeps the limits."""
+    before = Query(parsed(**LEAST_5), log)
+    before.trigger()
+    query = Query(parsed(**LEAST_5), log)
+    query.end = before.end
+    if available_now:
+        query.reader.prepareForTriggerAvailableNow()
+    limit = None if available_now else ReadAllAvailable()
+    for end in (6, 7) if not available_now else (6,):
+        log.end[A0] = end
+        assert query.trigger(limit) == [OffsetRange(A0, end - 1, end)]
+    assert query.trigger(limit) is None
+
+
+def test_a_pinned_run_does_not_wait_with_its_last_batch_either(log: Log) -> None:
+    query = Query(parsed(**LEAST_5, maxOffsetsPerTrigger="6"), log)
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.trigger() == [OffsetRange(A0, 0, 3), OffsetRange(A1, 0, 2)]
+    assert query.trigger() == [OffsetRange(A0, 3, 5), OffsetRange(A1, 2, 3)]
+    assert query.trigger() is None
+
+
+def test_an_added_partition_does_not_wait(log: Log) -> None:
+    """Where it begins is to be in the checkpoint before its start can age out."""
+    query = Query(parsed(**LEAST_5), log)
+    query.trigger()
+    log.end[A2], log.first[A2] = 1, 0
+    assert query.trigger() == [OffsetRange(A2, 0, 1)]
+
+
+def test_the_options_split_what_a_trigger_reads(log: Log) -> None:
+    query = Query(parsed(startingOffsets="earliest", minPartitions="4"), log)
+    planned = query.trigger()
+    assert planned is not None
+    assert [str(each) for each in planned] == [
+        "a-0 [0, 1)", "a-0 [1, 3)", "a-0 [3, 5)", "a-1 [0, 1)", "a-1 [1, 3)",
+    ]  # fmt: skip
+
+
+# -- a pinned end ----------------------------------------------------------------------------------
+
+
+def pinned(log: Log, **options: str) -> Query:
+    """A run with Trigger.AvailableNow that has read the first part of what it is to read."""
+    query = Query(parsed(startingOffsets="earliest", maxOffsetsPerTrigger="4", **options), log)
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.trigger() == [OffsetRange(A0, 0, 2), OffsetRange(A1, 0, 1)]
+    return query
+
+
+def test_a_pinned_run_ends_where_it_was_pinned(log: Log) -> None:
+    query = pinned(log)
+    log.end |= {A0: 90, A1: 90, A2: 90}
+    log.first[A2] = 0
+    while query.trigger():
+        pass
+    assert query.end["offsets"] == {"a": {"0": 5, "1": 3}}
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_a_partition_that_a_pinned_run_was_to_read_and_that_is_gone_is_an_error(
+    log: Log, fails: str
+) -> None:
+    query = pinned(log, failOnDataLoss=fails)
+    del log.end[A1]
+    with pytest.raises(OffsetMismatchError, match=r"^\[LOST_TOPIC_PARTITIONS_IN_END_.*a-1"):
+        query.trigger()
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_a_log_that_does_not_reach_the_pinned_end_any_more_is_an_error(
+    log: Log, fails: str
+) -> None:
+    query = pinned(log, failOnDataLoss=fails)
+    log.end[A0] = 4
+    with pytest.raises(OffsetMismatchError, match=r"^\[END_OFFSET_HAS_GREATER_.*a-0 .*5 .* 4"):
+        query.trigger()
+
+
+def test_the_next_run_pins_anew(log: Log) -> None:
+    query = pinned(log)
+    while query.trigger():
+        pass
+    log.end[A0] = 6
+    another = Query(parsed(), log)
+    another.reader.prepareForTriggerAvailableNow()
+    another.end = query.end
+    assert another.trigger() == [OffsetRange(A0, 5, 6)]
+    assert another.trigger() is None
+
+
+def test_a_pinned_run_asks_about_the_ends_that_it_was_pinned_to(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They lie ahead of what was read, and may fall back for a moment just the same."""
+    query = pinned(log)
+    planner = query.reader._planner
+    log_ends = planner.log_ends
+    asked: list[Offsets] = []
+
+    def ask(read: Offsets) -> LogEnds:
+        asked.append(read)
+        return log_ends(read)
+
+    monkeypatch.setattr(planner, "log_ends", ask)
+    query.trigger()
+    assert asked == [{A0: 5, A1: 3}]
+
+
+def test_what_was_lost_before_a_pinned_run_began_is_data_loss(log: Log) -> None:
+    before = Query(parsed(startingOffsets="earliest"), log)
+    before.trigger()
+    log.end[A0] = 4
+    query = Query(parsed(), log)
+    query.reader.prepareForTriggerAvailableNow()
+    query.end = before.end
+    with pytest.raises(DataLossError, match="PARTITION_OFFSET_CHANGED"):
+        query.trigger()

@@ -1,0 +1,124 @@
+"""Whatever happens between two micro-batches: each offset is in exactly one, the same at a replay.
+
+The model of Spark is its offset log, its commit log, and a sink that keeps rows by batch.
+"""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.spark.source import pace
+from spark_kafka_source.spark.source.admission import ReadLimit, ReadMaxRows
+from spark_kafka_source.spark.source.bounds import Given
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.spark.settings import A0, A1, parsed
+from tests.spark.source.engine import READ_ALL, Json, Log, initial, latest, ranges, reader_of
+
+OPTIONS = st.sampled_from(
+    [
+        parsed(startingOffsets="earliest"),
+        parsed(startingOffsets="latest", kafka_group_id="g"),
+        parsed(startingOffsets='{"a":{"0":2,"1":-1}}'),
+    ]
+)
+EVENTS = st.lists(
+    st.tuples(st.just("write"), st.integers(0, 2), st.integers(1, 30))
+    | st.tuples(st.just("run"), st.sampled_from([1, 3, 10, None]))
+    | st.tuples(st.sampled_from(["plan", "run, crash", "grow", "restart", "restart and pin"])),
+    max_size=25,
+)
+
+
+class Spark:
+    """Runs one query's micro-batches over a log; a crash loses the reader and nothing else."""
+
+    def __init__(self, options: SourceOptions, log: Log) -> None:
+        self._options, self._log = options, log
+        self._reader = reader_of(options, log)
+        self._offset_log: list[Json] = []
+        self._finished = 0
+        self.sink: dict[int, list[OffsetRange]] = {}
+
+    def restart(self, *, pin: bool) -> None:
+        self._reader = reader_of(self._options, self._log)
+        if pin:
+            self._reader.prepareForTriggerAvailableNow()
+
+    def plan(self, limit: ReadLimit = READ_ALL) -> bool:
+        """Whether there is a batch to run."""
+        if self._finished < len(self._offset_log):
+            return True
+        start = self._start()
+        end = latest(self._reader, start, limit)
+        if end == start:
+            return False
+        self._offset_log.append(end)
+        return True
+
+    def run(self, *, crash: bool = False) -> None:
+        batch = ranges(self._reader, self._start(), self._offset_log[self._finished])
+        assert self.sink.setdefault(self._finished, batch) == batch
+        if crash:
+            self.restart(pin=False)
+        else:
+            self._finished += 1
+
+    def _start(self) -> Json:
+        return self._offset_log[self._finished - 1] if self._finished else initial(self._reader)
+
+
+def happen(event: tuple[str | int | None, ...], log: Log, spark: Spark) -> None:
+    match event:
+        case ["write", int(partition), int(count)]:
+            where = TopicPartition("a", partition)
+            if where in log.end:
+                log.end[where] += count
+        case ["grow"]:
+            added = TopicPartition("a", len(log.end))
+            log.end[added], log.first[added] = 0, 0
+        case ["plan"]:
+            spark.plan()
+        case ["run", limit]:
+            if spark.plan(ReadMaxRows(limit) if isinstance(limit, int) else READ_ALL):
+                spark.run()
+        case ["run, crash"]:
+            if spark.plan():
+                spark.run(crash=True)
+        case ["restart"] | ["restart and pin"]:
+            spark.restart(pin="pin" in str(event))
+
+
+def starts_of(options: SourceOptions, log: Log, first_end: Offsets) -> Offsets:
+    if options.group_id:
+        return first_end
+    explicit = options.starting is not None and isinstance(options.starting.bound, Given)
+    return {A0: 2, A1: first_end[A1]} if explicit else dict.fromkeys(log.end, 0)
+
+
+@given(OPTIONS, EVENTS)
+def test_each_offset_is_in_exactly_one_batch(
+    options: SourceOptions, events: list[tuple[str | int | None, ...]]
+) -> None:
+    log = Log({A0: 5, A1: 3})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", lambda _: None)
+        patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+        spark = Spark(options, log)
+        spark.plan()
+        first_end = dict(log.end)
+        for event in events:
+            happen(event, log, spark)
+        spark.restart(pin=False)
+        while spark.plan(ReadMaxRows(7)):
+            spark.run()
+    position = dict(starts_of(options, log, first_end))
+    for _, batch in sorted(spark.sink.items()):
+        for read in batch:
+            assert read.start == position.get(read.topic_partition, 0)
+            position[read.topic_partition] = read.end
+    assert {each: position.get(each, 0) for each in log.end} == log.end

@@ -1,0 +1,52 @@
+"""What a Python worker does before each of its tasks."""
+
+import gc
+import platform
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from spark_kafka_source.spark.worker import FrozenImports
+
+
+def test_imports_are_frozen_once_and_again_after_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frozen: list[int] = []
+    imports = FrozenImports()
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(sys.modules)))
+    imports.freeze()
+    imports.freeze()
+    assert len(frozen) == 1
+    monkeypatch.setitem(sys.modules, "one_more", ModuleType("one_more"))
+    imports.freeze()
+    assert len(frozen) == 2
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
+def test_what_a_task_frees_is_kept_for_its_next_fetch() -> None:
+    """In a process of its own, since a block that was ever freed counts for good."""
+    run = subprocess.run([sys.executable, "-c", PAGE_FAULTS], capture_output=True, check=True)
+    before, after = map(int, run.stdout.split())
+    assert before > 1000
+    assert after < 100
+
+
+PAGE_FAULTS = """
+import gc, resource
+from spark_kafka_source.records.freed_memory import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        held = [bytearray(3 << 20), bytearray(1 << 20)]
+        del held
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+print(faults())
+keep_freed_memory()
+faults()
+print(faults())
+"""
