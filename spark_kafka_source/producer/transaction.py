@@ -68,6 +68,7 @@ class Transaction:
         self._calling = threading.Lock()
         self._changing = threading.RLock()
         self._error: KafkaError | None = None
+        self._trouble: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
         self._asked: frozenset[TopicPartition] = frozenset()
@@ -290,9 +291,11 @@ class Transaction:
 
     def _take_added(self, lookup: Lookup[None]) -> None:
         """Take the answer. After one that says no, nothing of it was added."""
+        self._trouble = None
         try:
             lookup.result()
         except KafkaError as error:
+            self._trouble = error
             self._next.failed()
             if isinstance(error, TransactionAbortableError):
                 self._fail(error, *_WITH_RECORDS)
@@ -308,6 +311,10 @@ class Transaction:
     def refusal(self) -> KafkaError | None:
         """Return why the transaction's records are not sent any more, if so."""
         return self._error
+
+    def trouble(self) -> KafkaError | None:
+        """Return why partitions could not be added, the last time."""
+        return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition is in the transaction by now."""
