@@ -247,12 +247,13 @@ class KafkaProducer:
         self._in_transactions(Transaction.begin)
 
     def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member | None
     ) -> None:
         """Have a consumer's positions committed with the transaction.
 
         `group_metadata` is what `KafkaConsumer.group_metadata` returns, so that a member that has
-        lost its partitions cannot commit (KIP-447).
+        lost its partitions cannot commit (KIP-447); None is of one that is in no generation just
+        now, and raises `TransactionStateError`.
         """
         self._in_transactions(partial(_send_offsets, offsets, group_metadata))
 
@@ -363,7 +364,9 @@ def _check_partitioner(given: object) -> None:
 
 
 def _send_offsets(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member, transaction: Transaction
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    member: Member | None,
+    transaction: Transaction,
 ) -> None:
     transaction.send_offsets(offsets, member)
 

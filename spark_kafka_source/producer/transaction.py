@@ -46,6 +46,12 @@ _WITH_RECORDS = frozenset({_State.OPEN, _State.WAITING})
 _ENDED_OTHERWISE = "INVALID_TXN_STATE"
 
 
+_NO_MEMBER = (
+    "the consumer is in no generation of its group, so that its positions cannot be committed;"
+    " abort, and they are read again, by whoever has the partitions then"
+)
+
+
 class Transaction:
     """The transaction that is open, if any, and who the producer is: an `Identity`.
 
@@ -129,10 +135,12 @@ class Transaction:
         self._become(_State.OPEN)
 
     def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member | None
     ) -> None:
         """Have a group's offsets committed with the transaction."""
         with self._called(_State.OPEN):
+            if member is None:
+                raise TransactionStateError(_NO_MEMBER)
             producer, timeout_ms = self._current(), self._config.max_block_ms
             self._has_begun = True
             self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)
