@@ -12,7 +12,7 @@ from spark_kafka_source.client.cluster import (
 )
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.lookups import LOOKUP_MS, Lookup, Lookups
-from spark_kafka_source.client.retry import Retry
+from spark_kafka_source.client.retry import NextTry, Retry
 from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
 
@@ -31,6 +31,7 @@ __all__ = [
     "Leadership",
     "Lookup",
     "Lookups",
+    "NextTry",
     "Retry",
     "Sensor",
     "Topic",

@@ -70,6 +70,31 @@ class Retry:
         return min(doubled, self.backoff_max_ms) * spread / 1000
 
 
+class NextTry:
+    """When something is to be tried again, for who cannot wait in `Retry.run`."""
+
+    def __init__(self, pause_seconds: Callable[[int], float]) -> None:
+        """`pause_seconds` is `Retry.pause_seconds`, or a client's."""
+        self._pause_seconds = pause_seconds
+        self._tries = 0
+        self.at_seconds = 0.0
+        """On the monotonic clock; at once to begin with."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it may be tried now."""
+        return time.monotonic() >= self.at_seconds
+
+    def failed(self) -> None:
+        """Take note that it was tried in vain."""
+        self._tries += 1
+        self.at_seconds = time.monotonic() + self._pause_seconds(self._tries)
+
+    def succeeded(self) -> None:
+        """Take note that it was not: the next pause is as short as the first."""
+        self._tries = 0
+
+
 def _gave_up(
     what: str, tries: int, deadline: Deadline, error: KafkaError, previous: KafkaError | None
 ) -> KafkaError:

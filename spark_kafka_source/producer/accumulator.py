@@ -1,5 +1,6 @@
 """The records that wait to be sent, by partition: what senders and the producer's thread share."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -31,6 +32,20 @@ class PartitionQueue:
     in_flight: list[ProducerBatch] = field(default_factory=list)
     producer: ProducerId | None = None
     next_sequence: int = 0
+    is_known: bool = False
+    """Whether the leader has taken a batch with these sequences: before it takes any number."""
+
+    def begin_sequences(self, producer: ProducerId | None) -> None:
+        """Number the batches to come from 0 on, as this producer's."""
+        self.producer, self.next_sequence, self.is_known = producer, 0, False
+
+    @property
+    def most_in_flight(self) -> float:
+        """How many batches may be in flight so that none can be written before another.
+
+        A leader that knows nothing of a producer takes the second batch where the first has failed.
+        """
+        return 1 if self.producer is not None and not self.is_known else math.inf
 
     @property
     def is_empty(self) -> bool:
@@ -42,27 +57,31 @@ class Accumulator:
     """Takes records from any thread, and gives batches to one."""
 
     def __init__(self, config: ProducerConfig) -> None:
-        self.memory = BufferMemory(config.buffer_memory)
         self.wakeup = Wakeup()
         """Woken where there may be something to send."""
+        self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
+        self.emptied_by: threading.Thread | None = None
+        """The producer's thread: where it waits for room or for records, nobody else sends them."""
         self._compression = config.compression
         self._batch_bytes = min(config.batch_size, config.buffer_memory)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
-        self._lock = threading.Lock()
+        # It may be taken twice by one thread: the garbage collector closes a forgotten producer.
+        self._lock = threading.RLock()
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._unfinished: dict[int, Delivery] = {}
         self._flushing = 0
         self._refusal: KafkaError | None = None
+        self._held: KafkaError | None = None
 
     # -- from any thread ---------------------------------------------------------------------------
 
     def append(self, topic_partition: TopicPartition, row: Row, size: int) -> tuple[Delivery, int]:
         """Add one record of at most `size` bytes; return its delivery, and its number there.
 
-        Waits for room. Raises `BufferFullError`, and `ClosedError` once it is closed.
+        Waits for room. Raises `BufferFullError`, and what it was given to `refuse` records with.
         """
-        self.memory.take(size, Deadline.after_ms(self._max_block_ms))
+        self._take_room(size)
         with self._lock:
             batch, closed = self._open_for(topic_partition, size)
             number = batch.append(row, size)
@@ -77,13 +96,17 @@ class Accumulator:
 
         One row may take more. Waits for room, and raises as `append` does.
         """
-        self.memory.take(size, Deadline.after_ms(self._max_block_ms))
+        self._take_room(size)
         with self._lock:
             batch, closed = self._open_for(topic_partition, size)
             first = batch.append_columns(columns, size)
             closed += self._close_if_full(topic_partition)
         self._encode(closed)
         return Run(batch.delivery, first, columns.num_rows)
+
+    def _take_room(self, size: int) -> None:
+        is_emptying = threading.current_thread() is self.emptied_by
+        self.memory.take(size, Deadline.after_ms(0 if is_emptying else self._max_block_ms))
 
     @property
     def batch_bytes(self) -> int:
@@ -107,7 +130,11 @@ class Accumulator:
             return list(self._unfinished.values())
 
     def flush(self, deadline: Deadline | None) -> bool:
-        """Have all that is there sent at once, and wait for it; return whether it is over."""
+        """Have all that is there sent at once, and wait for it; return whether it is over.
+
+        Raises `LocalError` in a callback, which would wait for itself.
+        """
+        self.refuse_callbacks()
         with self._lock:
             self._flushing += 1
         self.wakeup.wake()
@@ -120,20 +147,31 @@ class Accumulator:
             with self._lock:
                 self._flushing -= 1
 
+    def refuse_callbacks(self) -> None:
+        """Raise `LocalError` in the producer's thread: it cannot wait for what it does itself."""
+        if threading.current_thread() is self.emptied_by:
+            raise LocalError("a callback of the producer cannot wait for its records to be sent")
+
+    def hold(self, error: KafkaError | None) -> None:
+        """Take no records for this reason, until there is none any more."""
+        with self._lock:
+            self._held = error
+
     def refuse(self, error: KafkaError) -> None:
         """Take no more records, for this reason."""
         with self._lock:
             self._refusal = self._refusal or error
-        self.memory.close()
+        self.memory.close(self._refusal)
         self.wakeup.wake()
 
     def _open_for(
         self, topic_partition: TopicPartition, size: int
     ) -> tuple[OpenBatch, list[tuple[OpenBatch, ProducerBatch]]]:
         """Return the batch that takes so many bytes, and one that it is the successor of."""
-        if self._refusal is not None:
+        refusal = self._refusal or self._held
+        if refusal is not None:
             self.memory.give_back(size)
-            raise self._refusal
+            raise refusal.with_traceback(None)
         queue = self._queues.get(topic_partition)
         if queue is None:
             queue = self._queues[topic_partition] = PartitionQueue(topic_partition)
@@ -172,11 +210,11 @@ class Accumulator:
                 batch.error = LocalError(f"a batch of {batch.topic_partition}: {error!r}")
                 batch.error.__cause__ = error
             else:
-                spared = batch.reserved_bytes - encoded.size
-                if spared > 0:
+                with self._lock:
+                    spared = max(batch.reserved_bytes - encoded.size, 0)
                     batch.reserved_bytes -= spared
-                    self.memory.give_back(spared)
-                batch.encoded = encoded
+                    batch.encoded = encoded
+                self.memory.give_back(spared)
         if closed:
             self.wakeup.wake()
 
@@ -219,6 +257,11 @@ class Accumulator:
         with self._lock:
             return queue.waiting.popleft()
 
+    def unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
+        """Return the batches that were sent, and of which it is not known what came of them."""
+        with self._lock:
+            return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
+
     def put_back(self, queue: PartitionQueue, batches: list[ProducerBatch]) -> None:
         """Have batches sent again, in the order in which they were sent first."""
         with self._lock:
@@ -248,14 +291,13 @@ class Accumulator:
 
     def release(self, batch: ProducerBatch) -> None:
         """Give back the room of a batch that is over."""
-        self.memory.give_back(batch.reserved_bytes)
-        batch.reserved_bytes = 0
-        batch.encoded = None
-        if batch.delivery.is_done:
-            with self._lock:
+        with self._lock:
+            freed, batch.reserved_bytes, batch.encoded = batch.reserved_bytes, 0, None
+            if batch.delivery.is_done:
                 self._unfinished.pop(id(batch.delivery), None)
+        self.memory.give_back(freed)
 
     def raise_if_refused(self) -> None:
         """Raise why no more records are taken, if so."""
         if self._refusal is not None:
-            raise self._refusal
+            raise self._refusal.with_traceback(None)

@@ -16,6 +16,7 @@ from spark_kafka_source.records import (
     EncodedBatch,
     cut_batch,
     encode_columns,
+    join_columns,
     split_batch,
 )
 from spark_kafka_source.topic_partition import TopicPartition
@@ -195,29 +196,10 @@ class OpenBatch:
             each.to_columns() if isinstance(each, RecordRows) else each for each in self._pieces
         ]
         (encoded,) = encode_columns(
-            _joined(pieces),
+            join_columns(pieces, timestamp_ms),
             compression=compression,
             max_batch_bytes=MAX_BATCH_BYTES,
             max_request_bytes=MAX_BATCH_BYTES,
             timestamp_ms=timestamp_ms,
         )
         return encoded
-
-
-def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(pieces) == 1:
-        return pieces[0]
-    schemas = pa.unify_schemas([each.schema for each in pieces], promote_options="permissive")
-    return pa.concat_batches([_as(schemas, each) for each in pieces])
-
-
-def _as(schema: pa.Schema, piece: pa.RecordBatch) -> pa.RecordBatch:
-    if piece.schema == schema:
-        return piece
-    columns = [
-        piece[each.name].cast(each.type)
-        if each.name in piece.schema.names
-        else pa.nulls(piece.num_rows, each.type)
-        for each in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

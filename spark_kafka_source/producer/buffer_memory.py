@@ -1,9 +1,12 @@
 """The bound on what a producer holds: senders wait for their turn (`buffer.memory`)."""
 
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
 
-from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
+from spark_kafka_source.client import Sensor
+from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
 
 
@@ -14,12 +17,16 @@ class BufferFullError(KafkaTimeoutError):
 class BufferMemory:
     """So many bytes, that any thread takes and gives back. Those that wait have their turns."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, exhausted: Callable[[], object]) -> None:
+        """`exhausted` is called where somebody begins to wait: nothing is to be held back then."""
         self.size = size
+        self.waited_ms = Sensor()
+        """How long senders waited for room."""
+        self._exhausted = exhausted
         self._free = size
         self._waiting: deque[object] = deque()
         self._changed = threading.Condition()
-        self._is_closed = False
+        self._closed_by: KafkaError | None = None
 
     @property
     def free(self) -> int:
@@ -31,28 +38,31 @@ class BufferMemory:
         """Whether somebody waits for room: then nothing is held back to become more."""
         return bool(self._waiting)
 
-    def has_room(self, count: int) -> bool:
-        """Whether so many bytes could be taken without a wait."""
-        return not self._waiting and self._free >= count
-
     def take(self, count: int, deadline: Deadline) -> None:
         """Take so many bytes, at most `size`; wait for them until the deadline.
 
-        Raises `BufferFullError`, and `ClosedError` once it is closed.
+        Raises `BufferFullError`, and why it is closed once it is.
         """
-        turn = object()
         with self._changed:
-            self._waiting.append(turn)
-            try:
-                while not self._is_closed and (self._waiting[0] is not turn or self._free < count):
-                    if not self._changed.wait(deadline.remaining_seconds()) and deadline.expired:
-                        raise BufferFullError(self._full(count, deadline))
-                if self._is_closed:
-                    raise ClosedError("the producer is closed")
-                self._free -= count
-            finally:
-                self._waiting.remove(turn)
-                self._changed.notify_all()
+            if self._waiting or self._free < count:
+                self._wait_for(count, deadline)
+            if self._closed_by is not None:
+                raise self._closed_by.with_traceback(None)
+            self._free -= count
+
+    def _wait_for(self, count: int, deadline: Deadline) -> None:
+        began_seconds = time.monotonic()
+        turn = object()
+        self._waiting.append(turn)
+        self._exhausted()
+        try:
+            while self._closed_by is None and (self._waiting[0] is not turn or self._free < count):
+                if not self._changed.wait(deadline.remaining_seconds()) and deadline.expired:
+                    raise BufferFullError(self._full(count, deadline))
+        finally:
+            self._waiting.remove(turn)
+            self._changed.notify_all()
+            self.waited_ms.record((time.monotonic() - began_seconds) * 1000)
 
     def give_back(self, count: int) -> None:
         """Give back so many bytes."""
@@ -61,10 +71,10 @@ class BufferMemory:
             if self._waiting:
                 self._changed.notify_all()
 
-    def close(self) -> None:
-        """End all waits, and those to come."""
+    def close(self, error: KafkaError) -> None:
+        """End all waits, and those to come, with this error."""
         with self._changed:
-            self._is_closed = True
+            self._closed_by = self._closed_by or error
             self._changed.notify_all()
 
     def _full(self, count: int, deadline: Deadline) -> str:

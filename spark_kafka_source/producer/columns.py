@@ -13,7 +13,15 @@ from spark_kafka_source.producer.partitioners import (
     PartitionRows,
     group_by_partition,
 )
-from spark_kafka_source.records import ColumnTypeError, Integers, UnencodableRowError, record_sizes
+from spark_kafka_source.records import (
+    HEADER_BYTES,
+    ColumnTypeError,
+    Integers,
+    RowTooLargeError,
+    UnencodableRowError,
+    record_sizes,
+)
+from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 
 PIECE_BYTES = 8 << 20
@@ -25,28 +33,48 @@ _RECORD_COLUMNS = ("key", "value", "headers", "timestamp")
 class Piece:
     """Some rows of what is sent, with the most that each takes in bytes."""
 
-    def __init__(self, columns: pa.RecordBatch, sizes: Integers, first_row: int) -> None:
+    def __init__(
+        self,
+        columns: pa.RecordBatch,
+        sizes: Integers,
+        first_row: int,
+        rows: Integers | None = None,
+    ) -> None:
+        """`rows` are those that were taken of the ones from `first_row` on, by default all."""
         self.columns = columns
         self.sizes = sizes
-        self.first_row = first_row
-        """In the table that was given, for errors."""
+        self._first_row = first_row
+        self._rows = rows
 
     def take(self, rows: Integers) -> "Piece":
         """Return these rows alone."""
-        return Piece(self.columns.take(pa.array(rows)), self.sizes[rows], self.first_row)
+        taken = rows if self._rows is None else self._rows[rows]
+        columns = self.columns.take(pa.array(rows))
+        return Piece(columns, self.sizes[rows], self._first_row, taken)
+
+    def given_rows(self, places: Integers) -> list[int]:
+        """Return which rows of the table that was given these are, for errors."""
+        rows = places if self._rows is None else self._rows[places]
+        found: list[int] = (rows + self._first_row).tolist()
+        return found
 
 
-def pieces_of(columns: pa.Table | pa.RecordBatch, max_request_bytes: int) -> list[Piece]:
+def pieces_of(
+    columns: pa.Table | pa.RecordBatch, max_request_bytes: int, buffer_bytes: int
+) -> list[Piece]:
     """Check all rows, and return them in pieces, in their order.
 
     Raises `ColumnTypeError`, `RowTooLargeError` and `UnencodableRowError`, which name rows by
-    their places in what was given.
+    their places in what was given, and `TypeError` for what is not of Arrow.
     """
+    if not isinstance(columns, pa.Table | pa.RecordBatch):
+        raise TypeError(f"a pyarrow Table or RecordBatch is sent, not a {type(columns).__name__}")
     batches = [columns] if isinstance(columns, pa.RecordBatch) else columns.to_batches()
     found = []
     first_row = 0
     for batch in batches:
         sizes = _sizes(batch, first_row, max_request_bytes)
+        _check_sizes(sizes, first_row, buffer_bytes)
         for start, stop in _cuts(sizes):
             piece = batch.slice(start, stop - start)
             found.append(Piece(piece, sizes[start:stop], first_row + start))
@@ -59,6 +87,14 @@ def _sizes(batch: pa.RecordBatch, first_row: int, max_request_bytes: int) -> Int
         return record_sizes(batch, max_request_bytes=max_request_bytes)
     except UnencodableRowError as error:
         raise type(error)([first_row + each for each in error.rows], error.reason) from None
+
+
+def _check_sizes(sizes: Integers, first_row: int, buffer_bytes: int) -> None:
+    places = np.flatnonzero(sizes + HEADER_BYTES > buffer_bytes)
+    if len(places):
+        size = sizes[places[0]] + HEADER_BYTES
+        reason = f"its record may take {size} bytes; 'kafka.buffer.memory' is {buffer_bytes}"
+        raise RowTooLargeError((places + first_row).tolist(), reason)
 
 
 def _cuts(sizes: Integers) -> Iterator[tuple[int, int]]:
@@ -83,10 +119,9 @@ def by_topic(piece: Piece) -> list[tuple[str, Piece]]:
         found = "missing" if names is None else names.type
         raise ColumnTypeError("topic", found, "a string, where no topic is given for all rows")
     if names.null_count:
-        rows = np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False)) + piece.first_row
-        raise UnencodableRowError(
-            rows.tolist(), "its topic is null, and none is given for all rows"
-        )
+        rows = np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))
+        reason = "its topic is null, and none is given for all rows"
+        raise UnencodableRowError(piece.given_rows(rows), reason)
     encoded = pc.dictionary_encode(names)
     topics: list[str] = encoded.dictionary.to_pylist()
     if len(topics) == 1:
@@ -95,25 +130,35 @@ def by_topic(piece: Piece) -> list[tuple[str, Piece]]:
     return [(topics[number], piece.take(rows)) for number, rows in rows_of]
 
 
-def given_partitions(piece: Piece, count: int, topic: str) -> Integers:
+def given_partitions(piece: Piece) -> Integers:
     """Return what the column `partition` says for each row, or `NO_PARTITION`.
 
-    Raises `ColumnTypeError`, and `UnencodableRowError` for a partition that the topic has not.
+    Raises `ColumnTypeError`, and `UnencodableRowError` for what is no partition of any topic.
     """
     if "partition" not in piece.columns.schema.names:
         return np.full(len(piece.sizes), NO_PARTITION, np.int64)
     column = piece.columns["partition"]
     if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)):
         raise ColumnTypeError("partition", column.type, "a whole number")
-    filled = pc.fill_null(column.cast(pa.int64()), NO_PARTITION)
+    # What is over 63 bits becomes negative, which is wrong as well.
+    filled = pc.fill_null(column.cast(pa.int64(), safe=False), NO_PARTITION)
     # The caller fills in the others, and Arrow's own is not to be written.
     found: Integers = filled.to_numpy(zero_copy_only=False).copy()
     given = ~column.is_null().to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(given & ((found < 0) | (found >= count)))
+    wrong = np.flatnonzero(given & ((found < 0) | (found > INT32_MAX)))
     if len(wrong):
-        reason = f"its partition is {found[wrong[0]]}, and topic {topic!r} has {count}, from 0 on"
-        raise UnencodableRowError((wrong + piece.first_row).tolist(), reason)
+        reason = f"its partition is {column[int(wrong[0])].as_py()}: they are counted from 0 on"
+        raise UnencodableRowError(piece.given_rows(wrong), reason)
     return found
+
+
+def check_partitions(piece: Piece, partitions: Integers, topic: str, count: int) -> None:
+    """Raise `UnencodableRowError` for a partition that the topic has not."""
+    wrong = np.flatnonzero(partitions >= count)
+    if len(wrong):
+        partition = partitions[wrong[0]]
+        reason = f"its partition is {partition}, and topic {topic!r} has {count}, from 0 on"
+        raise UnencodableRowError(piece.given_rows(wrong), reason)
 
 
 def append(
@@ -122,6 +167,8 @@ def append(
     """Put the rows into batches of their partitions, and yield where each run of them went."""
     names = [each for each in piece.columns.schema.names if each in _RECORD_COLUMNS]
     columns = piece.columns.select(names)
+    if not names:  # Without a column there are no rows, either.
+        columns = pa.RecordBatch.from_arrays([pa.nulls(len(piece.sizes))], ["value"])
     grouped = group_by_partition(partitions)
     if len(grouped.partitions) > 1:
         columns = columns.take(pa.array(grouped.rows))

@@ -92,6 +92,17 @@ class Delivery:
         for callback in callbacks:
             self._call(callback)
 
+    def give_up(self, error: KafkaError) -> None:
+        """Say of all records of which nothing is known that they are not there."""
+        with self._lock:
+            known = sorted((each.first, each.first + each.count) for each in self.outcomes)
+            count = (self._left or 0) + sum(end - start for start, end in known)
+        at = 0
+        for start, end in [*known, (count, count)]:
+            if start > at:
+                self.is_over(Outcome(at, start - at, NO_OFFSET, -1, error))
+            at = end
+
     def when_done(self, callback: Callable[["Delivery"], object]) -> None:
         """Call it with this once all is known, in the producer's thread; or at once."""
         with self._lock:
@@ -103,8 +114,8 @@ class Delivery:
     def _call(self, callback: Callable[["Delivery"], object]) -> None:
         try:
             callback(self)
-        except Exception:
-            # The producer's thread is everybody's.
+        except BaseException:
+            # The producer's thread is everybody's, also where a callback wants to end it.
             logger.exception("A callback for records of %s raised", self.topic_partition)
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
@@ -160,8 +171,8 @@ class SendFuture:
         Raises `KafkaTimeoutError` where neither is known in time: the record is still on its way.
         """
         error = self.exception(timeout_seconds)
-        if error is not None:
-            raise error
+        if error is not None:  # It is that of many records: each has its own traceback.
+            raise error.with_traceback(None)
         return self._metadata()
 
     def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:
@@ -222,7 +233,7 @@ class ColumnsFuture:
         """
         error = self.exception(timeout_seconds)
         if error is not None:
-            raise error
+            raise error.with_traceback(None)
         return [found for run in self._runs for found in _metadata_of(run)]
 
     def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from spark_kafka_source.client import LOOKUP_MS, Lookup, Lookups
+from spark_kafka_source.client import LOOKUP_MS, Lookup, Lookups, NextTry
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.leaders import is_lasting
@@ -21,8 +21,10 @@ class Identity(Protocol):
 
     may_renumber: bool
     """Whether a partition goes on with a new epoch where the leader has lost its sequences."""
-    next_try_seconds: float
-    """When `step` has something to do again although nothing happens; 0.0 for never."""
+
+    @property
+    def next_try_seconds(self) -> float | None:
+        """When `step` has something to ask again, if it has."""
 
     @property
     def transactional_id(self) -> str | None:
@@ -43,8 +45,8 @@ class Identity(Protocol):
     def renumber(self, queue: PartitionQueue) -> None:
         """Have a partition go on with a new epoch, from sequence 0 on."""
 
-    def failed(self, error: KafkaError) -> None:
-        """Take note that records were not written."""
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
+        """Take note that records were not written; they may have sequences, if they were sent."""
 
 
 class Anonymous:
@@ -52,7 +54,7 @@ class Anonymous:
 
     transactional_id = None
     may_renumber = False
-    next_try_seconds = 0.0
+    next_try_seconds = None
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
         """Nothing is needed."""
@@ -74,7 +76,7 @@ class Anonymous:
     def renumber(self, queue: PartitionQueue) -> None:
         """There is nothing to renumber."""
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Nothing follows from it."""
 
 
@@ -88,8 +90,9 @@ class Idempotent:
     transactional_id = None
     may_renumber = True
 
-    def __init__(self) -> None:
-        self.next_try_seconds = 0.0
+    def __init__(self, next_try: NextTry) -> None:
+        self.next_try_seconds: float | None = None
+        self._next = next_try
         self._producer: ProducerId | None = None
         self._lookup: Lookup[ProducerId] | None = None
         self._refusal: KafkaError | None = None
@@ -97,14 +100,24 @@ class Idempotent:
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
         """Ask for a producer id as soon as there is something to write."""
         self._refusal = None
+        self.next_try_seconds = None
         if self._lookup is not None and self._lookup.is_done:
-            try:
-                self._producer = self._lookup.result()
-            except KafkaError as error:
-                self._refusal = error if is_lasting(error) else None
+            self._take(self._lookup)
             self._lookup = None
-        if self._producer is None and self._lookup is None and queues and not self._refusal:
+        if self._producer is not None or self._lookup is not None or not queues:
+            return
+        if self._next.is_due:
             self._lookup = lookups.ask(partial(new_producer_id, timeout_ms=LOOKUP_MS))
+        else:
+            self.next_try_seconds = self._next.at_seconds
+
+    def _take(self, lookup: Lookup[ProducerId]) -> None:
+        try:
+            self._producer = lookup.result()
+            self._next.succeeded()
+        except KafkaError as error:
+            self._refusal = error if is_lasting(error) else None
+            self._next.failed()
 
     def refusal(self) -> KafkaError | None:
         """Return why there is no producer id, once."""
@@ -118,7 +131,7 @@ class Idempotent:
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
         """Return that which the partition began with."""
         if queue.producer is None:
-            queue.producer, queue.next_sequence = self._producer, 0
+            queue.begin_sequences(self._producer)
         return queue.producer
 
     def renumber(self, queue: PartitionQueue) -> None:
@@ -127,5 +140,5 @@ class Idempotent:
             self._producer = self._producer.bumped()
         queue.producer = None
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Nothing follows from it: the next batch tells whether its sequence is the next."""

@@ -1,7 +1,6 @@
 """Kafka's producer, which takes Arrow: https://kafka.apache.org/documentation/#producerapi."""
 
 import logging
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
@@ -19,6 +18,7 @@ from spark_kafka_source.producer.columns import (
     Piece,
     append,
     by_topic,
+    check_partitions,
     given_partitions,
     pieces_of,
 )
@@ -29,12 +29,19 @@ from spark_kafka_source.producer.identity import Anonymous, Idempotent
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.partitioners import NO_PARTITION
 from spark_kafka_source.producer.producer_config import config_from_arguments
+from spark_kafka_source.producer.record import (
+    checked_headers,
+    checked_partition,
+    checked_time,
+    given_headers,
+    record_size,
+)
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
-from spark_kafka_source.producer.serializers import MutableHeaders, Serializer, serialize_by
+from spark_kafka_source.producer.serializers import Serializer, serialize_by
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
-from spark_kafka_source.records import HEADER_BYTES, MAX_RECORD_OVERHEAD, Integers
+from spark_kafka_source.records import HEADER_BYTES, Integers
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
@@ -46,7 +53,6 @@ Partitioner = Callable[[str, bytes | None, int], int | None]
 
 # What an error or the end of the interpreter leaves to records that wait.
 _LAST_WORDS_MS = 5_000
-_MOST_HEADER_OVERHEAD = 10
 
 
 class KafkaProducer:
@@ -111,7 +117,8 @@ class KafkaProducer:
                 config, self._transactions_client, self._accumulator
             )
         else:
-            identity = Idempotent() if config.enable_idempotence else Anonymous()
+            next_try = NextTry(client.pause_seconds)
+            identity = Idempotent(next_try) if config.enable_idempotence else Anonymous()
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # Also where its user forgets it, or the interpreter ends.
@@ -148,12 +155,13 @@ class KafkaProducer:
         """
         with spelt(self._config.spelling):
             self._check_open()
-            row_headers: MutableHeaders = [] if headers is None else list(headers)
-            key_bytes = self._serialize_key(topic, row_headers, key)
-            value_bytes = self._serialize_value(topic, row_headers, value)
-            size = _size(topic, key_bytes, value_bytes, row_headers)
+            added = given_headers(topic, headers)
+            key_bytes = self._serialize_key(topic, added, key)
+            value_bytes = self._serialize_value(topic, added, value)
+            row_headers = checked_headers(topic, added)
+            size = record_size(key_bytes, value_bytes, row_headers)
             self._check_size(topic, size)
-            now_ms = _checked_time(topic, timestamp_ms)
+            now_ms = checked_time(topic, timestamp_ms)
             where = self._partition_for(topic, key_bytes, partition, size)
             row = key_bytes, value_bytes, row_headers, now_ms
             delivery, number = self._accumulator.append(where, row, size)
@@ -177,7 +185,7 @@ class KafkaProducer:
         """
         with spelt(self._config.spelling):
             self._check_open()
-            pieces = pieces_of(columns, self._config.max_request_size)
+            pieces = pieces_of(columns, self._config.max_request_size, self._config.buffer_memory)
             planned = [
                 (name, part, self._partitions_for(name, part))
                 for piece in pieces
@@ -217,7 +225,7 @@ class KafkaProducer:
     def partitions_for(self, topic: str) -> list[TopicPartition]:
         """Return the partitions of a topic, in order. Waits and raises as `send` does."""
         with spelt(self._config.spelling):
-            self._check_open()
+            self._accumulator.raise_if_refused()
             found = self._topics.of(topic)
         return [TopicPartition(topic, each) for each in range(found.count)]
 
@@ -304,9 +312,11 @@ class KafkaProducer:
     def _partition_for(
         self, topic: str, key: bytes | None, partition: int | None, size: int
     ) -> TopicPartition:
-        found = self._topics.of(topic, partition)
         if partition is not None:
+            partition = checked_partition(topic, partition)
+            self._topics.of(topic, partition + 1).check(partition)
             return TopicPartition(topic, partition)
+        found = self._topics.of(topic)
         chosen = NO_PARTITION
         if self._partitioner is not None:
             chosen = self._by_function(found, key)
@@ -322,21 +332,23 @@ class KafkaProducer:
         chosen = self._partitioner(partitions.name, key, partitions.count)
         if chosen is None:
             return NO_PARTITION
+        chosen = checked_partition(partitions.name, chosen)
         partitions.check(chosen)
-        return int(chosen)
+        return chosen
 
     def _partitions_for(self, topic: str, piece: Piece) -> Integers:
         """Return the partition of each row: the one it has, its key's, or any."""
-        partitions = self._topics.of(topic)
-        found = given_partitions(piece, partitions.count, topic)
+        found = given_partitions(piece)
+        partitions = self._topics.of(topic, int(found.max(initial=NO_PARTITION)) + 1)
+        check_partitions(piece, found, topic, partitions.count)
         left = np.flatnonzero(found == NO_PARTITION)
-        names = piece.columns.schema.names
-        if len(left) and "key" in names:
-            keys = piece.columns["key"]
+        if len(left):
+            has_key = "key" in piece.columns.schema.names
+            keys = piece.columns["key"] if has_key else pa.nulls(len(found))
             keys = keys if len(left) == len(found) else keys.take(pa.array(left))
             if self._partitioner is not None:
                 found[left] = [self._by_function(partitions, each) for each in _bytes_of(keys)]
-            elif self._config.key_partitioner is not None:
+            elif self._config.key_partitioner is not None and has_key:
                 found[left] = self._config.key_partitioner.partitions(keys, partitions.count)
             left = np.flatnonzero(found == NO_PARTITION)
         if len(left):
@@ -362,28 +374,6 @@ def _bytes_of(keys: pa.Array) -> Iterable[bytes | None]:
 
 def _length(data: bytes | None) -> int:
     return -1 if data is None else len(data)
-
-
-def _checked_time(topic: str, timestamp_ms: int | None) -> int:
-    if timestamp_ms is None:
-        return time.time_ns() // 1_000_000
-    if timestamp_ms < 0:
-        reason = f"it is {timestamp_ms}, and Kafka's records have no place for times before 1970"
-        raise UnsendableRecordError(topic, "timestamp", reason)
-    return timestamp_ms
-
-
-def _size(topic: str, key: bytes | None, value: bytes | None, headers: MutableHeaders) -> int:
-    """Return the most that a record takes in a batch, in bytes, as Kafka's producer reckons it."""
-    size = MAX_RECORD_OVERHEAD + len(key or b"") + len(value or b"")
-    for header in headers:
-        try:
-            name, data = header
-            size += _MOST_HEADER_OVERHEAD + len(name.encode()) + len(memoryview(data or b""))
-        except (TypeError, ValueError, AttributeError) as error:
-            reason = f"{header!r} is no pair of a string, and bytes or None"[:200]
-            raise UnsendableRecordError(topic, "headers", reason) from error
-    return size
 
 
 def _close(sender: Sender, accumulator: Accumulator, deadline: Deadline | None) -> None:

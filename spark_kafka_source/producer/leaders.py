@@ -1,7 +1,7 @@
 """Who leads the partitions that batches wait for, asked for in the background."""
 
 import logging
-import time
+from collections.abc import Iterable
 
 from spark_kafka_source.client import (
     LOOKUP_MS,
@@ -9,6 +9,7 @@ from spark_kafka_source.client import (
     KafkaClient,
     Lookup,
     Lookups,
+    NextTry,
     Topic,
 )
 from spark_kafka_source.denials import Access, lacking
@@ -25,18 +26,17 @@ class Leaders:
     def __init__(self, client: KafkaClient, lookups: Lookups) -> None:
         self._client = client
         self._lookups = lookups
-        self._wanted: set[str] = set()
+        self._wanted: set[TopicPartition] = set()
         self._lookup: Lookup[list[Topic]] | None = None
-        self._asked: list[str] = []
-        self._tries = 0
-        self.next_try_seconds = 0.0
-        """When the next look-up may begin, where the last one found no leader."""
+        self._asked: set[TopicPartition] = set()
+        # Without a pause, where a broker says nothing of use, it would be asked without an end.
+        self._next = NextTry(client.pause_seconds)
         self._errors: dict[str, KafkaError] = {}
 
     def of(self, topic_partition: TopicPartition) -> Broker | None:
         """Return the leader, or None where it has to be looked up first."""
         if self._client.unknown_topics([topic_partition]):
-            self._wanted.add(topic_partition.topic)
+            self._wanted.add(topic_partition)
             if self._client.cluster.missing([topic_partition]):
                 return None
         return self._client.cluster.leader(topic_partition)[0]
@@ -45,56 +45,59 @@ class Leaders:
         """Return why the leaders of a topic could not be looked up, the last time."""
         return self._errors.get(topic)
 
-    def denial(self, topic: str) -> KafkaError | None:
-        """Return why a topic cannot be written to at all, if the brokers have said so."""
-        error = self._errors.get(topic)
-        return error if error is not None and is_lasting(error) else None
+    def take_denials(self) -> dict[str, KafkaError]:
+        """Return why topics cannot be written to at all, by topic, as far as brokers have said it.
 
-    def forget(self, topic: str) -> None:
-        """Forget what was said of a topic: it is asked for anew where it is written to again."""
-        self._errors.pop(topic, None)
+        That is told once: a topic is asked for anew where it is written to again.
+        """
+        found = {topic: error for topic, error in self._errors.items() if is_lasting(error)}
+        for topic in found:
+            del self._errors[topic]
+        return found
 
     def step(self) -> None:
         """Take the answer of a look-up, and begin another if there is something to ask."""
         if self._lookup is not None and self._lookup.is_done:
             self._take(self._lookup)
             self._lookup = None
-        if self._lookup is None and self._wanted and time.monotonic() >= self.next_try_seconds:
-            names = self._asked = sorted(self._wanted)
-            self._wanted.clear()
+        if self._lookup is None and self._wanted and self._next.is_due:
+            self._asked, self._wanted = self._wanted, set()
+            names = _topics_of(self._asked)
             self._lookup = self._lookups.ask(
                 lambda client: client.topics(names, Deadline.after_ms(LOOKUP_MS))
             )
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether there is something to ask that waits for its time."""
-        return self._lookup is None and bool(self._wanted)
+    def next_try_seconds(self) -> float | None:
+        """When there is something to ask again, if there is."""
+        is_waiting = self._lookup is None and bool(self._wanted)
+        return self._next.at_seconds if is_waiting else None
 
     def _take(self, lookup: Lookup[list[Topic]]) -> None:
+        names = _topics_of(self._asked)
         try:
             topics = lookup.result()
         except KafkaError as error:
-            logger.debug("The leaders of %s could not be asked for: %s", self._asked, error)
-            self._errors.update(dict.fromkeys(self._asked, error))
-            self._later()
+            logger.debug("The leaders of %s could not be asked for: %s", names, error)
+            self._errors.update(dict.fromkeys(names, error))
+            self._next.failed()
             return
-        self._errors.clear()
+        for name in names:
+            self._errors.pop(name, None)
         for topic in topics:
             if topic.error.code:
                 lack = lacking(topic.error, topic=topic.name, access=Access.WRITE)
                 self._errors[topic.name] = BrokerError(
                     topic.error, f"Metadata of {topic.name}", lack
                 )
-        led = all(not each.error.code and each.partitions for each in topics)
-        if led and all(not part.error.code for each in topics for part in each.partitions.values()):
-            self._tries = 0
+        if self._client.cluster.missing(self._asked):
+            self._next.failed()
         else:
-            self._later()
+            self._next.succeeded()
 
-    def _later(self) -> None:
-        self._tries += 1
-        self.next_try_seconds = time.monotonic() + self._client.pause_seconds(self._tries)
+
+def _topics_of(topic_partitions: Iterable[TopicPartition]) -> list[str]:
+    return sorted({each.topic for each in topic_partitions})
 
 
 def is_lasting(error: KafkaError) -> bool:

@@ -24,8 +24,6 @@ class ProducerMetrics:
         self._retries = Sensor()
         self._errors = Sensor()
         self._splits = Sensor()
-        self.waited_ms = Sensor()
-        """How long senders waited for room."""
 
     def sent(self, batches: Iterable[ProducerBatch]) -> None:
         """A request went out with these batches."""
@@ -80,7 +78,7 @@ class ProducerMetrics:
             "request-latency-max": self._request_ms.most,
             "request-rate": self._request_ms.frequency,
             "request-total": self._request_ms.count,
-            "bufferpool-wait-time-ns-total": self.waited_ms.total * 1e6,
+            "bufferpool-wait-time-ns-total": self._memory.waited_ms.total * 1e6,
             "buffer-total-bytes": float(self._memory.size),
             "buffer-available-bytes": float(self._memory.free),
         }

@@ -13,6 +13,8 @@ class Reaction(Enum):
 
     DELIVERED = auto()
     RETRY = auto()
+    FOLLOW = auto()
+    """Sent again behind one before it, because of which it failed: that is no try of its own."""
     RENUMBER = auto()
     """Sent again with a new epoch, from sequence 0 on: the leader does not know the old ones."""
     SPLIT = auto()
@@ -47,7 +49,7 @@ def reaction(error: ErrorCode, *, is_first: bool, may_renumber: bool) -> Reactio
     found = _REACTIONS.get(error.name)
     if found is Reaction.RENUMBER:
         if error.name == _OUT_OF_ORDER and not is_first:
-            return Reaction.RETRY
+            return Reaction.FOLLOW
         return Reaction.RENUMBER if may_renumber else Reaction.FAIL
     if found is None:
         return Reaction.RETRY if error.retriable else Reaction.FAIL

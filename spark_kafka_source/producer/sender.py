@@ -101,6 +101,7 @@ class Sender:
         run = copy_context().run  # Errors name settings as the user of this front does.
         name = f"producer {config.client.connection.client_id}"
         self._thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
+        accumulator.emptied_by = self._thread
         self._thread.start()
 
     def close(self, deadline: Deadline | None) -> None:
@@ -121,7 +122,7 @@ class Sender:
         try:
             while not self._is_over():
                 self._step()
-        except Exception as found:
+        except BaseException as found:  # Whatever it is, many wait for records.
             logger.exception("The producer's thread ended")
             error = LocalError(f"the producer's thread ended: {found!r}")
             error.__cause__ = found
@@ -147,20 +148,20 @@ class Sender:
         self._identity.step(self._lookups, queues)
         for queue in queues:
             self._expire(queue)
-            self._fail_refused(queue)
+        self._fail_refused(queues)
         for flight in self._flights:
             self._look_at(flight)
         self._send(queues)
+        if self._is_over():  # Nothing is left that would end a wait.
+            return
         self._leaders.step()
-        if self._leaders.is_waiting:
-            self._wake_at(self._leaders.next_try_seconds)
-        if self._identity.next_try_seconds:
-            self._wake_at(self._identity.next_try_seconds)
-        if not self._is_over():  # The last answer may just have come.
-            self._wait()
+        self._wake_at(self._leaders.next_try_seconds)
+        self._wake_at(self._identity.next_try_seconds)
+        self._wait()
 
-    def _wake_at(self, at_seconds: float) -> None:
-        self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
+    def _wake_at(self, at_seconds: float | None) -> None:
+        if at_seconds is not None:
+            self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
 
     def _wait(self) -> None:
         for flight in self._flights:
@@ -195,15 +196,17 @@ class Sender:
             self._fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
         self._accumulator.drop(queue, lambda each: not each.is_over)
 
-    def _fail_refused(self, queue: PartitionQueue) -> None:
+    def _fail_refused(self, queues: Sequence[PartitionQueue]) -> None:
         """Fail what can never be written: the brokers deny the topic, or the producer itself."""
-        error = self._identity.refusal() or self._leaders.denial(queue.topic_partition.topic)
-        if error is None:
-            return
-        self._accumulator.head(queue)
-        for batch in self._accumulator.drop(queue, lambda _: False):
-            self._fail(queue, batch, error)
-        self._leaders.forget(queue.topic_partition.topic)
+        refusal = self._identity.refusal()
+        denials = self._leaders.take_denials()
+        for queue in queues:
+            error = refusal or denials.get(queue.topic_partition.topic)
+            if error is None:
+                continue
+            self._accumulator.head(queue)
+            for batch in self._accumulator.drop(queue, lambda _: False):
+                self._fail(queue, batch, error)
 
     def _look_at(self, flight: _Flight) -> None:
         """Give up on a broker that is silent and has lost the partitions to another one."""
@@ -239,8 +242,9 @@ class Sender:
         """Return where the queue's next batch can be sent to now, if anywhere."""
         head = self._accumulator.head(queue)
         if head is None:
-            if queue.open is not None and not queue.waiting:
-                self._wake_at(self._accumulator.ready_at_seconds(queue.open))
+            opened = queue.open  # Another thread may close it any time.
+            if opened is not None and not queue.waiting:
+                self._wake_at(self._accumulator.ready_at_seconds(opened))
             return None
         if head.encoded is None:
             self._fail(queue, self._accumulator.take(queue), head.error)
@@ -262,7 +266,7 @@ class Sender:
             return False
         # Behind a batch that failed, the others in flight fail, too: all come back first.
         most = 1 if head.tries else self._most_in_flight
-        if len(queue.in_flight) >= most:
+        if len(queue.in_flight) >= min(most, queue.most_in_flight):
             return False
         return self._identity.may_send(queue.topic_partition)
 
@@ -369,6 +373,7 @@ class Sender:
             for topic in response.responses
             for each in topic.partition_responses
         }
+        found = {where: each for where, each in found.items() if where in flight.batches}
         self._learn_leaders(response, found)
         # In the order of the first sending: what fails first is what others fail because of.
         for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
@@ -411,13 +416,16 @@ class Sender:
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
     ) -> None:
         code = error_code(found.error_code)
-        is_first = not any(each.order < batch.order for each in self._unfinished_of(queue))
+        is_first = not any(each < batch for each in self._accumulator.unfinished_of(queue))
         what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
         if what is Reaction.DELIVERED:
+            queue.is_known = queue.is_known or batch.producer == queue.producer
             offset = found.base_offset if not code.code else -1
             self._over(queue, batch, offset, found.log_append_time_ms)
             return
         error = self._error(batch, code, found.error_message)
+        if what is Reaction.RETRY and batch.tries >= self._config.retries:
+            what = Reaction.FAIL
         if what is Reaction.SPLIT and batch.record_count > 1:
             self._metrics.split()
             self._replace(queue, batch, batch.halves(self._config.compression))
@@ -426,13 +434,10 @@ class Sender:
         elif what is Reaction.RENUMBER:
             self._identity.renumber(queue)
             self._again(queue, batch, error)
-        elif what is Reaction.RETRY:
-            self._try_again(batch, error)
+        elif what in {Reaction.FOLLOW, Reaction.RETRY}:
+            self._again(queue, batch, error)
         else:
             self._fail(queue, batch, error)
-
-    def _unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
-        return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
 
     def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
         what = f"Produce to {batch.topic_partition}"
@@ -465,10 +470,11 @@ class Sender:
         if not named:
             self._fail(queue, batch, self._error(batch, code, found.error_message))
             return
+        self._metrics.failed(len(named))
+        # First, for whoever waits for the records is to know that their transaction has failed.
+        self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
         for number, said in named.items():
             batch.failed_record(number, self._error(batch, code, said or found.error_message))
-        self._metrics.failed(len(named))
-        self._identity.failed(self._error(batch, code, found.error_message))
         self._replace(queue, batch, batch.without(list(named), self._config.compression))
 
     def _replace(
@@ -514,7 +520,7 @@ class Sender:
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
         error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
         self._metrics.failed(batch.record_count)
-        self._identity.failed(error)
+        self._identity.failed(error, was_sent=bool(batch.order))
         batch.failed(error)
         if batch not in queue.in_flight:
             self._accumulator.release(batch)
@@ -526,3 +532,5 @@ class Sender:
             in_flight, queue.in_flight = queue.in_flight, []
             for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
                 self._fail(queue, batch, error)
+        for delivery in self._accumulator.unfinished():  # Of a batch that this thread died over.
+            delivery.give_up(error)

@@ -1,12 +1,12 @@
 """What senders must know of a topic: its partitions, and where records without a key go."""
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import Cluster, KafkaClient, Topic
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
 from spark_kafka_source.net import Deadline
@@ -16,6 +16,7 @@ from spark_kafka_source.records import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 
 
 class UnknownPartitionError(LocalError):
@@ -37,9 +38,17 @@ class Partitions:
         self._chance = np.random.default_rng()
         self.update(topic)
 
+    def learn(self, cluster: Cluster) -> None:
+        """Take what the producer's thread has learnt since, which asks from time to time."""
+        topic = cluster.topics.get(self.name)
+        if topic is not None and topic is not self._topic and not topic.error.code:
+            self.update(topic)
+
     def update(self, topic: Topic) -> None:
         """Take what is newly known of the topic."""
-        self.learnt_at_seconds = time.monotonic()
+        if not topic.partitions:
+            return
+        self._topic = topic
         led = [each for each, found in topic.partitions.items() if not found.error.code]
         self.count = len(topic.partitions)
         whole = range(self.count)
@@ -86,58 +95,57 @@ class Topics:
         self._config = config
         self._queued = queued
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
         self._known: dict[str, Partitions] = {}
-        self._max_age_seconds = config.client.metadata_max_age_ms / 1000
 
-    def of(self, topic: str, partition: int | None = None) -> Partitions:
-        """Return what is known of a topic; ask where that is nothing, or too old.
+    def of(self, topic: str, at_least: int = 0) -> Partitions:
+        """Return what is known of a topic; ask where that is nothing, or fewer partitions.
 
         Waits up to `max.block.ms` for a topic that is not there, or may be created by asking.
-        Raises `KafkaTimeoutError` after it, `BrokerError` for a topic that is denied, and
-        `UnknownPartitionError` where there is no such `partition`.
+        Raises `KafkaTimeoutError` after it, `BootstrapError` where no broker is reached, and
+        `BrokerError` for a topic that is denied. There may be fewer partitions than `at_least`.
         """
         known = self._known.get(topic)
-        if known is None or time.monotonic() - known.learnt_at_seconds > self._max_age_seconds:
-            known = self._ask(topic, known)
-        if partition is not None and partition >= known.count:  # There may be more by now.
-            known = self._ask(topic, known)
-        if partition is not None:
-            known.check(partition)
-        return known
+        if known is None:
+            return self._ask(topic)
+        known.learn(self._client.cluster)
+        return self._ask(topic) if known.count < at_least else known
 
-    def _ask(self, topic: str, seen: Partitions | None) -> Partitions:
-        deadline = Deadline.after_ms(self._config.max_block_ms)
-        if not self._lock.acquire(timeout=deadline.remaining_seconds()):
-            raise self._out_of_time(topic, "others wait for topics, too")
-        try:
-            known = self._known.get(topic)
-            if known is not None and (
-                seen is None or known.learnt_at_seconds > seen.learnt_at_seconds
-            ):
-                return known  # Another thread was sooner.
-            found = self._found(topic, deadline)
-            if known is None:
-                known = self._known[topic] = Partitions(found, self._config, self._queued)
-            else:
-                known.update(found)
-            return known
-        finally:
-            self._lock.release()
-
-    def _found(self, topic: str, deadline: Deadline) -> Topic:
+    def _ask(self, topic: str) -> Partitions:
         what = f"Metadata of {topic}"
 
         def attempt(within: Deadline) -> Topic:
-            (found,) = self._client.topics([topic], within, create=True) or (None,)
+            # Between two tries another thread has its turn, perhaps for a topic that is there.
+            with self._turn(topic, within):
+                topics = self._client.topics([topic], within, create=True)
+            found = next((each for each in topics if each.name == topic), None)
             error = _UNKNOWN_TOPIC if found is None else found.error
+            if found is not None and not error.code and not found.partitions:
+                error = _NO_LEADER
             if found is None or error.code:
                 raise BrokerError(error, what, lacking(error, topic=topic, access=Access.WRITE))
             return found
 
         try:
-            return self._client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
+            found = self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
         except KafkaTimeoutError as error:
             raise self._out_of_time(topic, str(error)) from error
+        with self._lock:
+            known = self._known.get(topic)
+            if known is None:
+                known = self._known[topic] = Partitions(found, self._config, self._queued)
+        known.update(found)
+        return known
+
+    @contextmanager
+    def _turn(self, topic: str, deadline: Deadline) -> Iterator[None]:
+        """Have the client to oneself."""
+        if not self._asking.acquire(timeout=deadline.remaining_seconds()):
+            raise self._out_of_time(topic, "others ask for topics, too")
+        try:
+            yield
+        finally:
+            self._asking.release()
 
     def _out_of_time(self, topic: str, why: str) -> KafkaTimeoutError:
         waited = f"within {self._config.max_block_ms} ms ('kafka.max.block.ms')"

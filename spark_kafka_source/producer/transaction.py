@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups
-from spark_kafka_source.errors import KafkaError, LocalError
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, NextTry
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
@@ -35,68 +35,86 @@ class _State(Enum):
     NEW = "`init_transactions` was not called yet"
     READY = "no transaction is open"
     OPEN = "a transaction is open"
+    WAITING = "the records of a transaction that is about to end are waited for"
     FAILED = "the transaction has failed and must be aborted"
     COMMITTING = "a commit is not over: call `commit_transaction` again"
     ABORTING = "an abort is not over: call `abort_transaction` again"
     OVER = "the producer cannot be used any more"
 
 
+_WITH_RECORDS = frozenset({_State.OPEN, _State.WAITING})
+_ENDED_OTHERWISE = "INVALID_TXN_STATE"
+
+
 class Transaction:
-    """The transaction that is open, if any, and who the producer is: an `Identity`."""
+    """The transaction that is open, if any, and who the producer is: an `Identity`.
+
+    Records are taken only while one is open: the accumulator refuses them otherwise.
+    """
 
     may_renumber = False
-    next_try_seconds = 0.0
 
     def __init__(
         self, config: ProducerConfig, client: KafkaClient, accumulator: Accumulator
     ) -> None:
         """`client` is for this alone: its user's threads wait on it, one at a time."""
+        self.transactional_id = config.transactional_id
+        self.next_try_seconds: float | None = None
         self._config = config
         self._client = client
-        self._name(config.transactional_id)
+        self._coordinator = TransactionCoordinator(client, config.transactional_id)
+        self._timeout_ms = config.transaction_timeout_ms
         self._accumulator = accumulator
         self._calling = threading.Lock()
-        self._state = _State.NEW
+        self._changing = threading.RLock()
         self._error: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
         self._asked: frozenset[TopicPartition] = frozenset()
         self._lookup: Lookup[None] | None = None
+        self._next = NextTry(client.pause_seconds)
+        self._nothing_asked = threading.Event()
+        self._nothing_asked.set()
         self._has_begun = False
-        """Whether the coordinator knows of it: one without a record is not ended there."""
-
-    def _name(self, transactional_id: str) -> None:
-        self.transactional_id = transactional_id
-        self._coordinator = TransactionCoordinator(self._client, transactional_id)
+        """Whether the coordinator may know of it: one without a record is not ended there."""
+        self._has_gap = False
+        """Whether leaders may not know all sequences: those of a new epoch begin at 0."""
+        self._state = _State.NEW
+        self._become(_State.NEW)
 
     # -- from its user's threads -------------------------------------------------------------------
 
     def init(self) -> None:
         """Take the transactional id; who had it before is fenced, what was open is aborted."""
         with self._called(_State.NEW):
-            timeout_ms = self._config.transaction_timeout_ms
-            self._producer = self._coordinator.init_producer_id(
-                timeout_ms, timeout_ms=self._config.max_block_ms
-            )
-            self._state = _State.READY
+            self._producer = self._new_producer(self._coordinator, self._timeout_ms)
+            self._become(_State.READY)
 
     def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
         """Go on under another transactional id, and begin a transaction."""
         with self._called(_State.NEW, _State.READY):
-            self._name(transactional_id)
-            self._producer = self._coordinator.init_producer_id(
-                transaction_timeout_ms, timeout_ms=self._config.max_block_ms
-            )
+            coordinator = TransactionCoordinator(self._client, transactional_id)
+            self._producer = self._new_producer(coordinator, transaction_timeout_ms)
+            self._coordinator, self.transactional_id = coordinator, transactional_id
+            self._timeout_ms = transaction_timeout_ms
             self._begin()
+
+    def _new_producer(
+        self,
+        coordinator: TransactionCoordinator,
+        transaction_timeout_ms: int,
+        producer: ProducerId | None = None,
+    ) -> ProducerId:
+        return coordinator.init_producer_id(
+            transaction_timeout_ms, producer, timeout_ms=self._config.max_block_ms
+        )
 
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to others; None where there is no record."""
         with self._called(_State.OPEN):
-            self._accumulator.flush(None)
-            if self._error is not None:
-                raise self._error
+            self._wait_for_records()
             prepared = PreparedTransaction(self.transactional_id, self._current())
-            self._state = _State.READY
+            self._become(_State.READY)
             return prepared if self._has_begun else None
 
     def begin(self) -> None:
@@ -106,8 +124,8 @@ class Transaction:
 
     def _begin(self) -> None:
         self._added.clear()
-        self._has_begun = False
-        self._state = _State.OPEN
+        self._has_begun = self._has_gap = False
+        self._become(_State.OPEN)
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member
@@ -121,56 +139,82 @@ class Transaction:
 
     def commit(self) -> None:
         """Wait for all records, and end the transaction with them."""
-        with self._called(_State.OPEN, _State.COMMITTING):
-            self._accumulator.flush(None)
-            if self._error is not None:
-                raise self._error
-            self._state = _State.COMMITTING
+        with self._called(_State.OPEN, _State.FAILED, _State.COMMITTING):
+            if self._state is _State.FAILED and self._error is not None:
+                raise self._error.with_traceback(None)
+            if self._state is _State.OPEN:
+                self._wait_for_records()
+                self._become(_State.COMMITTING)
             if self._has_begun:
                 self._end(commit=True)
-            self._state = _State.READY
+            self._become(_State.READY)
+
+    def _wait_for_records(self) -> None:
+        """Raises why one was not written; then the transaction has failed."""
+        self._become(_State.WAITING)
+        try:
+            self._accumulator.flush(None)
+        except BaseException:  # Ctrl-C leaves it as it was.
+            self._become(_State.OPEN, _State.WAITING)
+            raise
+        if self._error is not None:
+            raise self._error.with_traceback(None)
 
     def abort(self) -> None:
         """Drop what is not sent yet, wait for the rest, and end the transaction without them."""
         with self._called(_State.OPEN, _State.FAILED, _State.ABORTING):
-            has_failed = self._state is not _State.OPEN
+            self._has_gap = self._has_gap or self._state is _State.FAILED
             self._error = self._error or TransactionAbortedError("its transaction is aborted")
-            self._state = _State.ABORTING
+            self._become(_State.ABORTING)
             self._accumulator.flush(None)
-            try:
-                if self._has_begun:
-                    self._end(commit=False)
-            except ProducerFencedError:  # It may be this one's own, which was open for too long.
-                has_failed = True
-            if (
-                has_failed
-            ):  # The leaders may not know all sequences: those of a new epoch begin at 0.
-                self._producer = self._coordinator.init_producer_id(
-                    self._config.transaction_timeout_ms,
-                    self._producer,
-                    timeout_ms=self._config.max_block_ms,
-                )
+            self._wait_for_adding()
+            if self._has_begun:
+                self._end_aborted()
+            if self._has_gap:
+                timeout_ms, producer = self._timeout_ms, self._producer
+                self._producer = self._new_producer(self._coordinator, timeout_ms, producer)
             self._error = None
-            self._state = _State.READY
+            self._become(_State.READY)
+
+    def _wait_for_adding(self) -> None:
+        """Partitions that are added after the end would begin the next transaction."""
+        timeout_ms = self._config.max_block_ms
+        if not self._nothing_asked.wait(timeout_ms / 1000):
+            found = f"no answer to AddPartitionsToTxn of {self.transactional_id!r}"
+            raise KafkaTimeoutError(f"{found} within {timeout_ms} ms ('kafka.max.block.ms')")
+
+    def _end_aborted(self) -> None:
+        """Where it was ended before, a new epoch tells by whom: another producer's is refused."""
+        try:
+            self._end(commit=False)
+        except BrokerError as error:
+            is_fenced = isinstance(error, ProducerFencedError)
+            if not is_fenced and error.error.name != _ENDED_OTHERWISE:
+                raise
+            self._has_begun, self._has_gap = False, True
 
     def check_open(self) -> None:
         """Raise where a record cannot be sent now."""
+        self._raise_if_over()
         if self._state is not _State.OPEN:
-            raise TransactionStateError(f"a record cannot be sent: {self._state.value}") from (
-                self._error
-            )
+            raise self._not_open() from self._error
 
-    @property
-    def is_open(self) -> bool:
-        """Whether one is open, or has failed and is not aborted yet."""
-        return self._state in {_State.OPEN, _State.FAILED, _State.ABORTING}
+    def _not_open(self) -> TransactionStateError:
+        return TransactionStateError(f"a record cannot be sent: {self._state.value}")
+
+    def _raise_if_over(self) -> None:
+        """Say again what ended the producer, such as that it is fenced: aborting does not help."""
+        if self._state is _State.OVER and self._error is not None:
+            raise self._error
 
     @contextmanager
     def _called(self, *states: _State) -> Iterator[None]:
         """Check that a call fits, and say what an error leaves of the transaction."""
+        self._accumulator.refuse_callbacks()
         if not self._calling.acquire(blocking=False):
             raise TransactionStateError("another thread begins or ends a transaction just now")
         try:
+            self._raise_if_over()
             if self._state not in states:
                 raise TransactionStateError(self._state.value) from self._error
             yield
@@ -181,10 +225,10 @@ class Transaction:
             self._calling.release()
 
     def _take(self, error: KafkaError) -> None:
-        if isinstance(error, TransactionAbortableError) and self._state is _State.OPEN:
-            self._fail(error)
+        if isinstance(error, TransactionAbortableError):
+            self._fail(error, _State.OPEN, _State.COMMITTING)
         elif is_lasting(error) and not isinstance(error, LocalError) and self._error is not error:
-            self._error, self._state = error, _State.OVER
+            self._is_over(error)
 
     def _end(self, *, commit: bool) -> None:
         self._coordinator.end(self._current(), commit=commit, timeout_ms=self._config.max_block_ms)
@@ -195,30 +239,69 @@ class Transaction:
             raise TransactionStateError(_State.NEW.value)
         return self._producer
 
+    # -- from any thread ---------------------------------------------------------------------------
+
+    def _become(self, state: _State, *before: _State) -> bool:
+        """Change the state, perhaps only if it is one of those; return whether it changed."""
+        with self._changing:
+            if before and self._state not in before:
+                return False
+            self._state = state
+            self._accumulator.hold(None if state is _State.OPEN else self._not_open())
+            return True
+
+    def _fail(self, error: KafkaError, *states: _State) -> None:
+        """Leave nothing but an abort, if it is in one of these states still."""
+        with self._changing:
+            if self._become(_State.FAILED, *states):
+                self._error = error
+
+    def _is_over(self, error: KafkaError) -> None:
+        with self._changing:
+            self._error = error
+            self._become(_State.OVER)
+
     # -- from the producer's thread ----------------------------------------------------------------
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
         """Have the partitions added that are about to be written to."""
+        self.next_try_seconds = None
         if self._lookup is not None and self._lookup.is_done:
-            try:
-                self._lookup.result()
-                self._added |= self._asked
-            except TransactionAbortableError as error:
-                self._fail(error)
-            except KafkaError as error:
-                if is_lasting(error):
-                    self._error, self._state = error, _State.OVER
+            self._take_added(self._lookup)
             self._lookup = None
+            self._nothing_asked.set()
         wanted = frozenset(each.topic_partition for each in queues if not each.is_empty)
         wanted -= self._added
-        if self._state is _State.OPEN and self._lookup is None and wanted:
-            producer, transactional_id = self._current(), self.transactional_id
-            self._asked, self._has_begun = wanted, True
-            self._lookup = lookups.ask(
-                lambda client: TransactionCoordinator(client, transactional_id).add_partitions(
-                    producer, wanted, timeout_ms=LOOKUP_MS
-                )
+        if self._state not in _WITH_RECORDS or self._lookup is not None or not wanted:
+            return
+        if not self._next.is_due:
+            self.next_try_seconds = self._next.at_seconds
+            return
+        self._asked = wanted
+        self._nothing_asked.clear()
+        producer, transactional_id = self._current(), self.transactional_id
+        self._lookup = lookups.ask(
+            lambda client: TransactionCoordinator(client, transactional_id).add_partitions(
+                producer, wanted, timeout_ms=LOOKUP_MS
             )
+        )
+
+    def _take_added(self, lookup: Lookup[None]) -> None:
+        """Take the answer. After one that says no, nothing of it was added."""
+        try:
+            lookup.result()
+        except KafkaError as error:
+            self._next.failed()
+            if isinstance(error, TransactionAbortableError):
+                self._fail(error, *_WITH_RECORDS)
+            elif is_lasting(error):
+                self._is_over(error)
+            else:
+                self._has_begun = True  # It may have been added, and the answer be lost.
+        else:
+            self._next.succeeded()
+            self._added |= self._asked
+            self._has_begun = True
 
     def refusal(self) -> KafkaError | None:
         """Return why the transaction's records are not sent any more, if so."""
@@ -231,16 +314,13 @@ class Transaction:
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
         """Return the producer; after an abort it may have a new epoch, with sequences from 0 on."""
         if queue.producer != self._producer:
-            queue.producer, queue.next_sequence = self._producer, 0
+            queue.begin_sequences(self._producer)
         return queue.producer
 
     def renumber(self, queue: PartitionQueue) -> None:
         """Within a transaction no partition is renumbered: it fails."""
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Take note that records were not written: the transaction can only be aborted."""
-        if self._state is _State.OPEN:
-            self._fail(error)
-
-    def _fail(self, error: KafkaError) -> None:
-        self._error, self._state = error, _State.FAILED
+        self._has_gap = self._has_gap or was_sent
+        self._fail(error, *_WITH_RECORDS)

@@ -33,6 +33,7 @@ from spark_kafka_source.records.encode import (
     encode_control_batch,
 )
 from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
+from spark_kafka_source.records.join_columns import join_columns
 from spark_kafka_source.records.peek import next_offset
 from spark_kafka_source.records.split import cut_batch, split_batch
 from spark_kafka_source.records.types import (
@@ -84,6 +85,7 @@ __all__ = [
     "encode_batch",
     "encode_columns",
     "encode_control_batch",
+    "join_columns",
     "next_offset",
     "record_batch",
     "record_sizes",

@@ -80,7 +80,7 @@ def record_columns(
     binary = _binary(chosen)
     try:
         headers = encode_headers(chosen["headers"], binary) if "headers" in chosen else None
-        times = _timestamps(chosen.get("timestamp"), count, timestamp_ms)
+        times = timestamps(chosen.get("timestamp"), count, timestamp_ms)
     except UnencodableRowError as error:
         raise UnencodableRowError(given_rows(error.rows, rows), error.reason) from None
     key, value = (
@@ -126,7 +126,11 @@ def _check_timestamp(found: pa.DataType) -> None:
         raise ColumnTypeError("timestamp", found, expected)
 
 
-def _timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:
+def timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:
+    """The milliseconds of each row of a column, `missing_ms` where it has none.
+
+    Raises `UnencodableRowError`.
+    """
     if array is None or pa.types.is_null(array.type):
         return np.full(count, missing_ms, np.int64)
     null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None

@@ -15,6 +15,7 @@ class Action(Enum):
 
     HANDLE = "answer as if there were no control"
     CLOSE = "close the connection"
+    LOSE = "handle it, and close the connection in the place of the answer"
     SILENCE = "keep the connection and never answer"
     NO_ANSWER = "go on with the next request"
     AUTHENTICATE = "answer as the connection's guard has it"
@@ -29,9 +30,10 @@ class Raw:
 
 
 class Hold:
-    """Keeps the true answer back until `release`, which any thread may call at any time."""
+    """Keeps an answer back until `release`, which any thread may call at any time."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, then: "Answer") -> None:
+        self.then = then
         self._loop = loop
         self._released = asyncio.Event()
 
@@ -42,7 +44,7 @@ class Hold:
         self._loop.call_soon_threadsafe(self._released.set)
 
 
-FixedAnswer = Response | ErrorCode | Raw | Hold | Action
-Answer = FixedAnswer | Callable[[Any], FixedAnswer]
+FixedAnswer = Response | ErrorCode | Raw | Action
+Answer = FixedAnswer | Hold | Callable[[Any], FixedAnswer | Hold]
 """An answer, or a function that is asked for one with each request; an error goes where the API
 puts errors of partitions, groups or topics."""

@@ -22,7 +22,7 @@ from spark_kafka_source.protocol import (
     Versions,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker.answers import Action, Answer, Hold, Raw
+from tests.memory_broker.answers import Action, Answer, FixedAnswer, Hold, Raw
 from tests.memory_broker.cluster import HOST, MemoryCluster
 from tests.memory_broker.consumer_coordinator import ConsumerGroup
 from tests.memory_broker.coordinator import Handled, MemoryGroup
@@ -144,9 +144,15 @@ class MemoryBroker:
         """Answers the next `times` requests (None: every one) of a type; the first control wins."""
         self._controls.append(Control(request_type, answer, times, node_id))
 
-    def hold(self, request_type: type[Request[Any]], *, node_id: int | None = None) -> Hold:
+    def hold(
+        self,
+        request_type: type[Request[Any]],
+        *,
+        node_id: int | None = None,
+        then: Answer = Action.HANDLE,
+    ) -> Hold:
         """Delays the answer to the next request of a type until `release` is called."""
-        hold = Hold(self._loop)
+        hold = Hold(self._loop, then)
         self.control(request_type, hold, node_id=node_id)
         return hold
 
@@ -243,18 +249,16 @@ class MemoryBroker:
         with self._changed:
             self.seen.append(Seen(node_id, version, request))
             self._changed.notify_all()
-        answer = self._controlled(node_id, request)
-        if callable(answer):
-            answer = answer(request)
+        answer = await self._controlled(node_id, request)
         if isinstance(request, SaslHandshakeRequest | SaslAuthenticateRequest):
             return Action.AUTHENTICATE if answer is Action.HANDLE else _fixed(answer)
         handle = HANDLERS[type(request)]
         if isinstance(answer, ErrorCode):
             refusing = replace(self.cluster, refusal=answer.code)
             return await _awaited(handle(refusing, node_id, request, version))
-        if isinstance(answer, Hold):
-            await answer.passed()
-            answer = Action.HANDLE
+        if answer is Action.LOSE:
+            await _awaited(handle(self.cluster, node_id, request, version))
+            return Action.CLOSE
         if answer is Action.HANDLE:
             if self.held_step_seconds and isinstance(request, FetchRequest):
                 answer = await self._held(node_id, request, version, self.held_step_seconds)
@@ -278,7 +282,17 @@ class MemoryBroker:
                 return fetched(context, found)
             await asyncio.sleep(step_seconds)
 
-    def _controlled(self, node_id: int, request: Request[Any]) -> Answer:
+    async def _controlled(self, node_id: int, request: Request[Any]) -> FixedAnswer:
+        answer = self._control(node_id, request)
+        while callable(answer) or isinstance(answer, Hold):
+            if isinstance(answer, Hold):
+                await answer.passed()
+                answer = answer.then
+            else:
+                answer = answer(request)
+        return answer
+
+    def _control(self, node_id: int, request: Request[Any]) -> Answer:
         for control in self._controls:
             if control.request_type is not type(request) or control.times == 0:
                 continue

@@ -5,7 +5,7 @@ import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** What Kafka's own consumer reads: `bootstrapServers topic partitions records`, all records in one line. */
+/** What Kafka's own consumer reads: `bootstrapServers topic partitions isolationLevel`, all records up to the end in one line. */
 class ReadTopic {
     static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -14,7 +14,7 @@ class ReadTopic {
         while (questions.hasNextLine()) {
             String[] question = questions.nextLine().split(" ");
             try {
-                System.out.println(read(question[0], question[1], Integer.parseInt(question[2]), Integer.parseInt(question[3])));
+                System.out.println(read(question[0], question[1], Integer.parseInt(question[2]), question[3]));
             } catch (Exception e) {
                 System.out.println("error: " + e);
             }
@@ -22,19 +22,20 @@ class ReadTopic {
         }
     }
 
-    static String read(String bootstrapServers, String topic, int partitions, int count) {
+    static String read(String bootstrapServers, String topic, int partitions, String isolationLevel) {
         Map<String, Object> config = Map.of(
-            "bootstrap.servers", bootstrapServers, "auto.offset.reset", "earliest", "check.crcs", true);
+            "bootstrap.servers", bootstrapServers, "auto.offset.reset", "earliest", "check.crcs", true,
+            "isolation.level", isolationLevel);
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         StringJoiner found = new StringJoiner(" ");
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config, bytes, bytes)) {
-            consumer.assign(IntStream.range(0, partitions).mapToObj(p -> new TopicPartition(topic, p)).toList());
+            List<TopicPartition> all = IntStream.range(0, partitions).mapToObj(p -> new TopicPartition(topic, p)).toList();
+            consumer.assign(all);
+            Map<TopicPartition, Long> ends = consumer.endOffsets(all);
             long end = System.nanoTime() + PATIENCE.toNanos();
-            for (int left = count; left > 0 && System.nanoTime() < end; ) {
-                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofSeconds(1))) {
-                    found.add(shown(record));
-                    left--;
-                }
+            while (all.stream().anyMatch(p -> consumer.position(p) < ends.get(p))) {
+                if (System.nanoTime() > end) throw new IllegalStateException("not read within " + PATIENCE);
+                consumer.poll(Duration.ofSeconds(1)).forEach(record -> found.add(shown(record)));
             }
         }
         return found.toString();

@@ -33,6 +33,32 @@ def refusal(**values: str) -> ConfigurationError:
     return caught.value
 
 
+def test_defaults_are_kafkas_but_for_the_size_of_a_batch() -> None:
+    found = config()
+    assert found == ProducerConfig(
+        client=found.client,
+        acks=Acks.ALL,
+        batch_size=1_048_576,
+        linger_ms=5,
+        buffer_memory=33_554_432,
+        max_block_ms=60_000,
+        max_request_size=1_048_576,
+        max_in_flight_requests_per_connection=5,
+        enable_idempotence=True,
+        retries=2_147_483_647,
+        delivery_timeout_ms=120_000,
+        compression_type=Codec.NONE,
+        compression_gzip_level=-1,
+        compression_lz4_level=9,
+        compression_zstd_level=3,
+        partitioner=Partitioner.MURMUR2,
+        partitioner_ignore_keys=False,
+        partitioner_adaptive_partitioning_enable=True,
+        transactional_id="",
+        transaction_timeout_ms=60_000,
+    )
+
+
 def test_every_setting_is_read() -> None:
     given = {
         "acks": "1",

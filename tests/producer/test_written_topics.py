@@ -1,7 +1,6 @@
 """Topics that we wrote on a real broker: Kafka's own readers and confluent-kafka read the same."""
 
 import random
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +20,15 @@ from spark_kafka_source.producer import (
 )
 from spark_kafka_source.records import Codec, Compression, encode_columns
 from spark_kafka_source.testing import LocalKafka, Producer
-from tests.java_program import JavaProgram, run_java
+from tests.java_program import JavaProgram
+from tests.producer.reading import (
+    ByPartition,
+    dumped,
+    kafkas_consumer,
+    read_by_confluent,
+    read_by_kafka,
+)
 from tests.records.batches import Row
-from tests.records.oracle import row_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java]
 
@@ -32,12 +37,10 @@ ROWS = 10_000
 BATCH_BYTES = 100_000
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
-ByPartition = dict[int, list[Row]]
-
 
 @pytest.fixture(scope="module")
-def kafkas_consumer(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
-    with run_java(Path(__file__).with_name("ReadTopic.java"), kafka_jars) as program:
+def kafkas_own(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
+    with kafkas_consumer(kafka_jars) as program:
         yield program
 
 
@@ -104,55 +107,17 @@ def as_row(offset: int, cells: dict[str, Any], now_ms: int) -> Row:
     )
 
 
-def read_by_confluent(kafka: LocalKafka, topic: str) -> ByPartition:
-    consumer = ck.Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "group.id": topic,
-            "enable.auto.commit": False,
-            "check.crcs": True,
-            "log_level": 0,
-        }
-    )
-    consumer.assign([ck.TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
-    found: ByPartition = {}
-    messages: list[Any] = consumer.consume(ROWS, 60)
-    for each in messages:
-        assert not each.error()
-        row = Row(
-            each.offset(),
-            each.timestamp()[1],
-            each.key(),
-            each.value(),
-            tuple(each.headers() or ()),
-        )
-        found.setdefault(each.partition(), []).append(row)
-    consumer.close()
-    return found
-
-
-def read_by_kafka(program: JavaProgram, kafka: LocalKafka, topic: str) -> ByPartition:
-    found: ByPartition = {}
-    answer = program.ask(f"{kafka.bootstrap_servers} {topic} {PARTITIONS} {ROWS}")
-    for text in answer.split(" "):
-        partition, record = text.split(":", 1)
-        found.setdefault(int(partition), []).append(row_of(record))
-    return found
-
-
 @pytest.mark.parametrize("codec", Codec)
 def test_every_reader_reads_what_we_wrote(
-    kafka: LocalKafka, kafkas_consumer: JavaProgram, topic: str, codec: Codec
+    kafka: LocalKafka, kafkas_own: JavaProgram, topic: str, codec: Codec
 ) -> None:
     expected = written(kafka, topic, records(), codec)
-    assert read_by_confluent(kafka, topic) == expected
-    assert read_by_kafka(kafkas_consumer, kafka, topic) == expected
-    segments = list(kafka.broker(1).log_dir.glob(f"{topic}-*/*.log"))
-    assert len(segments) == PARTITIONS
-    shown = kafka.tool("dump-log", "--deep-iteration", "--files", ",".join(map(str, segments)))
-    batches = re.findall(r"count: (\d+) .* compresscodec: (\w+) .* isvalid: (\w+)", shown)
-    assert sum(int(count) for count, _, _ in batches) == ROWS
-    assert {(name, valid) for _, name, valid in batches} == {(codec.name.lower(), "true")}
+    servers = kafka.bootstrap_servers
+    assert read_by_confluent(servers, topic, PARTITIONS) == expected
+    assert read_by_kafka(kafkas_own, servers, topic, PARTITIONS) == expected
+    batches = dumped(kafka, topic)
+    assert sum(count for count, _, _ in batches) == ROWS
+    assert {tuple(each) for _, *each in batches} == {(codec.name.lower(), "true")}
     assert len(batches) > 2 * PARTITIONS
 
 

@@ -1,11 +1,8 @@
 """Four readers of the same topic, ours in batch and in streaming among them, see the same rows."""
 
-import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.columns import schema
 from spark_kafka_source.testing import LocalKafka
+from tests.spark.digest import digest
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 
@@ -147,27 +145,3 @@ def _stream(spark: SparkSession, servers: str, topic: str, directory: Path) -> p
     assert query.awaitTermination(120)
     assert len(tables) == 3
     return pa.concat_tables(tables)
-
-
-def digest(table: pa.Table) -> str:
-    """A hash of all rows in order of partition and offset; the chunking does not matter."""
-    table = table.sort_by([("partition", "ascending"), ("offset", "ascending")]).combine_chunks()
-    found = hashlib.sha256(b"%d" % table.num_rows)
-    for name in table.column_names:
-        _add(table[name].combine_chunks(), found.update)
-    return found.hexdigest()
-
-
-def _add(column: pa.Array, add: Callable[[bytes], object]) -> None:
-    add(pc.is_valid(column).to_numpy(zero_copy_only=False).tobytes())
-    if pa.types.is_list(column.type):
-        lengths = pc.list_value_length(column).fill_null(-1)
-        add(lengths.to_numpy().tobytes())
-        for field in column.flatten().flatten():
-            _add(field, add)
-    elif pa.types.is_binary(column.type) or pa.types.is_string(column.type):
-        present = column.drop_null()
-        add(pc.binary_length(present).to_numpy().tobytes())
-        add(b"".join(present.cast(pa.binary()).to_pylist()))
-    else:
-        add(column.drop_null().cast(pa.int64()).to_numpy().tobytes())

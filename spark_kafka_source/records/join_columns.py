@@ -1,0 +1,54 @@
+"""Columns of several tables made those of one, whichever of Arrow's types each of them has."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records.record_columns import COLUMN_NAMES, timestamps
+
+_BYTES = pa.large_binary()
+_HEADERS = pa.list_(pa.struct([("key", _BYTES), ("value", _BYTES)]))
+
+
+def join_columns(pieces: Sequence[pa.RecordBatch], timestamp_ms: int) -> pa.RecordBatch:
+    """The rows of all pieces, in their order, as `encode_columns` takes them.
+
+    Each piece is one that it takes by itself; those of different types become alike, and a column
+    that is missing in some is null there. `timestamp_ms` is that of rows without one.
+    """
+    first = pieces[0].schema
+    if not all(each.schema.equals(first) for each in pieces):
+        present = {name for each in pieces for name in each.schema.names}
+        names = [each for each in COLUMN_NAMES if each in present]
+        pieces = [_alike(each, names, timestamp_ms) for each in pieces]
+    return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+
+
+def _alike(piece: pa.RecordBatch, names: Sequence[str], timestamp_ms: int) -> pa.RecordBatch:
+    arrays = []
+    for name in names:
+        array = piece[name] if name in piece.schema.names else pa.nulls(piece.num_rows)
+        if name == "timestamp":
+            arrays.append(pa.array(timestamps(array, piece.num_rows, timestamp_ms)))
+        else:
+            arrays.append(_headers(array) if name == "headers" else _bytes(array))
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _bytes(array: pa.Array) -> pa.Array:
+    if array.type == pa.string():  # Arrow knows no way from it to large bytes.
+        array = array.cast(pa.binary())
+    return array.cast(_BYTES)
+
+
+def _headers(array: pa.Array) -> pa.Array:
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), _HEADERS)
+    bounds = np.zeros(len(array) + 1, np.int32)
+    np.cumsum(pc.fill_null(pc.list_value_length(array), 0).to_numpy(), out=bounds[1:])
+    headers = array.flatten()
+    pairs = [_bytes(headers.field(name)) for name in ("key", "value")]
+    structs = pa.StructArray.from_arrays(pairs, fields=list(_HEADERS.value_type))
+    return pa.ListArray.from_arrays(pa.array(bounds), structs)

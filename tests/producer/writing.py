@@ -1,0 +1,138 @@
+"""Producers of tests, what they wrote to an in-memory broker, and answers to Produce requests."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from spark_kafka_source.errors import ErrorCode, error_named
+from spark_kafka_source.producer import KafkaProducer
+from spark_kafka_source.protocol import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from spark_kafka_source.records import (
+    BatchHeader,
+    batches,
+    chunks,
+    to_arrow,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import eventually
+from tests.memory_broker import MemoryBroker, PartitionLog
+
+T0, T1, T2 = (TopicPartition("t", each) for each in range(3))
+IN_TIME = 30.0
+"""Seconds within which anything comes that comes at all."""
+HOUR_MS = 3_600_000
+
+
+@contextmanager
+def producing(broker: MemoryBroker, **settings: Any) -> Iterator[KafkaProducer]:
+    """A producer that sends at once, pauses hardly, and is closed without a wait at the end."""
+    known: dict[str, Any] = {
+        "bootstrap_servers": str(broker.address()),
+        "linger_ms": 0,
+        "retry_backoff_ms": 1,
+        "retry_backoff_max_ms": 1,
+    }
+    producer = KafkaProducer(**known | settings)
+    try:
+        yield producer
+    finally:
+        producer.close(0)
+        assert_all_given_back(producer)
+
+
+def in_flight(producer: KafkaProducer, count: int) -> None:
+    """Waits until so many requests of a producer await their answers."""
+    eventually(lambda: sum(each.asked.is_sent for each in producer._sender._flights) == count)
+
+
+def assert_all_given_back(producer: KafkaProducer) -> None:
+    """Nothing of `buffer.memory` is taken, nothing is waited for."""
+    memory = producer._accumulator.memory
+    assert memory.free == memory.size
+    assert not producer._accumulator.unfinished()
+
+
+class Written(NamedTuple):
+    """A record in a log."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] | None
+    timestamp_ms: int
+
+
+def written(log: PartitionLog) -> list[Written]:
+    """All records of a log, in its order."""
+    found = []
+    for batch in log.batches:
+        for chunk in chunks(batch.data, topic_partition=T0):
+            columns = to_arrow(chunk, include_headers=True)
+            times = columns["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
+            rows = zip(
+                columns["offset"].to_pylist(),
+                columns["key"].to_pylist(),
+                columns["value"].to_pylist(),
+                columns["headers"].to_pylist(),
+                times.to_pylist(),
+                strict=True,
+            )
+            found += [Written(*row) for row in rows]
+    return found
+
+
+def values(log: PartitionLog) -> list[bytes | None]:
+    """The values of a log's records."""
+    return [each.value for each in written(log)]
+
+
+def headers(log: PartitionLog) -> list[BatchHeader]:
+    """The headers of a log's batches."""
+    return [header for each in log.batches for header, _ in batches(memoryview(each.data), T0)]
+
+
+def sequences(request: ProduceRequest) -> list[tuple[int, int, int]]:
+    """The epoch, the first sequence and the count of records of each batch of a request."""
+    return [
+        (header.producer_epoch, header.base_sequence, header.record_count)
+        for topic in request.topic_data
+        for each in topic.partition_data
+        for header, _ in batches(memoryview(bytes(each.records or b"")), T0)  # type: ignore[arg-type]
+    ]
+
+
+def asked_for(request: ProduceRequest) -> list[TopicPartition]:
+    """The partitions of a request."""
+    return [
+        TopicPartition(topic.name, each.index)
+        for topic in request.topic_data
+        for each in topic.partition_data
+    ]
+
+
+def answering(error: str | ErrorCode, **rest: Any) -> Callable[[ProduceRequest], ProduceResponse]:
+    """An answer with this error for each partition that is asked for."""
+    code = (error_named(error) if isinstance(error, str) else error).code
+
+    def answer(request: ProduceRequest) -> ProduceResponse:
+        return ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    topic.name,
+                    partition_responses=[
+                        PartitionProduceResponse(each.index, code, -1, **rest)
+                        for each in topic.partition_data
+                    ],
+                )
+                for topic in request.topic_data
+            ]
+        )
+
+    return answer
