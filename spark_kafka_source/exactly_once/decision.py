@@ -165,7 +165,7 @@ def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:
         task, attempt, producer_id, epoch, started_at_ms = _numbers(tasks[start : start + size])
         if producer_id > _INT63_MAX or epoch > _INT16_MAX:
             raise ValueError(f"it has a producer {producer_id} with epoch {epoch}")
-        transactional_id = names.task_id(batch.run_id, task, attempt)
+        transactional_id = str(names.task_id(batch.run_id, task, attempt))
         yield Winner(transactional_id, ProducerId(producer_id, epoch), started_at_ms)
 
 

@@ -1,6 +1,7 @@
 """Where decisions are kept: in offsets of groups, written in transactions under the control id."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
@@ -56,7 +57,7 @@ class Decisions:
         """Begin the transaction that a decision of so many parts is written in."""
         for part in range(parts):
             group_id = self._names.group_id(part)
-            self._of_last_driver(lambda each=group_id: self._coordinator.add_offsets(control, each))
+            self._of_last_driver(partial(self._coordinator.add_offsets, control, group_id))
 
     def record(
         self, control: ProducerId, decision: Decision, where: TopicPartition, deadline: Deadline
@@ -65,23 +66,17 @@ class Decisions:
         for part, text in enumerate(decision.parts()):
             member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
             offsets = {where: OffsetAndMetadata(decision.batch.batch_id, metadata=text)}
-            timeout_ms = deadline.remaining_ms()
-            self._of_last_driver(
-                lambda m=member, o=offsets, t=timeout_ms: self._coordinator.commit_offsets(
-                    control, m, o, timeout_ms=t
-                )
-            )
+            commit = partial(self._coordinator.commit_offsets, control, member, offsets)
+            self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
 
     def decide(self, control: ProducerId, deadline: Deadline) -> None:
         """Make what was recorded count, at once and for good."""
-        timeout_ms = deadline.remaining_ms()
-        self._of_last_driver(
-            lambda: self._coordinator.end(control, commit=True, timeout_ms=timeout_ms)
-        )
+        end = partial(self._coordinator.end, control, commit=True)
+        self._of_last_driver(partial(end, timeout_ms=deadline.remaining_ms()))
 
     def undo(self, control: ProducerId) -> None:
         """End what was begun without a decision."""
-        self._of_last_driver(lambda: self._coordinator.end(control, commit=False))
+        self._of_last_driver(partial(self._coordinator.end, control, commit=False))
 
     def last(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
@@ -138,7 +133,9 @@ class Decisions:
         """Return what is committed to a group, of all partitions or of one."""
         group_id = self._names.group_id(place)
         what = f"OffsetFetch of group {group_id!r}"
-        topics = None if where is None else [OffsetFetchRequestTopic(where.topic, [where.partition])]
+        topics = (
+            None if where is None else [OffsetFetchRequestTopic(where.topic, [where.partition])]
+        )
         request = OffsetFetchRequest(group_id, topics, require_stable=require_stable)
         key = CoordinatorKey.of_group(group_id)
 

@@ -45,8 +45,8 @@ class OtherDriverError(RemoteError):
 
     def _text(self) -> str:
         return (
-            f"Another driver decides under {self.prefix!r} by now, so that this one must not. Where "
-            "the query runs elsewhere, that one goes on; where two queries share the prefix, give "
+            f"Another driver decides under {self.prefix!r} by now, so that this one must not. One "
+            "that runs the same query elsewhere goes on; where two queries share the prefix, give "
             f"each its own ('{PREFIX_OPTION}'). What was found: {self.found}"
         )
 
@@ -69,8 +69,8 @@ class NotYetCommittedError(RemoteError):
         return (
             f"{self.batch} is decided, but {len(self.left)} of its {self.total} transactions could "
             f"not be committed: {_tasks(self.left)}; the first because of: {self.error}. Start the "
-            "query again within 'kafka.transaction.timeout.ms': it commits them, and writes nothing "
-            "twice"
+            "query again within 'kafka.transaction.timeout.ms': it commits them, and writes "
+            "nothing twice"
         )
 
 

@@ -60,13 +60,13 @@ class Names:
         """Return the group that a part of a decision is committed to; the first is the prefix."""
         return self.prefix if part == 0 else f"{self.prefix}.{part}"
 
-    def task_id(self, run_id: str, task: int, attempt: int) -> str:
-        """Return the transactional id of a task's attempt.
+    def task_id(self, run_id: str, task: int, attempt: int) -> TaskId:
+        """Return what makes up the transactional id of a task's attempt.
 
         The run is in it: if the ids of a replay were the same, it would abort, by beginning, what
         was decided before and is not ended yet.
         """
-        return str(TaskId(self.prefix, run_id.replace(".", "_"), task, attempt))
+        return TaskId(self.prefix, run_id.replace(".", "_"), task, attempt)
 
     def is_task_id(self, transactional_id: str) -> bool:
         """Whether this is the id of a task's attempt of this prefix."""

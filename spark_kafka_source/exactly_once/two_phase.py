@@ -41,6 +41,8 @@ _LEAST_LEFT_SHARE = 0.2
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
+# Where a group's offsets are, which a transaction may have, too.
+_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Step(Enum):
@@ -120,11 +122,12 @@ class TwoPhaseCommit:
         """
         self._decisions.fence()
         last = self._decisions.last(where)
-        if last is None or last.batch != batch:
-            self._transactions.abort(attempts)
-            return
-        logger.info("%s is decided, and is not aborted", batch)
-        decided = [each.transaction for each in last.winners]
+        is_decided = last is not None and last.batch == batch
+        decided = [each.transaction for each in last.winners] if last and is_decided else []
+        kept = {(each.transactional_id, each.producer) for each in decided}
+        self._transactions.abort(
+            each for each in attempts if (each.transactional_id, each.producer) not in kept
+        )
         for each, error in zip(decided, self._end(decided), strict=True):
             if error is not None:
                 logger.warning("%s is not committed yet: %s", each.transactional_id, error)
@@ -218,9 +221,7 @@ class TwoPhaseCommit:
         self._commit_all(decision, outcomes)
         return True
 
-    def _undone(
-        self, decision: Decision, outcomes: dict[Winner, Outcome]
-    ) -> dict[Winner, Outcome]:
+    def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
         """Abort the rest of what was decided; return what became of it.
 
         The driver that has decided it may be there still, and commit it just now.
@@ -234,10 +235,10 @@ class TwoPhaseCommit:
 
     def _end_left(self, last: Decision | None, winners: Sequence[PreparedTransaction]) -> None:
         """Commit what is open of the micro-batch before: its driver was told, and went on."""
-        begun_anew = {each.transactional_id for each in winners}
-        left = [each for each in last.winners if each.transactional_id not in begun_anew] if last else []
-        if last is None or not left:
+        if last is None:
             return
+        begun_anew = {each.transactional_id for each in winners}
+        left = [each for each in last.winners if each.transactional_id not in begun_anew]
         outcomes = self._transactions.outcomes(left)
         if Outcome.OPEN in outcomes.values():
             logger.warning("%s was not ended; it is now", last.batch)
@@ -329,7 +330,7 @@ class TwoPhaseCommit:
         errors = {each: error for each, error in ended if error is not None}
         over = [each for each, error in errors.items() if is_over(error)]
         outcomes = outcomes | dict.fromkeys(wanted, Outcome.COMMITTED)
-        outcomes |= {each: Outcome.OPEN for each in errors}
+        outcomes |= dict.fromkeys(errors, Outcome.OPEN)
         outcomes |= self._transactions.outcomes(over)
         by_outcome = {
             kind: [each.transactional_id for each, found in outcomes.items() if found is kind]
@@ -357,7 +358,7 @@ def _open(
     if found is None or found.state != ONGOING or found.producer != transaction.producer:
         reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted"
         raise TransactionTimedOutError(f"{name} is {_stands(found)}: {reason}")
-    written = len([each for each in found.topic_partitions if each.topic != OFFSETS_TOPIC])
+    written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
     if transaction.partition_count and written != transaction.partition_count:
         raise TransactionTimedOutError(
             f"{name} has {written} of the {transaction.partition_count} partitions that were "

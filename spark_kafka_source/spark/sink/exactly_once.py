@@ -13,6 +13,7 @@ from spark_kafka_source.exactly_once import (
     BatchId,
     Names,
     TwoPhaseCommit,
+    begin_attempt,
     chosen_timeout_ms,
     prefix_of_query,
     refused_timeout,
@@ -56,12 +57,12 @@ class ExactlyOnce(Guarantee):
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return a producer with a transaction of this attempt's own."""
-        names, run_id = self._names(attempt), attempt.run_id or self.write_id
-        transactional_id = names.task_id(run_id, attempt.partition, attempt.number)
+        run_id = attempt.run_id or self.write_id
+        task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
         timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
         producer = kept_producers.take(self.config)
         try:
-            producer.begin_as(transactional_id, timeout_ms)
+            begin_attempt(producer, task_id, timeout_ms)
         except BaseException as error:
             producer.close(timeout_seconds=0)
             if isinstance(error, KafkaError):
@@ -115,7 +116,7 @@ class ExactlyOnce(Guarantee):
             if batch is None:
                 two_phase.abort_all(prepared)
             else:
-                two_phase.abort(batch, prepared)
+                two_phase.abort(batch, prepared, _where(written))
 
     def _names(self, attempt: Attempt) -> Names:
         if self.prefix is not None:
@@ -143,10 +144,10 @@ def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
     return BatchId(attempt.query_id, attempt.run_id, found)
 
 
-def _where(written: Sequence[Written]) -> TopicPartition:
+def _where(written: Sequence[Written]) -> TopicPartition | None:
     """Return a partition that is there, since rows were written to its topic."""
     topics = [each.topic for each in written if each.topic is not None]
-    return TopicPartition(min(topics, default=""), 0)
+    return TopicPartition(min(topics), 0) if topics else None
 
 
 class _Timeouts:

@@ -1,0 +1,85 @@
+"""What a reader of committed records finds that is not ours: confluent-kafka."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many rows are not there, and are there too often; partitions that readers wait in."""
+
+    lost: int
+    doubled: int
+    held_up: int
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.lost or self.doubled or self.held_up)
+
+
+def judge(servers: str, topic: str, partitions: int, written: Iterable[bytes]) -> Verdict:
+    """Hold what is committed in a topic against what was to be written, each row once."""
+    found = Counter(committed(servers, topic, partitions))
+    expected = Counter(set(written))
+    return Verdict(
+        (expected - found).total(),
+        (found - expected).total(),
+        held_up(servers, topic, partitions),
+    )
+
+
+def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
+    """All committed values, partition after partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "-",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(partitions)])
+    rows: list[bytes] = []
+    at_end = 0
+    while at_end < partitions:
+        message = consumer.poll(TIMEOUT_SECONDS)
+        assert message is not None, f"nothing within {TIMEOUT_SECONDS} s"
+        error = message.error()
+        if error is None:
+            rows.append(message.value() or b"")
+        elif error.code() == KafkaError._PARTITION_EOF:
+            at_end += 1
+        else:
+            raise KafkaException(error)
+    consumer.close()
+    return rows
+
+
+def held_up(servers: str, topic: str, partitions: int) -> int:
+    """In how many partitions readers of committed records wait for a transaction's end."""
+    ends = [
+        _ends(servers, topic, partitions, level)
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+    ]
+    return sum(stable != end for stable, end in zip(*ends, strict=True))
+
+
+def _ends(servers: str, topic: str, partitions: int, level: IsolationLevel) -> list[int]:
+    admin = AdminClient({"bootstrap.servers": servers})
+    asked = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(partitions)}
+    found = admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_SECONDS)
+    return [found[each].result().offset for each in asked]
