@@ -1,8 +1,9 @@
-"""The beginning of a task's attempt: a transaction under an id that nobody else has one open under.
+"""The beginning of a task's attempt: a transaction under an id that nobody has one open under.
 
-Spark counts the attempts of a task from 0 again where it runs a stage once more, and while some of
-the first run go on. By InitProducerId one would abort another's transaction, which may be decided
-by then. So an id under which one is open is left alone, whoever has begun it.
+A stage that Spark runs again, since an executor was lost with its shuffle files, counts its
+attempts from 0 again. One of the first run may still write, or be decided by now: to begin under
+its id would abort its transaction, which the driver alone may. So may one be open that is decided,
+where a user goes on after an error.
 """
 
 from dataclasses import replace
@@ -10,9 +11,10 @@ from dataclasses import replace
 from spark_kafka_source.exactly_once.names import TaskId
 from spark_kafka_source.producer import KafkaProducer, TransactionOpenError
 
-# Spark's own numbers are below `spark.task.maxFailures`.
+# Spark gives a stage up that is run again 4 times (`spark.stage.maxConsecutiveAttempts`), and a
+# task after as many attempts: so the numbers of two runs of a stage are far apart.
 _APART = 1_000
-_TRIES = 8
+_TRIES = 16
 
 
 def begin_attempt(producer: KafkaProducer, wanted: TaskId, transaction_timeout_ms: int) -> None:

@@ -31,7 +31,8 @@ class Orders:
     query_id: str
     run_id: str
     batch_id: int
-    winners: list[list[object]]
+    winners: list[tuple[str, int, int, int]]
+    """Transactional id, producer id, epoch and how many partitions."""
     dies_at: str | None
 
 
@@ -57,7 +58,7 @@ def commit_in_process(
         query.query_id,
         run.run_id,
         batch_id,
-        [[each.transactional_id, *each.producer, each.partition_count] for each in winners],
+        [(each.transactional_id, *each.producer, each.partition_count) for each in winners],
         dies_at.name if dies_at else None,
     )
     process = subprocess.run(
@@ -80,8 +81,8 @@ def main() -> None:
     orders = Orders(**json.loads(sys.stdin.read()))
     query = Query(orders.servers, orders.topic, orders.partitions, orders.prefix, orders.query_id)
     winners = [
-        PreparedTransaction(str(name), ProducerId(*producer), count)
-        for name, *producer, count in orders.winners
+        PreparedTransaction(name, ProducerId(producer_id, epoch), count)
+        for name, producer_id, epoch, count in orders.winners
     ]
 
     def reached(step: Step) -> None:

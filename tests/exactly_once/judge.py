@@ -12,7 +12,8 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 
 TIMEOUT_SECONDS = 60.0
 
@@ -80,6 +81,7 @@ def held_up(servers: str, topic: str, partitions: int) -> int:
 
 def _ends(servers: str, topic: str, partitions: int, level: IsolationLevel) -> list[int]:
     admin = AdminClient({"bootstrap.servers": servers})
-    asked = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(partitions)}
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # confluent has no type for it
+    asked = {TopicPartition(topic, each): latest for each in range(partitions)}
     found = admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_SECONDS)
     return [found[each].result().offset for each in asked]

@@ -1,7 +1,7 @@
 """A query without Spark: runs of it write micro-batches, each task in a transaction of its own."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 ROWS = 3
 """So many rows a task writes, unless a test says otherwise."""
 TIMEOUT_MS = 60_000
+
+Reached = Callable[[Step], object]
+"""Is told of each step."""
 
 
 def client_of(servers: str) -> KafkaClient:
@@ -104,7 +107,7 @@ class Run:
         return prepared
 
     @contextmanager
-    def driver(self, reached: "Reached" = lambda _: None) -> Iterator[TwoPhaseCommit]:
+    def driver(self, reached: Reached = lambda _: None) -> Iterator[TwoPhaseCommit]:
         """What Spark makes for each `commit` and each `abort`."""
         two_phase = TwoPhaseCommit(client_of(self.query.servers), self.query.names, reached)
         try:
@@ -116,7 +119,7 @@ class Run:
         self,
         batch_id: int,
         winners: Sequence[PreparedTransaction],
-        reached: "Reached" = lambda _: None,
+        reached: Reached = lambda _: None,
     ) -> None:
         with self.driver(reached) as driver:
             driver.commit(self.batch(batch_id), winners, self.query.where if winners else None)
@@ -124,9 +127,3 @@ class Run:
     def abort(self, batch_id: int, attempts: Sequence[PreparedTransaction]) -> None:
         with self.driver() as driver:
             driver.abort(self.batch(batch_id), attempts, self.query.where)
-
-
-class Reached:
-    """A callable that is told of each step; here for its type."""
-
-    def __call__(self, step: Step) -> object: ...

@@ -3,12 +3,11 @@
 import logging
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Names,
@@ -21,6 +20,7 @@ from spark_kafka_source.exactly_once import (
 from spark_kafka_source.producer import KafkaProducer, PreparedTransaction, ProducerConfig
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
+from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.producers import kept_producers
 from spark_kafka_source.topic_partition import TopicPartition
@@ -30,6 +30,12 @@ logger = logging.getLogger(__name__)
 # Each attempt has an id of its own; this stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
+# A worker that writes with more configurations than this in turn asks anew.
+_MOST_TIMEOUTS = 64
+
+
+class UnknownBatchError(LocalError):
+    """Spark does not say which micro-batch a task belongs to, so that a replay cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,17 @@ class ExactlyOnce(Guarantee):
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return a producer with a transaction of this attempt's own."""
+        _batch(attempt, attempt.batch_id)
+        with kept_clients.lent(self.config.client) as client:
+            timeout_ms = timeouts.of(client, self.timeout_ms)
         run_id = attempt.run_id or self.write_id
         task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
-        timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
         producer = kept_producers.take(self.config)
         try:
             begin_attempt(producer, task_id, timeout_ms)
         except BaseException as error:
             producer.close(timeout_seconds=0)
+            timeouts.forget(self.config.client)
             if isinstance(error, KafkaError):
                 raise refused_timeout(error, timeout_ms) from error
             raise
@@ -72,7 +81,11 @@ class ExactlyOnce(Guarantee):
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
         """Leave the transaction open, and tell the driver how to end it."""
-        prepared = producer.prepare_transaction()
+        try:
+            prepared = producer.prepare_transaction()
+        except BaseException:
+            self.give_up(producer)
+            raise
         kept_producers.put(self.config, producer)
         return replace(written, prepared=prepared)
 
@@ -80,8 +93,10 @@ class ExactlyOnce(Guarantee):
         """Abort the transaction, so that no reader waits for it; if that lasts, brokers do."""
 
         def abort() -> None:
-            with suppress(KafkaError):
+            try:
                 producer.abort_transaction()
+            except Exception as error:
+                logger.info("A transaction is left to its timeout: %s", error)
 
         thread = threading.Thread(target=abort, name="aborting", daemon=True)
         thread.start()
@@ -97,8 +112,10 @@ class ExactlyOnce(Guarantee):
             return
         attempt = written[0].attempt
         prepared = _prepared(written)
-        with self._two_phase(attempt) as two_phase:
-            batch = _batch(attempt, batch_id)
+        batch = _batch(attempt, batch_id)
+        if batch is None and not prepared:
+            return
+        with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
                 two_phase.end_all(prepared)
             else:
@@ -111,8 +128,8 @@ class ExactlyOnce(Guarantee):
         if not prepared:
             return
         attempt = written[0].attempt
-        with self._two_phase(attempt) as two_phase:
-            batch = _batch(attempt, batch_id)
+        batch = _batch(attempt, batch_id)
+        with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
                 two_phase.abort_all(prepared)
             else:
@@ -123,13 +140,8 @@ class ExactlyOnce(Guarantee):
             return Names(self.prefix)
         return Names(prefix_of_query(attempt.query_id or self.write_id))
 
-    @contextmanager
-    def _two_phase(self, attempt: Attempt) -> Iterator[TwoPhaseCommit]:
-        two_phase = TwoPhaseCommit(KafkaClient(self.config.client), self._names(attempt))
-        try:
-            yield two_phase
-        finally:
-            two_phase.close()
+    def _committing(self, attempt: Attempt) -> "_Committing":
+        return _Committing(self.config.client, self._names(attempt))
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
@@ -137,11 +149,30 @@ def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
 
 
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
-    """Return which micro-batch it is; None for a plain batch."""
+    """Return which micro-batch it is; None for a plain batch. Raises `UnknownBatchError`.
+
+    The ids of a run must be no other run's: else a replay would abort, by beginning, what the run
+    before it has decided.
+    """
     found = attempt.batch_id if batch_id is None else batch_id
-    if attempt.query_id is None or attempt.run_id is None or found is None:
+    if attempt.query_id is None and found is None:
         return None
+    if attempt.query_id is None or found is None:
+        known = f"the query is {attempt.query_id}, and the micro-batch {found}"
+        raise UnknownBatchError(f"Spark says of a task too little to write exactly once: {known}")
+    if attempt.run_id is None or not _is_uuid(attempt.run_id):
+        raise UnknownBatchError(
+            f"The job group is {attempt.run_id!r}, where Spark has the id of the query's run, "
+            "which writing exactly once needs: do not call 'setJobGroup' within foreachBatch"
+        )
     return BatchId(attempt.query_id, attempt.run_id, found)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def _where(written: Sequence[Written]) -> TopicPartition | None:
@@ -157,14 +188,38 @@ class _Timeouts:
         self._lock = threading.Lock()
         self._known: dict[tuple[ClientConfig, int | None], int] = {}
 
-    def of(self, config: ClientConfig, given_ms: int | None) -> int:
+    def of(self, client: KafkaClient, given_ms: int | None) -> int:
         """Return it in milliseconds. Raises as `chosen_timeout_ms` does."""
+        key = client.config, given_ms
         with self._lock:
-            found = self._known.get((config, given_ms))
-            if found is None:
-                with KafkaClient(config) as client:
-                    found = self._known[config, given_ms] = chosen_timeout_ms(client, given_ms)
-            return found
+            found = self._known.get(key)
+        if found is None:
+            found = chosen_timeout_ms(client, given_ms)
+            with self._lock:
+                if len(self._known) >= _MOST_TIMEOUTS:
+                    self._known.clear()
+                self._known[key] = found
+        return found
+
+    def forget(self, config: ClientConfig) -> None:
+        """Ask brokers anew the next time: what they allow may have been changed."""
+        with self._lock:
+            self._known = {key: each for key, each in self._known.items() if key[0] != config}
+
+
+@dataclass(frozen=True, slots=True)
+class _Committing:
+    """Of which cluster and query a driver commits."""
+
+    client: ClientConfig
+    names: Names
+
+    def begin(self) -> TwoPhaseCommit:
+        return TwoPhaseCommit(KafkaClient(self.client), self.names)
 
 
 timeouts = _Timeouts()
+kept_clients: Kept[ClientConfig, KafkaClient] = Kept(KafkaClient, KafkaClient.close)
+"""In executors: for what is asked before a task's first transaction begins."""
+kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
+"""On the driver: connections to the coordinators, from one micro-batch to the next."""
