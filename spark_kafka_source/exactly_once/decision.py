@@ -85,8 +85,10 @@ class Decision:
             )
             for part, start in enumerate(starts)
         ]
-        if max(map(len, texts)) > _METADATA_BYTES or len(texts) > _MOST_PARTS:
+        if max(map(len, texts)) > _METADATA_BYTES:
             raise ValueError(f"a decision of {len(texts)} parts of {len(texts[0])} characters")
+        for each in texts:
+            Part.parse(each)  # What could not be read must not be decided.
         return texts
 
     def _task(self, winner: Winner) -> bytes:

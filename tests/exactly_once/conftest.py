@@ -1,14 +1,16 @@
 """Brokers of each generation of transactions, and a query on each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from spark_kafka_source.testing import LocalKafka
-from tests.exactly_once.judge import judge
+from tests.exactly_once.judge import Found, found_by_confluent, found_in_memory, judge
 from tests.exactly_once.query import Query
 from tests.matrix.conftest import OLDEST_KAFKA
+from tests.memory_broker import MemoryBroker
 
 PARTITIONS = 4
 # What is out of time is aborted soon.
@@ -41,19 +43,40 @@ def oldest() -> Iterator[LocalKafka]:
 class Trial:
     """A query, and the judge of what it has written."""
 
-    kafka: LocalKafka
     query: Query
+    find: Callable[[str, str, int], Found]
 
     def judge(self) -> None:
         """Each row is there once, and no reader waits."""
         query = self.query
-        verdict = judge(query.servers, query.topic, query.partitions, query.written)
+        found = self.find(query.servers, query.topic, query.partitions)
+        verdict = judge(found, query.written)
         assert verdict.is_good, verdict
 
 
-@pytest.fixture(params=["second_generation", "first_generation", "oldest"])
+BROKERS = [
+    "in_memory",
+    *(
+        pytest.param(name, marks=[pytest.mark.kafka, pytest.mark.slow])
+        for name in ("second_generation", "first_generation", "oldest")
+    ),
+]
+
+
+@pytest.fixture
+def in_memory(topic: str) -> Iterator[Trial]:
+    """A query on two nodes in memory."""
+    with MemoryBroker(2) as broker:
+        broker.create_topic(topic, PARTITIONS)
+        query = Query(str(broker.address()), topic, PARTITIONS)
+        yield Trial(query, partial(found_in_memory, broker))
+
+
+@pytest.fixture(params=BROKERS)
 def trial(request: pytest.FixtureRequest, topic: str) -> Trial:
-    """A query on brokers of each generation."""
-    kafka: LocalKafka = request.getfixturevalue(request.param)
+    """A query on brokers of each generation, and in memory."""
+    kafka: LocalKafka | Trial = request.getfixturevalue(request.param)
+    if isinstance(kafka, Trial):
+        return kafka
     kafka.create_topic(topic, PARTITIONS)
-    return Trial(kafka, Query(kafka.bootstrap_servers, topic, PARTITIONS))
+    return Trial(Query(kafka.bootstrap_servers, topic, PARTITIONS), found_by_confluent)

@@ -1,4 +1,4 @@
-"""What a reader of committed records finds that is not ours: confluent-kafka."""
+"""What a reader of committed records finds, on real brokers one that is not ours."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,20 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from spark_kafka_source.records import AbortedTransaction, chunks, to_arrow
+from spark_kafka_source.records import IsolationLevel as Level
+from spark_kafka_source.topic_partition import TopicPartition as Place
+from tests.memory_broker import MemoryBroker
+
 TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All committed values of a topic, and in how many partitions readers wait for an end."""
+
+    values: list[bytes]
+    held_up: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +44,33 @@ class Verdict:
         return not (self.lost or self.doubled or self.held_up)
 
 
-def judge(servers: str, topic: str, partitions: int, written: Iterable[bytes]) -> Verdict:
-    """Hold what is committed in a topic against what was to be written, each row once."""
-    found = Counter(committed(servers, topic, partitions))
-    expected = Counter(set(written))
-    return Verdict(
-        (expected - found).total(),
-        (found - expected).total(),
-        held_up(servers, topic, partitions),
-    )
+def judge(found: Found, written: Iterable[bytes]) -> Verdict:
+    """Hold what is committed against what was to be written, each row once."""
+    there, expected = Counter(found.values), Counter(set(written))
+    return Verdict((expected - there).total(), (there - expected).total(), found.held_up)
+
+
+def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
+    """What a reader finds that is not ours."""
+    return Found(committed(servers, topic, partitions), held_up(servers, topic, partitions))
+
+
+def found_in_memory(broker: MemoryBroker, _: str, topic: str, partitions: int) -> Found:
+    """What a reader of the logs in memory finds."""
+    found: list[bytes] = []
+    logs = [broker.cluster.topics[topic].logs[each] for each in range(partitions)]
+    for log in logs:
+        read = chunks(
+            log.read(0, log.last_stable_offset, 1 << 30),
+            topic_partition=Place(topic, 0),
+            isolation_level=Level.READ_COMMITTED,
+            aborted=[
+                AbortedTransaction(each.producer_id, each.first_offset) for each in log.aborted
+            ],
+        )
+        for chunk in read:
+            found += to_arrow(chunk)["value"].to_pylist()
+    return Found(found, sum(each.last_stable_offset != each.end_offset for each in logs))
 
 
 def committed(servers: str, topic: str, partitions: int) -> list[bytes]:

@@ -20,8 +20,6 @@ from spark_kafka_source.producer import TransactionCoordinator
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.query import Run, client_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
-
 DUELS = 5
 MOST_JITTER_SECONDS = 0.03
 
