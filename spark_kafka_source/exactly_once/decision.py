@@ -15,7 +15,7 @@ from spark_kafka_source.exactly_once.names import Names, TaskId
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 
 _VERSION = 1
-_METADATA_BYTES = 4096
+METADATA_BYTES = 4096
 """What a broker takes unless it is set to less (`offset.metadata.max.bytes`)."""
 # What is around the tasks takes the rest.
 _TASKS_CHARACTERS = 3_500
@@ -85,7 +85,7 @@ class Decision:
             )
             for part, start in enumerate(starts)
         ]
-        if max(map(len, texts)) > _METADATA_BYTES:
+        if max(map(len, texts)) > METADATA_BYTES:
             raise ValueError(f"a decision of {len(texts)} parts of {len(texts[0])} characters")
         for each in texts:
             Part.parse(each)  # What could not be read must not be decided.

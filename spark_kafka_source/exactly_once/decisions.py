@@ -8,6 +8,7 @@ from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_code
 from spark_kafka_source.exactly_once.decision import (
+    METADATA_BYTES,
     Decision,
     NoDecisionError,
     Part,
@@ -32,6 +33,7 @@ _OFFSET_FETCH = 7
 _MOST_READS = 3
 _NOT_THE_LAST = {"INVALID_PRODUCER_ID_MAPPING", "INVALID_TXN_STATE"}
 """What a coordinator says to a producer that is fenced, beside that it is."""
+_TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
 
 
 class Decisions:
@@ -167,6 +169,9 @@ class Decisions:
         except BrokerError as error:
             if isinstance(error, ProducerFencedError) or error.error.name in _NOT_THE_LAST:
                 raise OtherDriverError(self._names.prefix, str(error)) from error
+            if error.error.name == _TOO_LARGE:
+                detail = f"decisions need {METADATA_BYTES} of 'offset.metadata.max.bytes'"
+                raise BrokerError(error.error, error.what, f"{detail} of the brokers") from error
             raise
 
 

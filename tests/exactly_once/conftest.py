@@ -63,13 +63,18 @@ BROKERS = [
 ]
 
 
+def in_memory_trial(broker: MemoryBroker, topic: str) -> Trial:
+    """A query on a broker in memory."""
+    broker.create_topic(topic, PARTITIONS)
+    query = Query(str(broker.address()), topic, PARTITIONS)
+    return Trial(query, partial(found_in_memory, broker))
+
+
 @pytest.fixture
 def in_memory(topic: str) -> Iterator[Trial]:
     """A query on two nodes in memory."""
     with MemoryBroker(2) as broker:
-        broker.create_topic(topic, PARTITIONS)
-        query = Query(str(broker.address()), topic, PARTITIONS)
-        yield Trial(query, partial(found_in_memory, broker))
+        yield in_memory_trial(broker, topic)
 
 
 @pytest.fixture(params=BROKERS)

@@ -20,10 +20,10 @@ Reached = Callable[[Step], object]
 """Is told of each step."""
 
 
-def client_of(servers: str) -> KafkaClient:
+def client_of(servers: str, **settings: object) -> KafkaClient:
     """A client of its own."""
-    config = config_from_arguments({"bootstrap_servers": servers, "transactional_id": "-"}, None)
-    return KafkaClient(config.client)
+    given = {"bootstrap_servers": servers, "transactional_id": "-", **settings}
+    return KafkaClient(config_from_arguments(given, None).client)
 
 
 def values(batch_id: int, task: int, count: int = ROWS) -> list[bytes]:
@@ -42,6 +42,8 @@ class Query:
     query_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     written: set[bytes] = field(default_factory=set)
     timeout_ms: int = TIMEOUT_MS
+    settings: dict[str, object] = field(default_factory=dict)
+    """Those of its driver's client."""
 
     @property
     def names(self) -> Names:
@@ -109,7 +111,8 @@ class Run:
     @contextmanager
     def driver(self, reached: Reached = lambda _: None) -> Iterator[TwoPhaseCommit]:
         """What Spark makes for each `commit` and each `abort`."""
-        two_phase = TwoPhaseCommit(client_of(self.query.servers), self.query.names, reached)
+        client = client_of(self.query.servers, **self.query.settings)
+        two_phase = TwoPhaseCommit(client, self.query.names, reached)
         try:
             yield two_phase
         finally:
