@@ -273,7 +273,7 @@ class KafkaProducer:
         """Begin a transaction under this id, for one whose end another process decides.
 
         It stands for `init_transactions` and `begin_transaction`. `prepare_transaction` ends it
-        here.
+        here. Raises `TransactionOpenError` where one is open under the id.
         """
         self._in_transactions(
             lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
