@@ -46,6 +46,23 @@ BATCH = {
     "endingOffsets": '{"events": {"0": 50, "1": -1}}',
 }
 
+WRITE = {
+    # Required.
+    "kafka.bootstrap.servers": "broker1:9092,broker2:9092",
+    # Where the rows go; else a column of this name says it for each.
+    "topic": "events",
+    # lz4 and zstd cost little; left out, it is none.
+    "kafka.compression.type": "lz4",
+    # How many replicas have a batch before it counts as written.
+    "kafka.acks": "all",
+    # How long a batch that is not full waits for more rows.
+    "kafka.linger.ms": "5",
+    # How long a topic that is not there, and room for more rows, are waited for.
+    "kafka.max.block.ms": "60000",
+    # A row that takes more bytes is an error; brokers have `message.max.bytes` beside it.
+    "kafka.max.request.size": "1048576",
+}
+
 SESSION = {
     # Set when the session starts. Makes small tasks cheap: Spark 4.1 and newer.
     "spark.python.unix.domain.socket.enabled": "true",

@@ -1,7 +1,7 @@
 """Settings of Kafka's clients that none of ours has, or one kind of them alone, with the reasons.
 
-What one kind has of its own is in `consumer/without_effect.py`, `producer/without_effect.py` and
-`spark/without_effect.py`.
+What one kind has of its own is in the `without_effect.py` of `consumer/`, `producer/` and of both
+directions in `spark/`.
 """
 
 from collections.abc import Mapping

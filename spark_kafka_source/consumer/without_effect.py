@@ -1,7 +1,7 @@
 """Settings of Kafka's clients that are not settings of a consumer here, each with the reason.
 
 Those without effect are for a consumer as for a Spark source; what Spark has of its own is in
-`spark/without_effect.py`. https://kafka.apache.org/documentation/#consumerconfigs
+`spark/source/without_effect.py`. https://kafka.apache.org/documentation/#consumerconfigs
 """
 
 from collections.abc import Mapping

@@ -10,46 +10,34 @@ import threading
 import time
 from collections.abc import Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
-    Asked,
     Broker,
     KafkaClient,
-    Lookup,
     Lookups,
 )
-from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import (
-    BrokerError,
     ClosedError,
-    ErrorCode,
     KafkaError,
     KafkaTimeoutError,
     LocalError,
-    ProtocolError,
-    Remedy,
-    error_code,
 )
-from spark_kafka_source.net import Address, Deadline, HasFileno, readable
+from spark_kafka_source.net import Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
+from spark_kafka_source.producer.answers import Answers, Flight
 from spark_kafka_source.producer.batch import ProducerBatch
-from spark_kafka_source.producer.config import MOST_IN_FLIGHT, Acks, ProducerConfig
+from spark_kafka_source.producer.config import MOST_IN_FLIGHT, ProducerConfig
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.producer.metrics import ProducerMetrics
-from spark_kafka_source.producer.reactions import Reaction, reaction
 from spark_kafka_source.producer.sequences import next_sequence
 from spark_kafka_source.protocol import (
     PartitionProduceData,
-    PartitionProduceResponse,
     ProduceRequest,
-    ProduceResponse,
     TopicProduceData,
 )
-from spark_kafka_source.records import HEADER_BYTES, Bytes
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.records import Bytes
 
 logger = logging.getLogger(__name__)
 
@@ -59,19 +47,6 @@ _PRODUCE_BY_NAME = 12
 _PRODUCE_IN_TRANSACTIONS = 11
 _LONGEST_WAIT_MS = 60_000
 _SILENCE_SECONDS = LONGEST_SILENCE_MS / 1000
-
-
-@dataclass(eq=False, slots=True)
-class _Flight:
-    """A request on its way to a leader, with the batches in it."""
-
-    asked: Asked[ProduceResponse]
-    broker: Broker
-    batches: dict[TopicPartition, ProducerBatch]
-    sent_at_seconds: float
-    looked_at_seconds: float
-    lookup: Lookup[bool] | None = None
-    """Whether the broker, which is silent, leads any of the partitions still."""
 
 
 class Sender:
@@ -93,7 +68,8 @@ class Sender:
         self._leaders = Leaders(client, self._lookups)
         self._identity = identity
         self._metrics = metrics
-        self._flights: list[_Flight] = []
+        self._answers = Answers(config, client, accumulator, identity, metrics)
+        self._flights: list[Flight] = []
         self._orders = 0
         self._is_closing = False
         self._close_by: Deadline | None = None
@@ -127,7 +103,7 @@ class Sender:
             error = LocalError(f"the producer's thread ended: {found!r}")
             error.__cause__ = found
         self._accumulator.refuse(error)
-        self._fail_all(error)
+        self._answers.fail_all(error)
         self._lookups.close()
         self._client.close()
 
@@ -142,7 +118,7 @@ class Sender:
         self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
         for flight in [each for each in self._flights if each.asked.is_over()]:
             self._flights.remove(flight)
-            self._take(flight)
+            self._answers.take(flight)
         self._leaders.step()
         queues = self._accumulator.queues()
         self._identity.step(self._lookups, queues)
@@ -157,8 +133,7 @@ class Sender:
         self._leaders.step()
         self._wake_at(self._leaders.next_try_seconds)
         self._wake_at(self._identity.next_try_seconds)
-        if not self._is_over():  # The last answer may just have come.
-            self._wait()
+        self._wait()
 
     def _wake_at(self, at_seconds: float | None) -> None:
         if at_seconds is not None:
@@ -194,7 +169,7 @@ class Sender:
             why = batch.error or self._leaders.error(batch.topic_partition.topic)
             said = f"the last error: {why}" if why else "no leader has answered"
             where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
-            self._fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
+            self._answers.fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
         self._accumulator.drop(queue, lambda each: not each.is_over)
 
     def _fail_refused(self, queues: Sequence[PartitionQueue]) -> None:
@@ -207,9 +182,9 @@ class Sender:
                 continue
             self._accumulator.head(queue)
             for batch in self._accumulator.drop(queue, lambda _: False):
-                self._fail(queue, batch, error)
+                self._answers.fail(queue, batch, error)
 
-    def _look_at(self, flight: _Flight) -> None:
+    def _look_at(self, flight: Flight) -> None:
         """Give up on a broker that is silent and has lost the partitions to another one."""
         now_seconds = time.monotonic()
         if flight.lookup is not None:
@@ -234,8 +209,11 @@ class Sender:
         for broker, led in ready.items():
             led.sort(key=lambda each: each.waiting[0].created_at_seconds)
             while self._has_room(broker):
-                self._request(broker, self._drain(led))
-                led[:] = [each for each in led if self._leader_for(each) == broker]
+                drained = self._drain(led)
+                self._request(broker, drained)
+                del led[: len(drained)]
+                # Nothing has changed for those that are left, and there may be hundreds.
+                led.extend(queue for queue, _ in drained if self._leader_for(queue) == broker)
                 if not led:
                     break
 
@@ -248,7 +226,7 @@ class Sender:
                 self._wake_at(self._accumulator.ready_at_seconds(opened))
             return None
         if head.encoded is None:
-            self._fail(queue, self._accumulator.take(queue), head.error)
+            self._answers.fail(queue, self._accumulator.take(queue), head.error)
             self._wake_at(0.0)
             return None
         if not self._is_turn_of(head, queue):
@@ -337,7 +315,7 @@ class Sender:
         )
         batches = {queue.topic_partition: batch for queue, batch in drained}
         now_seconds = time.monotonic()
-        self._flights.append(_Flight(asked, broker, batches, now_seconds, now_seconds))
+        self._flights.append(Flight(asked, broker, batches, now_seconds, now_seconds))
         self._metrics.sent(batches.values())
 
     def _pieces(self, batch: ProducerBatch) -> tuple[Bytes, Bytes]:
@@ -351,187 +329,3 @@ class Sender:
             base_sequence=batch.base_sequence,
             transactional=self._identity.transactional_id is not None,
         )
-
-    # -- answers -----------------------------------------------------------------------------------
-
-    def _take(self, flight: _Flight) -> None:
-        """Take what a leader said about the batches of a request."""
-        try:
-            response = flight.asked.answer()
-        except KafkaError as error:
-            self._client.cluster.forget_leaders_of({each.topic for each in flight.batches})
-            for batch in flight.batches.values():
-                self._landed(batch)
-                self._try_again(batch, error)
-            return
-        self._metrics.answered((time.monotonic() - flight.sent_at_seconds) * 1000)
-        if self._config.acks is Acks.NONE:
-            for batch in flight.batches.values():
-                self._over(self._landed(batch), batch)
-            return
-        found = {
-            TopicPartition(topic.name, each.index): each
-            for topic in response.responses
-            for each in topic.partition_responses
-        }
-        found = {where: each for where, each in found.items() if where in flight.batches}
-        self._learn_leaders(response, found)
-        # In the order of the first sending: what fails first is what others fail because of.
-        for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
-            queue = self._landed(batch)
-            if batch.is_over:  # Its time was up before.
-                self._accumulator.release(batch)
-            elif where in found:
-                self._answered(queue, batch, found[where])
-            else:
-                what = f"the answer of {flight.broker.address} has nothing about {where}"
-                self._fail(queue, batch, ProtocolError(what))
-
-    def _landed(self, batch: ProducerBatch) -> PartitionQueue:
-        queue = self._accumulator.queue(batch.topic_partition)
-        queue.in_flight.remove(batch)
-        return queue
-
-    def _learn_leaders(
-        self, response: ProduceResponse, found: dict[TopicPartition, PartitionProduceResponse]
-    ) -> None:
-        """Take the leaders that the answer names in place of the one that was asked (KIP-951).
-
-        Where it names none, they have to be asked for.
-        """
-        nodes = {
-            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
-            for each in response.node_endpoints
-        }
-        for where, each in found.items():
-            leader, epoch = (
-                nodes.get(each.current_leader.leader_id),
-                each.current_leader.leader_epoch,
-            )
-            is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
-            is_known = leader and self._client.cluster.learn_leader(where, epoch, leader)
-            if is_moved and not is_known:
-                self._client.cluster.forget_leaders_of([where.topic])
-
-    def _answered(
-        self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
-    ) -> None:
-        code = error_code(found.error_code)
-        is_first = not any(each < batch for each in self._accumulator.unfinished_of(queue))
-        what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
-        if what is Reaction.DELIVERED:
-            queue.is_known = queue.is_known or batch.producer == queue.producer
-            offset = found.base_offset if not code.code else -1
-            self._over(queue, batch, offset, found.log_append_time_ms)
-            return
-        error = self._error(batch, code, found.error_message)
-        if what is Reaction.RETRY and batch.tries >= self._config.retries:
-            what = Reaction.FAIL
-        if what is Reaction.SPLIT and batch.record_count > 1:
-            self._metrics.split()
-            self._replace(queue, batch, batch.halves(self._config.compression))
-        elif what is Reaction.LEAVE_OUT and found.record_errors:
-            self._leave_out(queue, batch, code, found)
-        elif what is Reaction.RENUMBER:
-            self._identity.renumber(queue)
-            self._again(queue, batch, error)
-        elif what in {Reaction.FOLLOW, Reaction.RETRY}:
-            self._again(queue, batch, error)
-        else:
-            self._fail(queue, batch, error)
-
-    def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
-        what = f"Produce to {batch.topic_partition}"
-        detail = ": ".join(filter(None, (said, self._remedy(batch, code))))
-        return BrokerError(code, what, detail or None)
-
-    def _remedy(self, batch: ProducerBatch, code: ErrorCode) -> str | None:
-        topic = batch.topic_partition.topic
-        if code.name in {"MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
-            size = batch.encoded.size - HEADER_BYTES if batch.encoded else 0
-            return (
-                f"a record of {size} bytes is over the topic's 'max.message.bytes'. Raise that, or"
-                " send smaller values"
-            )
-        return lacking(code, topic=topic, access=Access.WRITE)
-
-    def _leave_out(
-        self,
-        queue: PartitionQueue,
-        batch: ProducerBatch,
-        code: ErrorCode,
-        found: PartitionProduceResponse,
-    ) -> None:
-        """Fail the records that the broker names, and send the others again."""
-        named = {
-            each.batch_index: each.batch_index_error_message
-            for each in found.record_errors
-            if 0 <= each.batch_index < batch.record_count
-        }
-        if not named:
-            self._fail(queue, batch, self._error(batch, code, found.error_message))
-            return
-        self._metrics.failed(len(named))
-        # First, for whoever waits for the records is to know that their transaction has failed.
-        self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
-        for number, said in named.items():
-            batch.failed_record(number, self._error(batch, code, said or found.error_message))
-        self._replace(queue, batch, batch.without(list(named), self._config.compression))
-
-    def _replace(
-        self, queue: PartitionQueue, batch: ProducerBatch, parts: list[ProducerBatch]
-    ) -> None:
-        """Send parts of a batch in its place."""
-        for part in parts:
-            part.tries += 1
-        if parts:
-            self._accumulator.put_back(queue, parts)
-        else:
-            self._accumulator.release(batch)
-
-    def _try_again(self, batch: ProducerBatch, error: KafkaError) -> None:
-        """Send a batch again after a pause, if its error can heal and it has tries left."""
-        queue = self._accumulator.queue(batch.topic_partition)
-        if batch.is_over:
-            self._accumulator.release(batch)
-        elif not error.retriable or batch.tries >= self._config.retries:
-            self._fail(queue, batch, error)
-        else:
-            self._again(queue, batch, error)
-
-    def _again(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
-        logger.debug("%s is sent again: %s", batch.topic_partition, error)
-        batch.error = error
-        batch.tries += 1
-        batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries)
-        self._metrics.retried()
-        self._accumulator.put_back(queue, [batch])
-
-    def _over(
-        self,
-        queue: PartitionQueue,
-        batch: ProducerBatch,
-        offset: int = -1,
-        append_time_ms: int = -1,
-    ) -> None:
-        self._metrics.delivered(batch.record_count)
-        batch.delivered(offset, append_time_ms)
-        self._accumulator.release(batch)
-
-    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
-        error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
-        self._metrics.failed(batch.record_count)
-        self._identity.failed(error, was_sent=bool(batch.order))
-        batch.failed(error)
-        if batch not in queue.in_flight:
-            self._accumulator.release(batch)
-
-    def _fail_all(self, error: KafkaError) -> None:
-        """Fail what is left when the thread ends."""
-        self._accumulator.close_open()
-        for queue in self._accumulator.queues():
-            in_flight, queue.in_flight = queue.in_flight, []
-            for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
-                self._fail(queue, batch, error)
-        for delivery in self._accumulator.unfinished():  # Of a batch that this thread died over.
-            delivery.give_up(error)

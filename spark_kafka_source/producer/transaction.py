@@ -14,7 +14,7 @@ from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
+from spark_kafka_source.producer.errors import TransactionAbortableError
 from spark_kafka_source.producer.leaders import is_lasting
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
@@ -184,12 +184,14 @@ class Transaction:
             raise KafkaTimeoutError(f"{found} within {timeout_ms} ms ('kafka.max.block.ms')")
 
     def _end_aborted(self) -> None:
-        """Where it was ended before, a new epoch tells by whom: another producer's is refused."""
+        """Where it was ended before, a new epoch tells by whom: another producer's is refused.
+
+        One that is fenced asks for none: the broker would first abort what its successor has open.
+        """
         try:
             self._end(commit=False)
         except BrokerError as error:
-            is_fenced = isinstance(error, ProducerFencedError)
-            if not is_fenced and error.error.name != _ENDED_OTHERWISE:
+            if error.error.name != _ENDED_OTHERWISE:
                 raise
             self._has_begun, self._has_gap = False, True
 

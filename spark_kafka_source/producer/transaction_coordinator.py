@@ -78,7 +78,7 @@ class TransactionCoordinator:
 
         A transaction that is open is aborted, and so is one that is still open so long after it
         was begun. With `producer`, who it is so far, it gets a new epoch, unless it is fenced
-        (KIP-360).
+        (KIP-360): but brokers look at that last, and have aborted what its successor had open.
         """
         producer_id, epoch = producer or _NO_PRODUCER
         request = InitProducerIdRequest(

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pyspark
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Partition
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
+from tests.spark.sink.written import Written, texts, to, writer, written
 from tests.spark.traffic import (
     TIMEOUT_SECONDS,
     Batches,
@@ -176,6 +179,45 @@ def test_progress_is_committed_and_a_query_starts_from_it(
     writing = rest.writeStream.foreachBatch(sink).trigger(availableNow=True)
     assert start(writing, "another checkpoint").awaitTermination(TIMEOUT_SECONDS)
     assert sink.values == (["last"] if FROM_SPARK_4_2 else ["last", "later"])
+
+
+def test_a_batch_is_written_with_all_columns(session: SparkSession, events: Events) -> None:
+    events.create(2)
+    ddl = "key string, value binary, partition int, timestamp timestamp, headers {headers}"
+    frame = session.createDataFrame(
+        [
+            ("k", b"v", 1, datetime.fromtimestamp(NOON_MS / 1000, UTC), [("a", b"1"), ("a", None)]),
+            (None, None, 0, datetime.fromtimestamp(NOON_MS / 1000, UTC), None),
+        ],
+        ddl.format(headers="array<struct<key: string, value: binary>>"),
+    )
+    writer(frame, to(events)).save()
+    assert written(events) == [
+        Written(0, None, None, None, NOON_MS),
+        Written(1, b"k", b"v", [("a", b"1"), ("a", None)], NOON_MS),
+    ]
+    with pytest.raises(PySparkException, match="Column 'value' is of the type bigint"):
+        writer(session.range(1).selectExpr("id AS value"), to(events)).save()
+
+
+def test_a_stream_writes_and_goes_on_from_its_checkpoint(
+    session: SparkSession, events: Events, start: Start
+) -> None:
+    events.fill(3, 2)
+    target = events.another("target")
+    target.create(2)
+    read = stream(session, events.options()).select("value")
+
+    def run() -> None:
+        writing = read.writeStream.format("pykafka").options(**to(target))
+        assert start(writing.trigger(availableNow=True)).awaitTermination(TIMEOUT_SECONDS)
+
+    run()
+    assert texts(target) == ["0:0", "0:1", "0:2", "1:0", "1:1"]
+    events.write(["later"])
+    run()
+    run()
+    assert texts(target) == ["0:0", "0:1", "0:2", "1:0", "1:1", "later"]
 
 
 def test_a_limit_is_kept_or_refused_by_name(

@@ -162,8 +162,14 @@ class MemoryBroker:
         self.seen.clear()
 
     def start(self, node_id: int) -> None:
-        """The node listens, on the port that it had before; it knows no fetch session any more."""
+        """The node listens, on the port that it had before; it knows no fetch session any more.
+
+        Of a producer's batches it knows the last.
+        """
         self.cluster.fetch_sessions.pop(node_id, None)
+        for log in self.cluster.logs_of(node_id):
+            for producer in log.producers.values():
+                producer.reload()
         self.cluster.ports[node_id] = self._run(self._nodes[node_id].start())
 
     def stop(self, node_id: int) -> None:

@@ -166,6 +166,11 @@ class MemoryCluster:
         logs = self.topics[topic].logs if topic in self.topics else []
         return logs[partition] if 0 <= partition < len(logs) else None
 
+    def logs_of(self, node_id: int) -> list[PartitionLog]:
+        """Those that a node leads."""
+        logs = (log for topic in self.topics.values() for log in topic.logs)
+        return [log for log in logs if log.leader_id == node_id]
+
     def coordinator(self, group_id: str) -> int:
         """Any node that is up, unless a test names one."""
         return self.coordinators.get(group_id, min(self.ports))

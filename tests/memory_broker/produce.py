@@ -96,16 +96,19 @@ class _Call:
         batch, where = bytes(data.records or b""), TopicPartition(name, data.index)
         header = _header(where, batch)
         _refuse("MESSAGE_TOO_LARGE" if len(batch) > self.cluster.max_message_bytes else 0)
-        entry = log.producers.get(header.producer_id, ProducerEntry())
-        _refuse(self._transaction_error(entry, header, where))
+        _refuse(self._transaction_error(log, header, where))
         return header, batch
 
     def _transaction_error(
-        self, entry: ProducerEntry, header: BatchHeader, where: TopicPartition
+        self, log: PartitionLog, header: BatchHeader, where: TopicPartition
     ) -> int:
         """What the coordinator says, whom the leader asks before a transaction's first batch."""
-        if not header.is_transactional or entry.has_transaction(header.producer_epoch):
+        if not header.is_transactional or header.producer_id < 0:
             return 0
+        entry = log.producers.setdefault(header.producer_id, ProducerEntry())
+        if entry.has_transaction(header.producer_epoch):
+            return 0
+        entry.await_beginning(header)
         assert self.version < _SECOND_GENERATION, "which no client here begins"
         error = verification_error(self.cluster, self.request.transactional_id, header, where)
         if error == code("TRANSACTION_ABORTABLE") and self.version < _KNOWS_ABORTABLE:

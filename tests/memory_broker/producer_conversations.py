@@ -117,9 +117,11 @@ PRODUCER_CONVERSATIONS: dict[str, Sequence[Step]] = {
     "producers whose broker was away": [
         Init("p"),
         Produce("a-0=0", "p"),
-        Restart(),
-        Produce("a-0=0", "p"),
         Produce("a-0=1", "p"),
+        Restart(),
+        Produce("a-0=1", "p"),
+        Produce("a-0=0", "p"),
+        Produce("a-0=2", "p"),
         Init("q"),
     ],
     # Producer ids with transactions
@@ -219,6 +221,14 @@ PRODUCER_CONVERSATIONS: dict[str, Sequence[Step]] = {
         Produce("a-0=1", "p", transactional_id="p", epoch_shift=-1),
         Produce("a-0=1", "p", transactional_id="p", epoch_shift=1),
     ],
+    "records that came before their transaction": [
+        *_P,
+        Produce("a-0=1", "p", transactional_id="p"),
+        AddPartitions("p", "a-0"),
+        Produce("a-0=2", "p", transactional_id="p"),
+        Produce("a-0=1", "p", transactional_id="p"),
+        Produce("a-0=2", "p", transactional_id="p"),
+    ],
     "partitions that are not there": [
         *_P,
         AddPartitions("p", "a-0 nope-0 a-9"),
@@ -238,6 +248,14 @@ PRODUCER_CONVERSATIONS: dict[str, Sequence[Step]] = {
         AddPartitions("p", "a-0"),
         End("p"),
         AddOffsets("p"),
+        Init("p", "p", goes_on=True),
+    ],
+    "one that is fenced goes on before the other is there": [
+        *_OPEN,
+        Init("q", "p"),
+        UntilEnded("p"),
+        Init("p", "p", goes_on=True),
+        Init("q", "p"),
         Init("p", "p", goes_on=True),
     ],
     "a transaction whose coordinator was away": [

@@ -233,10 +233,19 @@ class FindTransactions(Question):
 
 @dataclass(frozen=True, repr=False)
 class DescribeTransaction(Question):
+    """In which partition a group's offsets are, goes by its name, and is left out."""
+
     transactional_id: str
 
     def request(self, side: Side) -> DescribeTransactionsRequest:
         return DescribeTransactionsRequest([side.name(self.transactional_id)])
+
+    def answered(self, side: Side, answer: Response) -> Response:
+        assert isinstance(answer, DescribeTransactionsResponse)
+        for topic in answer.transaction_states[0].topics:
+            if topic.topic == "__consumer_offsets":
+                topic.partitions = [0]
+        return answer
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,11 +25,16 @@ class Written(NamedTuple):
 
 @dataclass
 class ProducerEntry:
-    """One producer; `transaction_start` is where its open transaction begins in this log."""
+    """One producer; `transaction_start` is where its open transaction begins in this log.
+
+    `awaited` are an epoch and the least sequence by which a transaction was to begin here: none
+    that is greater may come before it.
+    """
 
     epoch: int = _NONE
     batches: deque[Written] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     transaction_start: int | None = None
+    awaited: tuple[int, int] | None = None
 
     @property
     def last_sequence(self) -> int:
@@ -45,11 +50,21 @@ class ProducerEntry:
     def has_transaction(self, epoch: int) -> bool:
         return self.transaction_start is not None and self.epoch == epoch
 
+    def await_beginning(self, header: BatchHeader) -> None:
+        """The coordinator is asked about a batch, and it is not known yet what it says."""
+        epoch, sequence = self.awaited or (header.producer_epoch, header.base_sequence)
+        if header.producer_epoch == epoch:
+            sequence = min(sequence, header.base_sequence)
+        elif header.producer_epoch > epoch:
+            epoch, sequence = header.producer_epoch, header.base_sequence
+        self.awaited = epoch, sequence
+
     def refusal(self, header: BatchHeader) -> int:
         """Why a batch that is no duplicate cannot come next, or 0."""
         if header.producer_epoch < self.epoch:
             return error_named("INVALID_PRODUCER_EPOCH").code
-        if not self._comes_next(header):
+        is_early = self.awaited is not None and header.base_sequence > self.awaited[1]
+        if is_early or not self._comes_next(header):
             return error_named("OUT_OF_ORDER_SEQUENCE_NUMBER").code
         if self.transaction_start is not None and not header.is_transactional:
             return error_named("INVALID_TXN_STATE").code
@@ -66,6 +81,7 @@ class ProducerEntry:
     def append(self, header: BatchHeader) -> None:
         """The batch is in the log, with the offsets in its header."""
         self._begin(header.producer_epoch)
+        self.awaited = None
         self.batches.append(
             Written(
                 header.base_sequence,
@@ -80,8 +96,15 @@ class ProducerEntry:
     def end(self, epoch: int) -> int | None:
         """A marker ends the transaction; where it began, None if nothing of it is here."""
         self._begin(epoch)
+        self.awaited = None
         began, self.transaction_start = self.transaction_start, None
         return began
+
+    def reload(self) -> None:
+        """What is left after the broker's restart: the last batch alone."""
+        while len(self.batches) > 1:
+            self.batches.popleft()
+        self.awaited = None
 
     def _begin(self, epoch: int) -> None:
         if epoch != self.epoch:

@@ -48,6 +48,8 @@ def _described(
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(found.partitions):
         topics.setdefault(topic, []).append(partition)
+    if found.group_ids:
+        topics["__consumer_offsets"] = [0]
     return describe_transactions.TransactionState(
         0,
         transactional_id,

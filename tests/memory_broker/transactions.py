@@ -115,7 +115,7 @@ def init_producer_id(
     if request.transactional_id is None and not cluster.refusal:
         return InitProducerIdResponse(0, 0, next(cluster.producer_ids), 0)
     error = coordinator_error(cluster, node_id, request.transactional_id or "")
-    if not error and (request.producer_id < 0) != (request.producer_epoch < 0):
+    if not error and (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
         error = code("INVALID_REQUEST")
     if not error and not 0 < request.transaction_timeout_ms <= _LONGEST_TIMEOUT_MS:
         error = code("INVALID_TRANSACTION_TIMEOUT")
@@ -140,8 +140,8 @@ def _begin_anew(
     if expected is not None and not is_new and not _is_known(transaction, request):
         return code("PRODUCER_FENCED")
     if transaction.state == ONGOING:
+        transaction.last_epoch = transaction.epoch
         transaction.epoch += 1
-        transaction.last_epoch = _NONE
         transaction.end(cluster, commit=False)
         return code("CONCURRENT_TRANSACTIONS")
     if transaction.epoch >= _LAST_EPOCH and expected in (None, transaction.epoch):

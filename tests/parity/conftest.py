@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios, and the table of how they end: `--parity-table README.md`."""
+"""Fixtures of the scenarios, and the table of how they end: `--parity-table docs/parity.md`."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.parity.differences import DIFFERENCES
-from tests.parity.scenario import OURS, PEER, Follow, Source, Stream
+from tests.parity.scenario import OURS, PEER, Follow, Sink, Source, Stream
 from tests.parity.table import (
     FAILS,
     MARKS,
@@ -37,6 +37,12 @@ def format_name(request: pytest.FixtureRequest) -> str:
 def source(spark: SparkSession, format_name: str) -> Source:
     """The format under test."""
     return Source(spark, format_name)
+
+
+@pytest.fixture
+def sink(format_name: str) -> Sink:
+    """The format under test, to write to."""
+    return Sink(format_name)
 
 
 @pytest.fixture

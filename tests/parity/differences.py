@@ -69,6 +69,26 @@ DIFFERENCES: dict[str, Difference] = {
         "latest offset of each partition, and `LagListener` the distance; the peer has the least, "
         "greatest and average of all partitions",
     ),
+    "sink/progress_says_how_many_rows": Difference(
+        "different",
+        "in append mode: Spark refuses `update` to every Python sink, and the peer takes it; "
+        "`foreachBatch` writes what an aggregation updates",
+    ),
+    "sink/a_batch_without_a_mode": Difference(
+        "different", "Spark refuses every Python sink a batch without a mode: give `append`"
+    ),
+    "sink/a_topic_that_does_not_exist": Difference(
+        "better", "the error names the option by which it waited; the peer's only the time"
+    ),
+    "sink/a_header_without_a_key_is_refused": Difference(
+        "better", "the error names the row and what is wrong; the peer's is a NullPointerException"
+    ),
+    "sink/a_partition_that_is_not_there_is_refused": Difference(
+        "better", "the error names the row"
+    ),
+    "sink/a_column_of_timestamps": Difference(
+        "better", "a record has its row's timestamp; the peer passes the column over"
+    ),
     "ranges/empty_partitions_do_not_count": Difference(
         "better",
         "`minPartitions` is reached where other partitions have nothing to read; the peer counts "

@@ -1,11 +1,13 @@
-"""What scenarios are written in: a source of either format, and a stream that can be restarted."""
+"""What scenarios are written in: either format to read and to write, streams to start again."""
 
 from collections.abc import Callable, Mapping
 from threading import Thread
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tests.spark import traffic
 from tests.spark.traffic import TIMEOUT_SECONDS, Batches
@@ -33,6 +35,30 @@ class Source:
     def stream(self, options: Mapping[str, Any]) -> DataFrame:
         """A stream that is to be started."""
         return traffic.stream(self.spark, options, self.name)
+
+
+class Sink:
+    """One of the two formats, to write to. Options that are None are left out."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def is_ours(self) -> bool:
+        """For the few scenarios in which the formats differ on purpose."""
+        return self.name == OURS
+
+    def batch(self, frame: DataFrame, options: Mapping[str, Any]) -> DataFrameWriter:
+        """Appends the frame once it is saved."""
+        return frame.write.format(self.name).options(**_given(options)).mode("append")
+
+    def stream(self, frame: DataFrame, options: Mapping[str, Any]) -> DataStreamWriter:
+        """A stream that is to be started."""
+        return frame.writeStream.format(self.name).options(**_given(options))
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 class Stream:

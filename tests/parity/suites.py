@@ -90,11 +90,23 @@ SUITES: dict[str, Suite] = {
         ),
         added=("an_end_by_one_timestamp_is_refused",),
     ),
+    "sink": Suite(
+        "Writing",
+        14,
+        added=(
+            "a_batch_without_a_mode",
+            "columns_are_found_by_their_exact_names",
+            "fields_of_headers_in_any_case",
+            "a_header_without_a_key_is_refused",
+            "a_partition_that_is_not_there_is_refused",
+            "a_column_of_timestamps",
+        ),
+    ),
 }
 """By module, in the table's order."""
 
 NOT_COUNTED = (
-    "Not counted are the peer's suites of its sink, of continuous processing and real-time mode, "
+    "Not counted are the peer's suites of continuous processing and real-time mode, "
     "and of classes inside it (consumer pools, JSON, offset readers), and tests newer than Spark "
     "4.2 (a word for a whole topic's offsets)."
 )

@@ -1,0 +1,243 @@
+"""What comes of the batches of a request: delivered, sent again, split, or failed."""
+
+import logging
+import time
+from dataclasses import dataclass
+
+from spark_kafka_source.client import Asked, Broker, KafkaClient, Lookup
+from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    LocalError,
+    ProtocolError,
+    Remedy,
+    error_code,
+)
+from spark_kafka_source.net import Address
+from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
+from spark_kafka_source.producer.batch import ProducerBatch
+from spark_kafka_source.producer.config import Acks, ProducerConfig
+from spark_kafka_source.producer.identity import Identity
+from spark_kafka_source.producer.metrics import ProducerMetrics
+from spark_kafka_source.producer.reactions import Reaction, reaction
+from spark_kafka_source.protocol import PartitionProduceResponse, ProduceResponse
+from spark_kafka_source.records import HEADER_BYTES
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class Flight:
+    """A request on its way to a leader, with the batches in it."""
+
+    asked: Asked[ProduceResponse]
+    broker: Broker
+    batches: dict[TopicPartition, ProducerBatch]
+    sent_at_seconds: float
+    looked_at_seconds: float
+    lookup: Lookup[bool] | None = None
+    """Whether the broker, which is silent, leads any of the partitions still."""
+
+
+class Answers:
+    """Takes leaders' answers, in the producer's thread."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        accumulator: Accumulator,
+        identity: Identity,
+        metrics: ProducerMetrics,
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._accumulator = accumulator
+        self._identity = identity
+        self._metrics = metrics
+
+    def take(self, flight: Flight) -> None:
+        """Take what a leader said about the batches of a request."""
+        try:
+            response = flight.asked.answer()
+        except KafkaError as error:
+            self._client.cluster.forget_leaders_of({each.topic for each in flight.batches})
+            for batch in flight.batches.values():
+                self._landed(batch)
+                self._try_again(batch, error)
+            return
+        self._metrics.answered((time.monotonic() - flight.sent_at_seconds) * 1000)
+        if self._config.acks is Acks.NONE:
+            for batch in flight.batches.values():
+                self._over(self._landed(batch), batch)
+            return
+        found = {
+            TopicPartition(topic.name, each.index): each
+            for topic in response.responses
+            for each in topic.partition_responses
+        }
+        found = {where: each for where, each in found.items() if where in flight.batches}
+        self._learn_leaders(response, found)
+        # In the order of the first sending: what fails first is what others fail because of.
+        for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
+            queue = self._landed(batch)
+            if batch.is_over:  # Its time was up before.
+                self._accumulator.release(batch)
+            elif where in found:
+                self._answered(queue, batch, found[where])
+            else:
+                what = f"the answer of {flight.broker.address} has nothing about {where}"
+                self.fail(queue, batch, ProtocolError(what))
+
+    def _landed(self, batch: ProducerBatch) -> PartitionQueue:
+        queue = self._accumulator.queue(batch.topic_partition)
+        queue.in_flight.remove(batch)
+        return queue
+
+    def _learn_leaders(
+        self, response: ProduceResponse, found: dict[TopicPartition, PartitionProduceResponse]
+    ) -> None:
+        """Take the leaders that the answer names in place of the one that was asked (KIP-951).
+
+        Where it names none, they have to be asked for.
+        """
+        nodes = {
+            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+            for each in response.node_endpoints
+        }
+        for where, each in found.items():
+            leader, epoch = (
+                nodes.get(each.current_leader.leader_id),
+                each.current_leader.leader_epoch,
+            )
+            is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
+            is_known = leader and self._client.cluster.learn_leader(where, epoch, leader)
+            if is_moved and not is_known:
+                self._client.cluster.forget_leaders_of([where.topic])
+
+    def _answered(
+        self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
+    ) -> None:
+        code = error_code(found.error_code)
+        is_first = not any(each < batch for each in self._accumulator.unfinished_of(queue))
+        what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
+        if what is Reaction.DELIVERED:
+            queue.is_known = queue.is_known or batch.producer == queue.producer
+            offset = found.base_offset if not code.code else -1
+            self._over(queue, batch, offset, found.log_append_time_ms)
+            return
+        error = self._error(batch, code, found.error_message)
+        if what is Reaction.RETRY and batch.tries >= self._config.retries:
+            what = Reaction.FAIL
+        if what is Reaction.SPLIT and batch.record_count > 1:
+            self._metrics.split()
+            self._replace(queue, batch, batch.halves(self._config.compression))
+        elif what is Reaction.LEAVE_OUT and found.record_errors:
+            self._leave_out(queue, batch, code, found)
+        elif what is Reaction.RENUMBER:
+            self._identity.renumber(queue)
+            self._again(queue, batch, error)
+        elif what in {Reaction.FOLLOW, Reaction.RETRY}:
+            self._again(queue, batch, error)
+        else:
+            self.fail(queue, batch, error)
+
+    def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
+        what = f"Produce to {batch.topic_partition}"
+        detail = ": ".join(filter(None, (said, self._remedy(batch, code))))
+        return BrokerError(code, what, detail or None)
+
+    def _remedy(self, batch: ProducerBatch, code: ErrorCode) -> str | None:
+        topic = batch.topic_partition.topic
+        if code.name in {"MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
+            size = batch.encoded.size - HEADER_BYTES if batch.encoded else 0
+            return (
+                f"a record of {size} bytes is over the topic's 'max.message.bytes'. Raise that, or"
+                " send smaller values"
+            )
+        return lacking(code, topic=topic, access=Access.WRITE)
+
+    def _leave_out(
+        self,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        code: ErrorCode,
+        found: PartitionProduceResponse,
+    ) -> None:
+        """Fail the records that the broker names, and send the others again."""
+        named = {
+            each.batch_index: each.batch_index_error_message
+            for each in found.record_errors
+            if 0 <= each.batch_index < batch.record_count
+        }
+        if not named:
+            self.fail(queue, batch, self._error(batch, code, found.error_message))
+            return
+        self._metrics.failed(len(named))
+        # First, for whoever waits for the records is to know that their transaction has failed.
+        self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
+        for number, said in named.items():
+            batch.failed_record(number, self._error(batch, code, said or found.error_message))
+        self._replace(queue, batch, batch.without(list(named), self._config.compression))
+
+    def _replace(
+        self, queue: PartitionQueue, batch: ProducerBatch, parts: list[ProducerBatch]
+    ) -> None:
+        """Send parts of a batch in its place."""
+        for part in parts:
+            part.tries += 1
+        if parts:
+            self._accumulator.put_back(queue, parts)
+        else:
+            self._accumulator.release(batch)
+
+    def _try_again(self, batch: ProducerBatch, error: KafkaError) -> None:
+        """Send a batch again after a pause, if its error can heal and it has tries left."""
+        queue = self._accumulator.queue(batch.topic_partition)
+        if batch.is_over:
+            self._accumulator.release(batch)
+        elif not error.retriable or batch.tries >= self._config.retries:
+            self.fail(queue, batch, error)
+        else:
+            self._again(queue, batch, error)
+
+    def _again(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+        logger.debug("%s is sent again: %s", batch.topic_partition, error)
+        batch.error = error
+        batch.tries += 1
+        batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries)
+        self._metrics.retried()
+        self._accumulator.put_back(queue, [batch])
+
+    def _over(
+        self,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        offset: int = -1,
+        append_time_ms: int = -1,
+    ) -> None:
+        self._metrics.delivered(batch.record_count)
+        batch.delivered(offset, append_time_ms)
+        self._accumulator.release(batch)
+
+    def fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
+        """Say that a batch's records are not written, and why."""
+        error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
+        self._metrics.failed(batch.record_count)
+        self._identity.failed(error, was_sent=bool(batch.order))
+        batch.failed(error)
+        if batch not in queue.in_flight:
+            self._accumulator.release(batch)
+
+    def fail_all(self, error: KafkaError) -> None:
+        """Fail what is left when the thread ends."""
+        self._accumulator.close_open()
+        for queue in self._accumulator.queues():
+            in_flight, queue.in_flight = queue.in_flight, []
+            for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
+                self.fail(queue, batch, error)
+        for delivery in self._accumulator.unfinished():  # Of a batch that this thread died over.
+            delivery.give_up(error)

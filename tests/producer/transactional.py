@@ -1,0 +1,47 @@
+"""Batches of a transaction, one request each, without a producer."""
+
+from collections.abc import Sequence
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import BrokerError, error_code
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.producer.transaction_coordinator import FIRST_GENERATION
+from spark_kafka_source.protocol import PartitionProduceData, ProduceRequest, TopicProduceData
+from spark_kafka_source.records import Record, encode_batch
+from spark_kafka_source.topic_partition import TopicPartition
+
+_TIMEOUT_MS = 30_000
+
+
+def write(
+    client: KafkaClient,
+    transactional_id: str,
+    producer: ProducerId,
+    where: TopicPartition,
+    values: Sequence[bytes],
+    *,
+    base_sequence: int = 0,
+) -> int:
+    """The offset of the first record."""
+    batch = encode_batch(
+        [Record(value=each, timestamp_ms=1_700_000_000_000) for each in values],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=base_sequence,
+        transactional=True,
+    )
+    data = PartitionProduceData(where.partition, batch)
+    topic = TopicProduceData(name=where.topic, partition_data=[data])
+    request = ProduceRequest(transactional_id, -1, _TIMEOUT_MS, [topic])
+
+    def attempt(deadline: Deadline) -> int:
+        leader, _ = client.leaders([where], deadline)[where]
+        version = FIRST_GENERATION[ProduceRequest]
+        answer = client.send(request, leader, deadline, max_version=version)
+        result = answer.responses[0].partition_responses[0]
+        if result.error_code:
+            raise BrokerError(error_code(result.error_code), f"Produce to {where}")
+        return result.base_offset
+
+    return client.retrying(f"Produce to {where}", attempt, timeout_ms=_TIMEOUT_MS)

@@ -1,0 +1,74 @@
+"""Three brokers, each behind a gate, and what can be done to them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from spark_kafka_source.testing import LocalKafka, kafka_jars
+from tests.java_program import JavaProgram, run_java
+from tests.reliability.leaders import Leaders
+from tests.reliability.writing.gate import Gate
+
+BROKERS = (1, 2, 3)
+PARTITIONS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Clients come to all brokers by their gates; `direct` leads there without them."""
+
+    kafka: LocalKafka
+    gates: tuple[Gate, ...]
+    servers: str
+    chance: Random
+    mover: JavaProgram
+
+    @property
+    def direct(self) -> str:
+        """The brokers themselves."""
+        return self.kafka.bootstrap_servers_of("INTERNAL")
+
+    def create_topic(self, name: str) -> None:
+        """Three replicas, two of which must have a record before it is acknowledged."""
+        self.kafka.create_topic(name, PARTITIONS)
+
+    def move_leaders(self, topic: str) -> int:
+        """Has each partition led by the next of its replicas; how many have moved."""
+        return int(self.mover.ask(f"{self.direct} {topic}"))
+
+    def await_in_sync(self, topic: str) -> None:
+        """Waits until all brokers have all of it."""
+        Leaders(self.kafka, topic).await_in_sync(*BROKERS)
+
+    @property
+    def cuts(self) -> int:
+        """How many connections were cut so far."""
+        return sum(each.cuts for each in self.gates)
+
+    @contextmanager
+    def cutting(self, rate: float) -> Iterator[None]:
+        """Cuts connections at so many of the requests to write."""
+        for each in self.gates:
+            each.cut_rate = rate
+        try:
+            yield
+        finally:
+            for each in self.gates:
+                each.cut_rate = 0.0
+
+
+@contextmanager
+def three_brokers(chance: Random) -> Iterator[Cluster]:
+    """Them, for as long as the context lasts."""
+    gates = tuple(Gate(chance) for _ in BROKERS)
+    with ExitStack() as stack:
+        ports = [stack.enter_context(each.serving()) for each in gates]
+        kafka = stack.enter_context(LocalKafka(len(gates), advertised_ports=ports))
+        for gate, broker in zip(gates, kafka.brokers, strict=True):
+            gate.target_port = broker.node.client_port
+        source = Path(__file__).with_name("MoveLeaders.java")
+        mover = stack.enter_context(run_java(source, kafka_jars()))
+        servers = ",".join(f"127.0.0.1:{port}" for port in ports)
+        yield Cluster(kafka, gates, servers, chance, mover)

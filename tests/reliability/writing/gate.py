@@ -1,0 +1,108 @@
+"""A way to a broker that is cut around the answer to a request to write."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+
+from spark_kafka_source.testing.properties import LOOPBACK
+from tests.security.servers import serving
+
+_PRODUCE = 0
+_LENGTH = struct.Struct(">i")
+_REQUEST = struct.Struct(">hhi")
+_CONNECT_SECONDS = 5
+_LONGEST_PAUSE_SECONDS = 0.01
+
+
+class Gate:
+    """Passes on what comes to its address to a broker's port, and hangs up where nobody is there.
+
+    While `cut_rate` is above 0, so many of the requests to write cost their connection: in their
+    midst, after them, or once the broker has answered and the client has not heard it.
+    """
+
+    def __init__(self, chance: Random) -> None:
+        self.target_port = 0
+        self.cut_rate = 0.0
+        self.cuts = 0
+        self._chance = chance
+
+    @contextmanager
+    def serving(self) -> Iterator[int]:
+        """Its port, for as long as the context lasts."""
+        with serving(self._pass_on) as served:
+            yield int(served.address.split(":")[1])
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with socket.create_connection((LOOPBACK, self.target_port), _CONNECT_SECONDS) as broker:
+            line = _Line(self, client, broker)
+            answers = threading.Thread(target=line.pass_answers, daemon=True)
+            answers.start()
+            line.pass_requests()
+            answers.join()
+
+    def takes(self) -> str:
+        """What is to become of a request to write: it is passed on, or where it is cut."""
+        if self._chance.random() >= self.cut_rate:
+            return "passed on"
+        self.cuts += 1
+        return self._chance.choice(["in its midst", "after it", "after its answer"])
+
+    def pause(self) -> None:
+        """Let a broker begin with what it has got, or not."""
+        threading.Event().wait(self._chance.uniform(0, _LONGEST_PAUSE_SECONDS))
+
+
+class _Line:
+    """One connection, frame by frame."""
+
+    def __init__(self, gate: Gate, client: socket.socket, broker: socket.socket) -> None:
+        self._gate, self._client, self._broker = gate, client, broker
+        self._doomed: int | None = None
+        """The request whose answer is not passed on, by its correlation id."""
+        for each in (client, broker):
+            each.settimeout(None)  # Brokers that are stopped take their time.
+
+    def pass_requests(self) -> None:
+        with suppress(OSError):
+            for frame in _frames(self._client):
+                key, _, correlation_id = _REQUEST.unpack_from(frame, _LENGTH.size)
+                fate = self._gate.takes() if key == _PRODUCE else "passed on"
+                if fate == "after its answer":
+                    self._doomed = correlation_id
+                if fate == "in its midst":
+                    self._broker.sendall(frame[: len(frame) // 2])
+                else:
+                    self._broker.sendall(frame)
+                if fate in {"in its midst", "after it"}:
+                    self._gate.pause()
+                    break
+        self._hang_up()
+
+    def pass_answers(self) -> None:
+        with suppress(OSError):
+            for frame in _frames(self._broker):
+                (correlation_id,) = _LENGTH.unpack_from(frame, _LENGTH.size)
+                if correlation_id == self._doomed:
+                    break
+                self._client.sendall(frame)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        for each in (self._client, self._broker):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+def _frames(peer: socket.socket) -> Iterator[bytes]:
+    """What a client or a broker says, with the lengths, until it hangs up."""
+    with peer.makefile("rb") as stream:
+        while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
+            (length,) = _LENGTH.unpack(head)
+            body = stream.read(length)
+            if len(body) < length:
+                return
+            yield head + body

@@ -1,0 +1,75 @@
+"""What a reader that shares no code with the producer finds of what it has acknowledged."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.producer.reading import read_by_confluent
+from tests.reliability.writing.load import Load
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All but `acknowledged` are to be 0, with idempotence; `lost` always."""
+
+    acknowledged: int
+    failed: int
+    lost: int
+    doubled: int
+    out_of_order: int
+    """Records that come after one of their partition that was handed over later."""
+    misplaced: int
+    """Records that are not where the producer said."""
+
+    def __str__(self) -> str:
+        return (
+            f"lost {self.lost}, doubled {self.doubled}, out of order {self.out_of_order}, "
+            f"elsewhere than said {self.misplaced}, failed {self.failed}"
+        )
+
+    def __add__(self, other: "Verdict") -> "Verdict":
+        return Verdict(
+            self.acknowledged + other.acknowledged,
+            self.failed + other.failed,
+            self.lost + other.lost,
+            self.doubled + other.doubled,
+            self.out_of_order + other.out_of_order,
+            self.misplaced + other.misplaced,
+        )
+
+
+NOTHING = Verdict(0, 0, 0, 0, 0, 0)
+
+
+def judge(load: Load, servers: str, topic: str, partitions: int) -> Verdict:
+    """Reads the topic to its end; `load` is over by then."""
+    read = read_by_confluent(servers, topic, partitions)
+    found = {
+        partition: [int((row.value or b"").split(b" ")[0]) for row in rows]
+        for partition, rows in read.items()
+    }
+    counts = Counter(number for numbers in found.values() for number in numbers)
+    return Verdict(
+        acknowledged=len(load.acknowledged),
+        failed=len(load.failed),
+        lost=len(load.acknowledged.keys() - counts.keys()),
+        doubled=counts.total() - len(counts),
+        out_of_order=sum(map(_descents, found.values())),
+        misplaced=_misplaced(load, found),
+    )
+
+
+def _descents(numbers: Sequence[int]) -> int:
+    first_ones = list(dict.fromkeys(numbers))
+    return sum(before > after for before, after in pairwise(first_ones))
+
+
+def _misplaced(load: Load, found: Mapping[int, Sequence[int]]) -> int:
+    """An offset of -1 is none: of a batch that the broker had already it need not say where."""
+    said = [(number, each) for number, each in load.acknowledged.items() if each is not None]
+    return sum(
+        found[each.partition][each.offset : each.offset + 1] != [number]
+        for number, each in said
+        if each.offset >= 0
+    )

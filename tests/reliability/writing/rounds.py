@@ -1,0 +1,40 @@
+"""One round: a topic, a producer, a fault, a verdict."""
+
+import uuid
+from dataclasses import dataclass
+
+from tests.reliability.writing.cluster import PARTITIONS, Cluster
+from tests.reliability.writing.faults import FAULTS
+from tests.reliability.writing.judge import NOTHING, Verdict, judge
+from tests.reliability.writing.load import Load
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of so many rounds with one fault."""
+
+    rounds: int = 0
+    faults: int = 0
+    verdict: Verdict = NOTHING
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.rounds + other.rounds,
+            self.faults + other.faults,
+            self.verdict + other.verdict,
+        )
+
+
+def run_round(cluster: Cluster, fault: str, *, idempotent: bool) -> Outcome:
+    """Writes while the fault is made, and judges what is there then."""
+    topic = f"writing-{uuid.uuid4().hex[:8]}"
+    cluster.create_topic(topic)
+    with Load(
+        cluster.servers, topic, PARTITIONS, cluster.chance, enable_idempotence=idempotent
+    ) as load:
+        load.await_progress()
+        made = FAULTS[fault](cluster, topic, load)
+        load.await_progress()
+    verdict = judge(load, cluster.direct, topic, PARTITIONS)
+    cluster.kafka.delete_topic(topic)
+    return Outcome(1, made, verdict)

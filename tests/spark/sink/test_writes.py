@@ -1,0 +1,134 @@
+"""A task's rows through our own producer to an in-memory broker."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_kafka_source import KafkaDataSource
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, error_named
+from spark_kafka_source.producer import KafkaProducer, ProducerConfig
+from spark_kafka_source.protocol import ProduceRequest
+from spark_kafka_source.records import chunks, to_arrow
+from spark_kafka_source.spark.sink import at_least_once
+from spark_kafka_source.spark.sink.kept import Kept
+from spark_kafka_source.spark.sink.writer import KafkaWriter
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.spark.settings import shipped
+from tests.spark.sink.settings import values
+
+MIB = 1 << 20
+MOST_BYTES = 2**31 - 1
+DENIED = error_named("TOPIC_AUTHORIZATION_FAILED").code
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept[ProducerConfig, KafkaProducer]]:
+    """What a fresh worker keeps, closed at its end."""
+    kept = Kept(KafkaProducer.of, KafkaProducer.close)
+    monkeypatch.setattr(at_least_once, "kept_producers", kept)
+    yield kept
+    for each in kept._idle.values():
+        each.timer.cancel()
+        each.item.close(0)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        yield broker
+
+
+def writer(broker: MemoryBroker, *names: str, **options: str) -> KafkaWriter:
+    given = {
+        "kafka.bootstrap.servers": str(broker.address()),
+        "kafka.retry.backoff.ms": "10",
+        "kafka.max.block.ms": "20000",
+        **{name.replace("_", "."): value for name, value in options.items()},
+    }
+    schema = StructType([StructField(name, StringType()) for name in names or ("value",)])
+    return shipped(KafkaDataSource(given).writer(schema, overwrite=False))
+
+
+def in_log(log: PartitionLog) -> list[str]:
+    found = chunks(log.read(0, log.end_offset, MOST_BYTES), topic_partition=TopicPartition("a", 0))
+    return [each.decode() for chunk in found for each in to_arrow(chunk)["value"].to_pylist()]
+
+
+def test_rows_are_in_the_logs_once_the_task_is_over(broker: MemoryBroker) -> None:
+    logs = broker.create_topic("a", 2)
+    batches = [values(*(f"{batch}-{row}" for row in range(100))) for batch in range(10)]
+    found = writer(broker, topic="a").write(iter(batches))
+    assert found.row_count == 1_000
+    expected = [text for batch in batches for text in batch["value"].to_pylist()]
+    assert sorted(in_log(logs[0]) + in_log(logs[1])) == sorted(expected)
+
+
+def test_tasks_one_after_the_other_keep_their_connection(broker: MemoryBroker) -> None:
+    broker.create_topic("a", 1)
+    writer(broker, topic="a").write(iter([values("a")]))
+    accepted = broker.accepted(0) + broker.accepted(1)
+    for _ in range(5):
+        writer(broker, topic="a").write(iter([values("a")]))
+    assert broker.accepted(0) + broker.accepted(1) == accepted
+
+
+def test_after_the_first_failure_no_more_rows_are_taken(broker: MemoryBroker) -> None:
+    broker.create_topic("a", 1)
+    broker.cluster.refusal = DENIED
+    taken = 0
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        nonlocal taken
+        for _ in range(1_000):
+            taken += 1
+            yield values("x" * (MIB // 2))
+
+    with pytest.raises(BrokerError, match="TOPIC_AUTHORIZATION_FAILED"):
+        writer(broker, topic="a").write(rows())
+    assert taken < 300
+
+
+def test_a_task_after_one_that_failed_writes(broker: MemoryBroker) -> None:
+    (log,) = broker.create_topic("a", 1)
+    broker.cluster.refusal = DENIED
+    with pytest.raises(BrokerError):
+        writer(broker, topic="a").write(iter([values("a")]))
+    broker.cluster.refusal = 0
+    writer(broker, topic="a").write(iter([values("b")]))
+    assert in_log(log) == ["b"]
+
+
+def test_a_small_buffer_holds_a_task_up_and_loses_nothing(broker: MemoryBroker) -> None:
+    (log,) = broker.create_topic("a", 1)
+    small = writer(broker, topic="a", kafka_buffer_memory="16384")
+    small.write(iter([values(*("x" * 15_000 for _ in range(20)))] * 10))
+    assert log.end_offset == 200
+
+
+def test_a_broker_that_takes_nothing_is_an_error_in_time(broker: MemoryBroker) -> None:
+    broker.create_topic("a", 1)
+    held = broker.hold(ProduceRequest)
+    given = {"kafka_max_block_ms": "300", "kafka_buffer_memory": "16384"}
+    with pytest.raises(KafkaTimeoutError, match=r"'kafka\.buffer\.memory'"):
+        writer(broker, topic="a", **given).write(iter([values("x" * 15_000)] * 10))
+    held.release()
+
+
+def test_errors_name_the_options_of_a_spark_user(broker: MemoryBroker) -> None:
+    broker.create_topic("a", 1)
+    with pytest.raises(KafkaTimeoutError, match=r"topic 'none' .*'kafka\.max\.block\.ms'"):
+        writer(broker, topic="none", kafka_max_block_ms="100").write(iter([values("a")]))
+
+
+def test_topics_of_a_column(broker: MemoryBroker) -> None:
+    logs = [broker.create_topic(name, 1)[0] for name in "ab"]
+    rows = pa.RecordBatch.from_pydict(
+        {"value": [str(number) for number in range(100)], "topic": ["a", "b"] * 50}
+    )
+    writer(broker, "value", "topic").write(iter([rows]))
+    assert [in_log(log) for log in logs] == [
+        [str(number) for number in range(first, 100, 2)] for first in (0, 1)
+    ]
