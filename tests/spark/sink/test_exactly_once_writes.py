@@ -142,7 +142,7 @@ def test_nobody_sees_rows_of_a_task_that_failed_half_way(
 
 
 def test_a_query_that_is_stopped_in_mid_batch_goes_on_where_it_was(
-    spark: SparkSession, events: Events, target: Events, start: Start, write: Writes, tmp_path: Path
+    events: Events, target: Events, start: Start, write: Writes, tmp_path: Path
 ) -> None:
     """One task has written by then; the other one waits."""
     events.fill(3, 3)
@@ -156,7 +156,7 @@ def test_a_query_that_is_stopped_in_mid_batch_goes_on_where_it_was(
             time.sleep(0.05)
         return value
 
-    frame = copying(spark, events).select(slow("value").alias("value"))
+    frame = copying(SparkSession.active(), events).select(slow("value").alias("value"))
     query = start(frame.writeStream.format("pykafka").options(**exactly(target)))
     prefix = f"pykafka-{query.id}"
     wait_until(lambda: (marks / "1:2").exists() and left_open(target, prefix), query)
@@ -293,10 +293,10 @@ def test_a_prefix_of_another_query_is_refused(
 
 
 def test_a_checkpoint_that_was_rolled_back_is_refused(
-    spark: SparkSession, events: Events, target: Events, write: Writes, start: Start, tmp_path: Path
+    events: Events, target: Events, write: Writes, start: Start, tmp_path: Path
 ) -> None:
     events.fill(6)
-    frame = copying(spark, events, maxOffsetsPerTrigger=2)
+    frame = copying(SparkSession.active(), events, maxOffsetsPerTrigger=2)
     write(frame, exactly(target))
     for log in ("commits", "offsets"):
         for path in (tmp_path / "checkpoint" / log).iterdir():
