@@ -123,6 +123,8 @@ class Sender:
             if self._config.acks is Acks.NONE:
                 self._unanswered.add(flight.broker.address)
             self._answers.take(flight)
+            if self._config.acks is Acks.NONE:
+                self._unanswered.add(flight.broker.address)
         self._leaders.step()
         queues = self._accumulator.queues()
         self._identity.step(self._lookups, queues)
