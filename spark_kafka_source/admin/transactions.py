@@ -20,6 +20,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 ONGOING = "Ongoing"
 COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
 """The states of a transaction whose commit cannot be undone any more."""
+ABORTED = frozenset({"PrepareAbort", "CompleteAbort"})
+"""The states of a transaction whose abort cannot be undone any more."""
 ENDED = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 """The states of an id under which no transaction is open."""
 
@@ -63,20 +65,23 @@ class TransactionDescription:
 
 
 def list_transactions(
-    client: KafkaClient, states: Iterable[str] = ()
+    client: KafkaClient, states: Iterable[str] = (), *, timeout_ms: int | None = None
 ) -> tuple[list[ListedTransaction], Mapping[Broker, KafkaError]]:
     """Return the transactional ids that all brokers know, in these states or in any.
 
-    Beside them come the brokers that did not answer, each with the reason.
+    Beside them come the brokers that did not answer within `timeout_ms`, by default
+    `default.api.timeout.ms`, each with the reason.
     """
+    if timeout_ms is None:
+        timeout_ms = client.config.default_api_timeout_ms
     request = ListTransactionsRequest(state_filters=list(states))
 
     def attempt(deadline: Deadline) -> list[Broker]:
         client.topics([], deadline)
         return list(client.cluster.brokers.values())
 
-    brokers = client.retrying("Metadata", attempt)
-    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    deadline = Deadline.after_ms(timeout_ms)
+    brokers = client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
     found: list[ListedTransaction] = []
     failures: dict[Broker, KafkaError] = {}
     answers = client.send_to_each(dict.fromkeys(brokers, request), deadline)
@@ -103,7 +108,7 @@ def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[Listed
 
 
 def describe_transactions(
-    client: KafkaClient, transactional_ids: Iterable[str]
+    client: KafkaClient, transactional_ids: Iterable[str], *, timeout_ms: int | None = None
 ) -> dict[str, TransactionDescription | None]:
     """Return how each id's last transaction stands, or None where the coordinator knows none.
 
@@ -136,6 +141,7 @@ def describe_transactions(
         DescribeTransactionsRequest,
         answers,
         kind=CoordinatorKind.TRANSACTION,
+        timeout_ms=timeout_ms,
     )
     return {key: _or_none(each) for key, each in found.items()}
 
