@@ -10,6 +10,7 @@ from spark_kafka_source.producer.delivery import (
 )
 from spark_kafka_source.producer.errors import (
     ProducerFencedError,
+    RefusedRowsError,
     TransactionAbortableError,
     UnsendableRecordError,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "ProducerFencedError",
     "ProducerId",
     "RecordMetadata",
+    "RefusedRowsError",
     "SendFuture",
     "StickyPartitioner",
     "TransactionAbortableError",

@@ -60,6 +60,12 @@ _WITH_RECORDS = frozenset({_State.OPEN, _State.WAITING})
 _ENDED_OTHERWISE = "INVALID_TXN_STATE"
 
 
+_NO_MEMBER = (
+    "the consumer is in no generation of its group, so that its positions cannot be committed;"
+    " abort, and they are read again, by whoever has the partitions then"
+)
+
+
 class Transaction:
     """The transaction that is open, if any, and who the producer is: an `Identity`.
 
@@ -82,6 +88,7 @@ class Transaction:
         self._calling = threading.Lock()
         self._changing = threading.RLock()
         self._error: KafkaError | None = None
+        self._trouble: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
         self._asked: frozenset[TopicPartition] = frozenset()
@@ -148,10 +155,12 @@ class Transaction:
         self._become(_State.OPEN)
 
     def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member | None
     ) -> None:
         """Have a group's offsets committed with the transaction."""
         with self._called(_State.OPEN):
+            if member is None:
+                raise TransactionStateError(_NO_MEMBER)
             producer, timeout_ms = self._current(), self._config.max_block_ms
             self._has_begun = True
             self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)
@@ -310,9 +319,11 @@ class Transaction:
 
     def _take_added(self, lookup: Lookup[None]) -> None:
         """Take the answer. After one that says no, nothing of it was added."""
+        self._trouble = None
         try:
             lookup.result()
         except KafkaError as error:
+            self._trouble = error
             self._next.failed()
             if isinstance(error, TransactionAbortableError):
                 self._fail(error, *_WITH_RECORDS)
@@ -328,6 +339,10 @@ class Transaction:
     def refusal(self) -> KafkaError | None:
         """Return why the transaction's records are not sent any more, if so."""
         return self._error
+
+    def trouble(self) -> KafkaError | None:
+        """Return why partitions could not be added, the last time."""
+        return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition is in the transaction by now."""

@@ -30,6 +30,7 @@ PROMISES = {
     "exactly once": "results and offsets in one transaction of a database count each record once",
     "written once": "with idempotence nothing is lost, doubled or reordered, whatever brokers do",
     "written": "a producer without idempotence loses nothing that was acknowledged",
+    "pipeline": "what is read, and written with its positions in a transaction, is so exactly once",
     "stopped": "a producer that is ended in mid-send has written what it said it has",
     "coordinator": "a coordinator that is killed and comes back costs members no rebalance",
     "KIP-392": "records are fetched from the replica in the reader's rack, or else from the leader",
