@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
 
@@ -46,3 +47,31 @@ def _beyond(rows: Octets, precision: int) -> npt.NDArray[np.bool_]:
     below = (high < least_high) | ((high == least_high) & (low < np.uint64(least_low)))
     beyond: npt.NDArray[np.bool_] = above | below
     return beyond
+
+
+def minimal_bytes(array: pa.Array, size: int | None = None) -> pa.BinaryArray:
+    """The unscaled values in the fewest bytes, or in `size`, the highest first."""
+    count = len(array)
+    data = np.frombuffer(array.buffers()[1], np.uint8)
+    rows = data[array.offset * _BYTES :][: count * _BYTES].reshape(count, _BYTES)[:, ::-1]
+    if size is None:
+        present = _needed(rows)
+    else:
+        sign = np.where(rows[:, :1] >= 128, 255, 0).astype(np.uint8)
+        rows = np.concatenate((np.repeat(sign, max(size - _BYTES, 0), axis=1), rows), axis=1)
+        rows = rows[:, rows.shape[1] - size :]
+        present = np.ones(rows.shape, np.bool_)
+    bounds = np.zeros(count + 1, np.int32)
+    np.cumsum(present.sum(axis=1), out=bounds[1:])
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(rows[present]))]
+    return pa.Array.from_buffers(pa.binary(), count, buffers)
+
+
+def _needed(rows: Octets) -> npt.NDArray[np.bool_]:
+    """Which bytes say more than the sign of the next one does."""
+    sign = np.where(rows[:, :1] >= 128, 255, 0)
+    # A byte of the sign only is left out if the one after it begins with that sign.
+    other = (rows[:, :-1] != sign) | ((rows[:, 1:] >= 128) != (sign > 0))
+    needed: npt.NDArray[np.bool_] = np.ones(rows.shape, np.bool_)
+    needed[:, :-1] = np.logical_or.accumulate(other, axis=1)
+    return needed

@@ -165,7 +165,7 @@ class _Resolution:
             case RecordType(), RecordType():
                 self._record(one, other, column)
             case _:
-                raise self._unresolvable(writer, reader)
+                raise self._unresolvable(one, other)
 
     def _primitive(self, writer: Primitive, reader: Primitive, column: Column) -> None:
         one, other = writer.kind, reader.kind

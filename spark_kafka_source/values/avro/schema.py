@@ -122,7 +122,7 @@ class FixedType:
     logical: Logical | None = None
 
     def __str__(self) -> str:
-        return f"fixed {self.name}"
+        return f"fixed {self.name} of {self.size} bytes"
 
 
 @dataclass(frozen=True, slots=True)
