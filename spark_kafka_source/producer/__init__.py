@@ -27,7 +27,11 @@ from spark_kafka_source.producer.partitioners import (
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.sticky import StickyPartitioner
 from spark_kafka_source.producer.topics import UnknownPartitionError
-from spark_kafka_source.producer.transaction import TransactionAbortedError, TransactionStateError
+from spark_kafka_source.producer.transaction import (
+    TransactionAbortedError,
+    TransactionOpenError,
+    TransactionStateError,
+)
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "TransactionAbortableError",
     "TransactionAbortedError",
     "TransactionCoordinator",
+    "TransactionOpenError",
     "TransactionStateError",
     "UnknownPartitionError",
     "UnsendableRecordError",
