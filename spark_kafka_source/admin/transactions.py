@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
+from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_code
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.producer import ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -22,14 +23,14 @@ COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
 """The states of a transaction whose commit cannot be undone any more."""
 ABORTED = frozenset({"PrepareAbort", "CompleteAbort"})
 """The states of a transaction whose abort cannot be undone any more."""
-ENDED = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
-"""The states of an id under which no transaction is open."""
+OPEN = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""The states of a transaction whose end readers of committed records wait for."""
 
 _NO_TRANSACTION = "TRANSACTIONAL_ID_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTransaction:
+class TransactionListing:
     """One transactional id, as its coordinator lists it."""
 
     transactional_id: str
@@ -56,7 +57,7 @@ class TransactionDescription:
     @property
     def is_open(self) -> bool:
         """Whether readers of committed records wait for its end."""
-        return self.state not in ENDED
+        return self.state in OPEN
 
     def remaining_ms(self, now_ms: int | None = None) -> int:
         """Return how long it may go on until its coordinator aborts it, by this machine's clock."""
@@ -66,7 +67,7 @@ class TransactionDescription:
 
 def list_transactions(
     client: KafkaClient, states: Iterable[str] = (), *, timeout_ms: int | None = None
-) -> tuple[list[ListedTransaction], Mapping[Broker, KafkaError]]:
+) -> tuple[list[TransactionListing], Mapping[Broker, KafkaError]]:
     """Return the transactional ids that all brokers know, in these states or in any.
 
     Beside them come the brokers that did not answer within `timeout_ms`, by default
@@ -82,7 +83,7 @@ def list_transactions(
 
     deadline = Deadline.after_ms(timeout_ms)
     brokers = client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
-    found: list[ListedTransaction] = []
+    found: list[TransactionListing] = []
     failures: dict[Broker, KafkaError] = {}
     answers = client.send_to_each(dict.fromkeys(brokers, request), deadline)
     for broker, answer in answers.items():
@@ -96,13 +97,13 @@ def list_transactions(
     return sorted(found, key=_id_of), failures
 
 
-def _id_of(transaction: ListedTransaction) -> str:
+def _id_of(transaction: TransactionListing) -> str:
     return transaction.transactional_id
 
 
-def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[ListedTransaction]:
+def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[TransactionListing]:
     for each in answer.transaction_states:
-        yield ListedTransaction(
+        yield TransactionListing(
             each.transactional_id, each.producer_id, each.transaction_state, broker.node_id
         )
 
@@ -152,3 +153,19 @@ def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescript
     if found.error.name == _NO_TRANSACTION:
         return None
     raise found
+
+
+def abort_transaction(
+    client: KafkaClient, transactional_id: str, producer: ProducerId
+) -> ProducerId:
+    """Abort what is open under an id, if it is of exactly this producer; return its next epoch.
+
+    See `KafkaAdmin.abort_transaction`.
+    """
+    found = describe_transactions(client, [transactional_id])[transactional_id]
+    if found is None:
+        raise TransactionNotFoundError(transactional_id)
+    coordinator = TransactionCoordinator(client, transactional_id)
+    coordinator.end(producer, commit=False)
+    # Else a producer that is there still could go on with the rest of it, as if nothing were lost.
+    return coordinator.init_producer_id(found.timeout_ms, producer)

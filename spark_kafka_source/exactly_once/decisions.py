@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import Access, lacking
@@ -34,6 +34,13 @@ _MOST_READS = 3
 _NOT_THE_LAST = {"INVALID_PRODUCER_ID_MAPPING", "INVALID_TXN_STATE"}
 """What a coordinator says to a producer that is fenced, beside that it is."""
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+
+
+class Kept(NamedTuple):
+    """A decision, and the partition in whose offsets it is."""
+
+    where: TopicPartition
+    decision: Decision
 
 
 class Decisions:
@@ -89,6 +96,13 @@ class Decisions:
         make is waited for if `require_stable`. Raises `PrefixIsGroupError` where the group has
         other offsets, `ProtocolError` where a decision cannot be read.
         """
+        kept = self.kept(where, require_stable=require_stable)
+        return None if kept is None else kept.decision
+
+    def kept(
+        self, where: TopicPartition | None = None, *, require_stable: bool = True
+    ) -> "Kept | None":
+        """Return the last decision, and where it is kept; see `last`."""
         for _ in range(_MOST_READS):
             try:
                 return self._read(where, require_stable=require_stable)
@@ -97,7 +111,7 @@ class Decisions:
         what = f"the last decision in group {self._names.group_id(0)!r} cannot be read"
         raise ProtocolError(f"{what}: {failure}") from failure
 
-    def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Decision | None:
+    def _read(self, where: TopicPartition | None, *, require_stable: bool) -> "Kept | None":
         heads = self._heads(where, require_stable=require_stable)
         if not heads:
             return None
@@ -109,7 +123,7 @@ class Decisions:
             if other is None:
                 raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
             parts.append(_part(other))
-        return joined(self._names, parts)
+        return Kept(where, joined(self._names, parts))
 
     def _heads(
         self, where: TopicPartition | None, *, require_stable: bool

@@ -95,8 +95,8 @@ class DecidedRowsLostError(RemoteError):
             f"transactions {'; '.join(self._found())}. The rows of the other tasks are written, "
             "once. Either have the whole batch written again, the rows of the other tasks twice: "
             f"'spark-kafka-source groups delete {prefix}'. Or go on without these rows: "
-            f"'spark-kafka-source transactions accept-loss {prefix}'. Then start the query again, "
-            "and give its transactions more time ('kafka.transaction.timeout.ms')"
+            f"'spark-kafka-source transactions finish {prefix} --accept-loss'. Then start the "
+            "query again, and give its transactions more time ('kafka.transaction.timeout.ms')"
         )
 
     def _found(self) -> Iterator[str]:
@@ -113,6 +113,34 @@ class DecidedRowsLostError(RemoteError):
             found = TaskId.parse(each)
             if found is not None:
                 yield found.prefix
+
+
+class DecidedTransactionError(LocalError):
+    """A transaction must not be aborted: its micro-batch is decided, and counts its rows."""
+
+    def __init__(self, transactional_id: str, batch: BatchId) -> None:
+        super().__init__(transactional_id, batch)
+        self.transactional_id, self.batch = transactional_id, batch
+
+    def _text(self) -> str:
+        found = TaskId.parse(self.transactional_id)
+        prefix = "" if found is None else found.prefix
+        return (
+            f"{self.transactional_id} must not be aborted: {self.batch} is decided, and its rows "
+            "would be lost. Start the query again, it commits them; or, if nobody is to start it, "
+            f"'spark-kafka-source transactions finish {prefix}'"
+        )
+
+
+class NothingDecidedError(RemoteError):
+    """There is no decision under a prefix: there never was, or brokers have forgotten it."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(prefix)
+        self.prefix = prefix
+
+    def _text(self) -> str:
+        return f"Nothing is decided under {self.prefix!r}, or the brokers have forgotten it"
 
 
 class PartlyCommittedError(RemoteError):

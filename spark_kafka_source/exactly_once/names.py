@@ -11,6 +11,7 @@ MOST_TASKS = 1 << 32
 """Tasks, and attempts, have numbers below this."""
 
 _CONTROL = "control"
+_OF_QUERIES = "pykafka-"
 # Without a dot no prefix is the beginning of another one's ids.
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
 # Ids of other programs are read, too: theirs may have any length.
@@ -85,4 +86,9 @@ def checked_prefix(text: str) -> str:
 
 def prefix_of_query(query_id: str) -> str:
     """Return the prefix of a query that none was given for: the same after each restart."""
-    return f"pykafka-{query_id}"
+    return f"{_OF_QUERIES}{query_id}"
+
+
+def query_of_prefix(prefix: str) -> str | None:
+    """Return the query whose prefix this is, if it says so."""
+    return prefix.removeprefix(_OF_QUERIES) if prefix.startswith(_OF_QUERIES) else None
