@@ -236,7 +236,7 @@ class Transaction:
     def _raise_if_over(self) -> None:
         """Say again what ended the producer, such as that it is fenced: aborting does not help."""
         if self._state is _State.OVER and self._error is not None:
-            raise self._error
+            raise self._error.with_traceback(None)
 
     @contextmanager
     def _called(self, *states: _State) -> Iterator[None]:
