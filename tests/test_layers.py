@@ -12,7 +12,7 @@ ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"}
 LAYERS = [
-    *("protocol", "records", "net", "client", "groups"),
+    *("protocol", "records", "values", "net", "client", "groups"),
     *("consumer", "producer", "admin", "exactly_once"),
 ]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
@@ -26,6 +26,7 @@ MAY_IMPORT = BELOW | {
     "timestamps": {"errors"},
     # Bytes off a socket and records in them have nothing to do with each other.
     "records": BASE,
+    "values": BASE | {"records"},
     "net": BASE | {"protocol"},
     "client": BASE | {"protocol", "net"},
     "groups": BASE | {"protocol", "net", "client"},
@@ -53,8 +54,8 @@ MAY_TOUCH = {
     "ssl": {"net", "testing"},
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
-    "numpy": {"records", "producer"},
-    "pyarrow": {"records", "consumer", "producer", "admin", "spark", "command_line"},
+    "numpy": {"records", "values", "producer"},
+    "pyarrow": {"records", "values", "consumer", "producer", "admin", "spark", "command_line"},
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},

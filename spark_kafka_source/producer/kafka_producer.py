@@ -244,12 +244,13 @@ class KafkaProducer:
         self._in_transactions(Transaction.begin)
 
     def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member | None
     ) -> None:
         """Have a consumer's positions committed with the transaction.
 
         `group_metadata` is what `KafkaConsumer.group_metadata` returns, so that a member that has
-        lost its partitions cannot commit (KIP-447).
+        lost its partitions cannot commit (KIP-447); None is of one that is in no generation just
+        now, and raises `TransactionStateError`.
         """
         self._in_transactions(partial(_send_offsets, offsets, group_metadata))
 
@@ -269,7 +270,7 @@ class KafkaProducer:
         """Begin a transaction under this id, for one whose end another process decides.
 
         It stands for `init_transactions` and `begin_transaction`. `prepare_transaction` ends it
-        here.
+        here. Raises `TransactionOpenError` where one is open under the id.
         """
         self._in_transactions(
             lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
@@ -360,7 +361,9 @@ def _check_partitioner(given: object) -> None:
 
 
 def _send_offsets(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member, transaction: Transaction
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    member: Member | None,
+    transaction: Transaction,
 ) -> None:
     transaction.send_offsets(offsets, member)
 

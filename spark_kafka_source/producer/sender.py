@@ -120,6 +120,8 @@ class Sender:
         self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
         for flight in [each for each in self._flights if each.asked.is_over()]:
             self._flights.remove(flight)
+            if self._config.acks is Acks.NONE:
+                self._unanswered.add(flight.broker.address)
             self._answers.take(flight)
             if self._config.acks is Acks.NONE:
                 self._unanswered.add(flight.broker.address)

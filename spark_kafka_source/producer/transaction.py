@@ -29,6 +29,20 @@ class TransactionAbortedError(LocalError):
     """A record was not sent, since its transaction is aborted."""
 
 
+class TransactionOpenError(LocalError):
+    """A transactional id cannot be taken, since a transaction is open under it."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(transactional_id)
+        self.transactional_id = transactional_id
+
+    def _text(self) -> str:
+        return (
+            f"A transaction is open under {self.transactional_id!r}, and others are to end it: "
+            "'spark-kafka-source transactions' shows it, and ends it"
+        )
+
+
 class _State(Enum):
     """What may be called next."""
 
@@ -44,6 +58,12 @@ class _State(Enum):
 
 _WITH_RECORDS = frozenset({_State.OPEN, _State.WAITING})
 _ENDED_OTHERWISE = "INVALID_TXN_STATE"
+
+
+_NO_MEMBER = (
+    "the consumer is in no generation of its group, so that its positions cannot be committed;"
+    " abort, and they are read again, by whoever has the partitions then"
+)
 
 
 class Transaction:
@@ -92,9 +112,14 @@ class Transaction:
             self._become(_State.READY)
 
     def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
-        """Go on under another transactional id, and begin a transaction."""
+        """Go on under another transactional id, and begin a transaction.
+
+        What is open under it is not aborted, as `init` would: its end is for others to decide.
+        """
         with self._called(_State.NEW, _State.READY):
             coordinator = TransactionCoordinator(self._client, transactional_id)
+            if coordinator.is_open(timeout_ms=self._config.max_block_ms):
+                raise TransactionOpenError(transactional_id)
             self._producer = self._new_producer(coordinator, transaction_timeout_ms)
             self._coordinator, self.transactional_id = coordinator, transactional_id
             self._timeout_ms = transaction_timeout_ms
@@ -114,7 +139,8 @@ class Transaction:
         """Wait for all records, and leave the end to others; None where there is no record."""
         with self._called(_State.OPEN):
             self._wait_for_records()
-            prepared = PreparedTransaction(self.transactional_id, self._current())
+            count = len(self._added)
+            prepared = PreparedTransaction(self.transactional_id, self._current(), count)
             self._become(_State.READY)
             return prepared if self._has_begun else None
 
@@ -129,10 +155,12 @@ class Transaction:
         self._become(_State.OPEN)
 
     def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member | None
     ) -> None:
         """Have a group's offsets committed with the transaction."""
         with self._called(_State.OPEN):
+            if member is None:
+                raise TransactionStateError(_NO_MEMBER)
             producer, timeout_ms = self._current(), self._config.max_block_ms
             self._has_begun = True
             self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)

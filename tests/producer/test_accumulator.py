@@ -212,6 +212,45 @@ def test_a_leader_that_knows_no_batch_of_the_producer_gets_one_at_a_time() -> No
     assert queue.most_in_flight == 1
 
 
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+
+def test_a_batch_whose_encoding_is_interrupted_is_encoded_by_who_sends_it(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    put(accumulator, 0, 1)
+    monkeypatch.setattr(OpenBatch, "encode", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        put(accumulator, 2)
+    assert readable([accumulator.wakeup], in_time())
+    put(accumulator, 3, 4, 5)
+    assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_record_whose_adding_is_interrupted_harms_no_other(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OpenBatch, "append", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        put(accumulator, 0)
+    put(accumulator, 1)
+    monkeypatch.setattr(OpenBatch, "close", interrupt)
+    put(accumulator, 2)
+    with pytest.raises(KeyboardInterrupt):
+        put(accumulator, 3)
+    put(accumulator, 4)
+    assert heads(accumulator) == [[1, 2, 3]]
+    assert len(accumulator.unfinished()) == 2
+
+
 # -- room ------------------------------------------------------------------------------------------
 
 

@@ -1,13 +1,27 @@
 """Futures: outcomes of parts of a batch, waits, callbacks, and errors that many records share."""
 
 import logging
+import pickle
 import threading
 import traceback
 
+import numpy as np
 import pytest
 
-from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError
-from spark_kafka_source.producer import BatchMetadata, ColumnsFuture, RecordMetadata, SendFuture
+from spark_kafka_source.errors import (
+    BrokerError,
+    ClosedError,
+    KafkaError,
+    KafkaTimeoutError,
+    error_named,
+)
+from spark_kafka_source.producer import (
+    BatchMetadata,
+    ColumnsFuture,
+    RecordMetadata,
+    RefusedRowsError,
+    SendFuture,
+)
 from spark_kafka_source.producer.delivery import NO_OFFSET, Delivery, Outcome, Run
 from tests.producer.writing import IN_TIME, T0, T1
 
@@ -174,6 +188,22 @@ def test_an_error_of_records_of_others_is_none_of_these_columns() -> None:
     assert second.exception(0) is LOST
     with pytest.raises(ClosedError, match="it is lost"):
         second.result(0)
+
+
+def test_refused_rows_are_named_by_their_places_in_what_was_sent() -> None:
+    too_large = BrokerError(error_named("MESSAGE_TOO_LARGE"), "Produce to t-0", "a record is")
+    one, other = delivery_of(3), delivery_of(3)
+    future = ColumnsFuture([Run(one, 0, 3, np.array([9, 4, 7])), Run(other, 1, 2, range(20, 22))])
+    for delivery in (one, other):
+        delivery.is_over(there(0, 2, 10))
+        delivery.is_over(Outcome(2, 1, NO_OFFSET, -1, too_large))
+    error = future.failure()
+    assert isinstance(error, RefusedRowsError)
+    assert error.rows == (7, 21)
+    assert str(error) == (
+        "Row 7 (and 1 more rows): Produce to t-0: MESSAGE_TOO_LARGE (10): a record is"
+    )
+    assert pickle.loads(pickle.dumps(error.counted_from(100))).rows == (107, 121)
 
 
 def test_a_failure_is_known_before_all_is() -> None:

@@ -6,13 +6,19 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spark_kafka_source.admin.transactions import ONGOING, describe_transactions
+from spark_kafka_source.admin.transactions import (
+    ONGOING,
+    describe_transactions,
+    list_transactions,
+)
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
+from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Names,
+    TaskId,
     TwoPhaseCommit,
+    begin_attempt,
     chosen_timeout_ms,
     prefix_of_query,
     refused_timeout,
@@ -30,20 +36,12 @@ logger = logging.getLogger(__name__)
 # Each attempt has an id of its own; this stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
-# Spark gives a stage up that is run again 4 times (`spark.stage.maxConsecutiveAttempts`), and a
-# task after as many attempts: so the numbers of two runs of a stage are far apart.
-_MOST_RUNS_OF_A_STAGE = 16
-_ATTEMPTS_APART = 1_000
 # A worker that writes with more configurations than this in turn asks anew.
 _MOST_TIMEOUTS = 64
 
 
 class UnknownBatchError(LocalError):
     """Spark does not say which micro-batch a task belongs to, so that a replay cannot be known."""
-
-
-class TransactionsLeftOpenError(RemoteError):
-    """All ids that an attempt may write under have transactions that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +72,11 @@ class ExactlyOnce(Guarantee):
         _batch(attempt, attempt.batch_id)
         with kept_clients.lent(self.config.client) as client:
             timeout_ms = timeouts.of(client, self.timeout_ms)
-            transactional_id = self._free_id(client, attempt)
+        run_id = attempt.run_id or self.write_id
+        task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
         producer = kept_producers.take(self.config)
         try:
-            producer.begin_as(transactional_id, timeout_ms)
+            begin_attempt(producer, task_id, timeout_ms)
         except BaseException as error:
             producer.close(timeout_seconds=0)
             timeouts.forget(self.config.client)
@@ -110,26 +109,6 @@ class ExactlyOnce(Guarantee):
         thread.join(_LAST_WORDS_SECONDS)
         producer.close(timeout_seconds=0)
 
-    def _free_id(self, client: KafkaClient, attempt: Attempt) -> str:
-        """Return an id of this attempt's alone, under which nothing is open.
-
-        A stage that is run again, since an executor was lost with its shuffle files, counts its
-        attempts from 0 again. One of the first run may still write, or have won: to begin under its
-        id would abort its transaction.
-        """
-        names, run_id = self._names(attempt), attempt.run_id or self.write_id
-        for stage_run in range(_MOST_RUNS_OF_A_STAGE):
-            number = attempt.number + stage_run * _ATTEMPTS_APART
-            transactional_id = names.task_id(run_id, attempt.partition, number)
-            found = describe_transactions(client, [transactional_id])[transactional_id]
-            if found is None or found.state != ONGOING:
-                return transactional_id
-        raise TransactionsLeftOpenError(
-            f"{_MOST_RUNS_OF_A_STAGE} transactions of attempts {attempt.number} at partition "
-            f"{attempt.partition} are open, the last under {transactional_id!r}: "
-            "'spark-kafka-source transactions' shows and ends them"
-        )
-
     # -- on the driver -----------------------------------------------------------------------------
 
     def commit(self, messages: Messages, batch_id: int | None) -> None:
@@ -149,18 +128,48 @@ class ExactlyOnce(Guarantee):
                 two_phase.commit(batch, prepared, _where(written))
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
-        """Abort the attempts' transactions, unless the micro-batch is decided with them."""
+        """Abort the attempts' transactions, unless the micro-batch is decided with them.
+
+        Also those of attempts that have no message, but were tasks of the same run: where the rows
+        cannot be computed, Spark tells the writer that they end, and then that nobody listens. The
+        run of a stream is not known if no task has told; then it is up to the next run.
+        """
         written = [each for each in messages if each is not None]
-        prepared = _prepared(written)
+        attempt = written[0].attempt if written else Attempt(0, 0)
+        batch = _batch(attempt, batch_id) if written else None
+        if batch is None and batch_id is not None:
+            return
+        # Both know the same of an attempt that has told.
+        prepared = list(dict.fromkeys([*_prepared(written), *self._left_open(attempt)]))
         if not prepared:
             return
-        attempt = written[0].attempt
-        batch = _batch(attempt, batch_id)
         with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
                 two_phase.abort_all(prepared)
             else:
-                two_phase.abort(batch, prepared)
+                two_phase.abort(batch, prepared, _where(written))
+
+    def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
+        """Return what is open of the run that an attempt is of."""
+        names, run_id = self._names(attempt), attempt.run_id or self.write_id
+
+        def is_of_run(transactional_id: str) -> bool:
+            found = TaskId.parse(transactional_id)
+            return found is not None and (found.prefix, found.run_id) == (names.prefix, run_id)
+
+        try:
+            with kept_clients.lent(self.config.client) as client:
+                listed, _ = list_transactions(client, [ONGOING])
+                ids = [each.transactional_id for each in listed if is_of_run(each.transactional_id)]
+                found = describe_transactions(client, ids)
+        except KafkaError as error:
+            logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
+            return []
+        return [
+            PreparedTransaction(each.transactional_id, each.producer, len(each.topic_partitions))
+            for each in found.values()
+            if each is not None and each.state == ONGOING
+        ]
 
     def _names(self, attempt: Attempt) -> Names:
         if self.prefix is not None:
@@ -202,10 +211,10 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-def _where(written: Sequence[Written]) -> TopicPartition:
+def _where(written: Sequence[Written]) -> TopicPartition | None:
     """Return a partition that is there, since rows were written to its topic."""
     topics = [each.topic for each in written if each.topic is not None]
-    return TopicPartition(min(topics, default=""), 0)
+    return TopicPartition(min(topics), 0) if topics else None
 
 
 class _Timeouts:
@@ -247,6 +256,6 @@ class _Committing:
 
 timeouts = _Timeouts()
 kept_clients: Kept[ClientConfig, KafkaClient] = Kept(KafkaClient, KafkaClient.close)
-"""In executors: for what is asked before a task's transaction begins."""
+"""In executors: for what is asked before a task's first transaction begins."""
 kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
 """On the driver: connections to the coordinators, from one micro-batch to the next."""

@@ -1,0 +1,291 @@
+"""Arrow arrays out of slots: what is looked at for all rows of a column when all are decoded."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values.columns import Column, Form
+from spark_kafka_source.values.decimals import decimals
+from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.slots import Slots
+
+_MOST_BYTES = (1 << 31) - 1
+Mask = npt.NDArray[np.bool_]
+Order = Integers | None
+"""Which elements of a level become an array, in this order; None for all, as they are."""
+
+
+class ArrowBuilder:
+    """Builds the tree of columns. Of rows whose bytes are found bad here nothing is kept."""
+
+    def __init__(self, data: Octets, slots: Slots, outcome: Outcome) -> None:
+        self._data, self._slots, self._outcome = data, slots, outcome
+
+    def rows(self, column: Column, skipped: Mask) -> pa.Array:
+        """The rows, null where they are skipped or bad."""
+        array = self._array(column, None)
+        skipped = skipped | (self._outcome.status != 0)
+        if not skipped.any():
+            return array
+        if column.form is Form.STRUCT:
+            null = self._null(column, None)
+            validity = _validity(skipped if null is None else skipped | null)
+            children = [array.field(place) for place in range(len(column.children))]
+            return _laid(column.arrow, len(array), [validity], children)
+        kept = pa.array(np.arange(len(array)), mask=skipped)
+        return array.take(kept)
+
+    def _array(self, column: Column, order: Order) -> pa.Array:
+        return _BUILD[column.form](self, column, order)
+
+    def _values(self, column: Column, order: Order, slot: int | None = None) -> Integers:
+        values = self._slots.values(column.slot if slot is None else slot, column.level)
+        return values if order is None else values[order]
+
+    def _count(self, column: Column, order: Order) -> int:
+        return self._slots.sizes[column.level] if order is None else len(order)
+
+    def _null(self, column: Column, order: Order) -> Mask | None:
+        if column.presence is None:
+            return None
+        null = self._values(column, order, column.presence.slot) != column.presence.value
+        return null if null.any() else None
+
+    def _bad(self, column: Column, order: Order, bad: Mask, fault: Fault) -> None:
+        """The rows that these elements are in the end of are bad."""
+        elements = np.flatnonzero(bad) if order is None else order[bad]
+        level = column.level
+        while level:
+            elements = self._slots.parents[level][elements]
+            level = self._slots.levels_above[level]
+        self._outcome.add(np.unique(elements), fault, -1 - column.slot)
+
+    def _nothing(self, column: Column, order: Order) -> pa.Array:
+        return pa.nulls(self._count(column, order))
+
+    def _boolean(self, column: Column, order: Order) -> pa.Array:
+        bits = _bitmap(self._values(column, order) != 0)
+        return self._number(column, order, bits)
+
+    def _int32(self, column: Column, order: Order) -> pa.Array:
+        return self._number(column, order, self._values(column, order).astype(np.int32))
+
+    def _int64(self, column: Column, order: Order) -> pa.Array:
+        values = self._values(column, order)
+        return self._number(column, order, np.ascontiguousarray(values))
+
+    def _float(self, column: Column, order: Order) -> pa.Array:
+        wide = np.ascontiguousarray(self._values(column, order)).view(np.float64)
+        return self._number(column, order, wide.astype(np.float32))
+
+    def _number(
+        self, column: Column, order: Order, values: "npt.NDArray[np.generic] | pa.Buffer"
+    ) -> pa.Array:
+        count = self._count(column, order)
+        validity = _validity(self._null(column, order))
+        return _laid(column.arrow, count, [validity, pa.py_buffer(values)])
+
+    def _bounds(self, column: Column, order: Order) -> tuple[Integers, Integers, Mask | None]:
+        """Where bytes start and end; those of a null are none."""
+        start = self._values(column, order)
+        end = self._values(column, order, column.slot + 1)
+        null = self._null(column, order)
+        if null is not None:
+            start, end = np.where(null, 0, start), np.where(null, 0, end)
+        return start, end, null
+
+    def _binary(self, column: Column, order: Order) -> pa.Array:
+        start, end, null = self._bounds(column, order)
+        return gather(self._data, start, end, null)
+
+    def _string(self, column: Column, order: Order) -> pa.Array:
+        start, end, null = self._bounds(column, order)
+        found = gather(self._data, start, end, null)
+        try:
+            return found.cast(pa.string())
+        except pa.ArrowInvalid:
+            bad = _not_text(found)
+        self._bad(column, order, bad, Fault.TEXT)
+        found = gather(self._data, np.where(bad, 0, start), np.where(bad, 0, end), null)
+        return found.cast(pa.string())
+
+    def _decimal(self, column: Column, order: Order) -> pa.Array:
+        start, end, null = self._bounds(column, order)
+        values, bad = decimals(self._data, start, end, column.arrow.precision)
+        if null is not None:
+            bad &= ~null
+        if bad.any():
+            self._bad(column, order, bad & self._decoded(column, order), Fault.DECIMAL)
+        return _laid(column.arrow, len(start), [_validity(null), pa.py_buffer(values)])
+
+    def _decoded(self, column: Column, order: Order) -> Mask:
+        """Which have been decoded at all: what has an end, since nothing lies before it."""
+        return self._values(column, order, column.slot + 1) > 0
+
+    def _symbol(self, column: Column, order: Order) -> pa.Array:
+        index = self._values(column, order)
+        null = self._null(column, order)
+        if not column.symbols:
+            return pa.nulls(len(index), pa.string())
+        return pa.array(column.symbols, pa.string()).take(pa.array(index, mask=null))
+
+    def _struct(self, column: Column, order: Order) -> pa.Array:
+        children = [self._array(child, order) for child in column.children]
+        validity = _validity(self._null(column, order))
+        return _laid(column.arrow, self._count(column, order), [validity], children)
+
+    def _choice(self, column: Column, order: Order) -> pa.Array:
+        children = [self._array(child, order) for child in column.children]
+        validity = _validity(self._values(column, order) == 0)
+        return _laid(column.arrow, self._count(column, order), [validity], children)
+
+    def _list(self, column: Column, order: Order) -> pa.Array:
+        owner, items = self._items(column, order)
+        child = self._array(column.children[0], items)
+        return self._nested(column, order, owner, child)
+
+    def _map(self, column: Column, order: Order) -> pa.Array:
+        owner, entries = self._items(column, order)
+        keys = self._array(column.children[0], entries)
+        last = _last_of_each(owner, keys)
+        if last is not None:
+            owner, keys = owner[last], keys.take(pa.array(last))
+            entries = last if entries is None else entries[last]
+        values = self._array(column.children[1], entries)
+        fields = [column.arrow.key_field, column.arrow.item_field]
+        pairs = pa.StructArray.from_arrays([keys, values], fields=fields)
+        return self._nested(column, order, owner, pairs)
+
+    def _items(self, column: Column, order: Order) -> tuple[Integers, Order]:
+        """For each item in which place its owner is, and the items in the order of these."""
+        level = column.item_level
+        parents = self._slots.parents[level][: self._slots.sizes[level]]
+        if order is None:
+            owner = parents
+        else:
+            places = np.full(self._slots.sizes[column.level], -1)
+            places[order] = np.arange(len(order))
+            owner = places[parents]
+        if len(owner) < 2 or (owner[0] >= 0 and (owner[1:] >= owner[:-1]).all()):
+            return (owner, None) if (owner >= 0).all() else (owner[:0], np.zeros(0, np.int64))
+        items = np.argsort(owner, kind="stable")
+        owner = owner[items]
+        lost = int(np.searchsorted(owner, 0))
+        return owner[lost:], items[lost:]
+
+    def _nested(self, column: Column, order: Order, owner: Integers, child: pa.Array) -> pa.Array:
+        count = self._count(column, order)
+        offsets = np.zeros(count + 1, np.int32)
+        np.cumsum(np.bincount(owner, minlength=count), out=offsets[1:])
+        validity = _validity(self._null(column, order))
+        return _laid(column.arrow, count, [validity, pa.py_buffer(offsets)], [child])
+
+
+_Build = Callable[[ArrowBuilder, Column, Order], pa.Array]
+_BUILD: dict[Form, _Build] = {
+    Form.NULL: ArrowBuilder._nothing,
+    Form.BOOLEAN: ArrowBuilder._boolean,
+    Form.INT32: ArrowBuilder._int32,
+    Form.INT64: ArrowBuilder._int64,
+    Form.FLOAT: ArrowBuilder._float,
+    Form.DOUBLE: ArrowBuilder._int64,
+    Form.BINARY: ArrowBuilder._binary,
+    Form.STRING: ArrowBuilder._string,
+    Form.DECIMAL: ArrowBuilder._decimal,
+    Form.SYMBOL: ArrowBuilder._symbol,
+    Form.STRUCT: ArrowBuilder._struct,
+    Form.CHOICE: ArrowBuilder._choice,
+    Form.LIST: ArrowBuilder._list,
+    Form.MAP: ArrowBuilder._map,
+}
+
+
+def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> pa.BinaryArray:
+    """A column of these slices of `data`, the nulls of which are empty.
+
+    Where they lie in order Arrow copies them: an array laid over all of `data` has every slice as
+    an even element and what lies between two as an odd one, and the even ones are taken.
+    """
+    count = len(start)
+    if count == 0:
+        return pa.array([], pa.binary())
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0::2], bounds[1::2] = start, end
+    laid, empty = bounds, start == end
+    if empty.any():
+        # Those without bytes may lie anywhere: now each does behind the one before it.
+        bounds.reshape(-1, 2)[empty] = 0
+        laid = np.maximum.accumulate(bounds)
+        in_order = ((laid == bounds) | np.repeat(empty, 2)).all()
+    else:
+        in_order = (start[1:] >= end[:-1]).all()
+    if not in_order:
+        return _copied(data, start, end, null)
+    buffers = [None, pa.py_buffer(laid), pa.py_buffer(data)]
+    array = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, buffers)
+    return array.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=null))
+
+
+def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> pa.BinaryArray:
+    """Slices in any order; such as defaults, which all rows have the same of."""
+    length = end - start
+    offsets = np.zeros(len(start) + 1, np.int64)
+    np.cumsum(length, out=offsets[1:])
+    if offsets[-1] > _MOST_BYTES:
+        raise OverflowError(f"a column of {offsets[-1]} bytes; give it fewer rows at once")
+    places = np.arange(offsets[-1]) + np.repeat(start - offsets[:-1], length)
+    buffers = [
+        _validity(null),
+        pa.py_buffer(offsets.astype(np.int32)),
+        pa.py_buffer(data.take(places)),
+    ]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(start), buffers)
+
+
+def _laid(
+    kind: pa.DataType,
+    count: int,
+    buffers: list[pa.Buffer | None],
+    children: list[pa.Array] | None = None,
+) -> pa.Array:
+    return pa.Array.from_buffers(kind, count, buffers, children=children)
+
+
+def _bitmap(mask: Mask) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))
+
+
+def _validity(null: Mask | None) -> pa.Buffer | None:
+    return None if null is None or not null.any() else _bitmap(~null)
+
+
+def _not_text(array: pa.BinaryArray) -> Mask:
+    """Which are not UTF-8; most are ASCII, which is seen of all at once."""
+    _, offsets, data = array.buffers()
+    bounds = np.frombuffer(offsets, np.int32)[: len(array) + 1]
+    high = np.flatnonzero(np.frombuffer(data, np.uint8)[: bounds[-1]] >= 128)
+    doubtful = np.unique(np.searchsorted(bounds, high, side="right") - 1)
+    bad = np.zeros(len(array), np.bool_)
+    bad[[row for row in doubtful.tolist() if not _is_text(array[row].as_py())]] = True
+    return bad
+
+
+def _is_text(value: bytes | None) -> bool:
+    try:
+        return value is None or value.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def _last_of_each(owner: Integers, keys: pa.StringArray) -> Integers | None:
+    """The last entry of each key of each map, or None where no map has a key twice."""
+    if len(owner) < 2 or not (owner[1:] == owner[:-1]).any():
+        return None
+    found = keys.dictionary_encode()
+    code = found.indices.to_numpy() + owner * len(found.dictionary)
+    _, last = np.unique(code[::-1], return_index=True)
+    return None if len(last) == len(code) else np.sort(len(code) - 1 - last)

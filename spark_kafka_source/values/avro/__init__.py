@@ -1,0 +1,9 @@
+"""Avro: schemas, how one is read as another, https://avro.apache.org/docs/1.12.0/specification/."""
+
+from spark_kafka_source.values.avro.encode import encode
+from spark_kafka_source.values.avro.parse import parse_schema
+from spark_kafka_source.values.avro.reader import TIME, Reader
+from spark_kafka_source.values.avro.resolve import resolve
+from spark_kafka_source.values.avro.schema import Schema
+
+__all__ = ["TIME", "Reader", "Schema", "encode", "parse_schema", "resolve"]

@@ -1,0 +1,237 @@
+"""The columns that a schema is read into, typed as Spark's `from_avro` types them.
+
+Every column is nullable, as Spark wants them of a source. `["int", "long"]` is a long, `["float",
+"double"]` a double, and any other union of several a struct of `member0`, `member1`, ... .
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from spark_kafka_source.values.avro.schema import (
+    ArrayType,
+    AvroType,
+    EnumType,
+    FixedType,
+    Kind,
+    Logical,
+    LogicalKind,
+    MapType,
+    Primitive,
+    RecordType,
+    Schema,
+    UnionType,
+    is_null,
+)
+from spark_kafka_source.values.columns import OF_BYTES, Column, Form, Layout, Presence
+from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
+
+MAX_COLUMNS = 10_000
+MAX_PRECISION = 38
+TIME = pa.time64("ns")
+"""What Spark takes its TIME as, from 4.1 on; before, time-micros is a long."""
+
+_Tree = dict[str, "_Tree"]
+_PRIMITIVES: Mapping[Kind, tuple[Form, pa.DataType]] = {
+    Kind.NULL: (Form.NULL, pa.null()),
+    Kind.BOOLEAN: (Form.BOOLEAN, pa.bool_()),
+    Kind.INT: (Form.INT32, pa.int32()),
+    Kind.LONG: (Form.INT64, pa.int64()),
+    Kind.FLOAT: (Form.FLOAT, pa.float32()),
+    Kind.DOUBLE: (Form.DOUBLE, pa.float64()),
+    Kind.BYTES: (Form.BINARY, pa.binary()),
+    Kind.STRING: (Form.STRING, pa.string()),
+}
+_LOGICAL: Mapping[LogicalKind, pa.DataType] = {
+    LogicalKind.DATE: pa.date32(),
+    LogicalKind.TIMESTAMP_MILLIS: pa.timestamp("us", "UTC"),
+    LogicalKind.TIMESTAMP_MICROS: pa.timestamp("us", "UTC"),
+    LogicalKind.LOCAL_TIMESTAMP_MILLIS: pa.timestamp("us"),
+    LogicalKind.LOCAL_TIMESTAMP_MICROS: pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A schema to read with, and the columns it is read into."""
+
+    schema: Schema
+    layout: Layout
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        fields: Iterable[str] | None = None,
+        time_type: pa.DataType | None = None,
+    ) -> "Reader":
+        """All columns, or those of `fields` only, each a path such as `address.city`.
+
+        time-micros become `time_type`: `TIME`, or a long by default. Raises `SchemaError`, and
+        `RecursiveTypeError` for a type that holds itself.
+        """
+        shape = _Shape(schema, time_type or pa.int64())
+        column = shape.column(schema.type, "", 0, None, _tree(fields))
+        return cls(schema, Layout(column, tuple(shape.slot_levels), tuple(shape.levels_above)))
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Of the array that rows are decoded into."""
+        return self.layout.column.arrow
+
+
+def members(schema: Schema, union: UnionType) -> tuple[AvroType, ...]:
+    """What a union is read as: its branches but null, of which int and long are one long."""
+    found = tuple(branch for branch in union.branches if not is_null(branch))
+    kinds = {each.kind if isinstance(each, Primitive) else None for each in found}
+    for wide, both in _WIDENED.items():
+        if kinds == both:
+            return tuple(each for each in found if getattr(each, "kind", None) is wide)
+    return found
+
+
+_WIDENED = {Kind.LONG: {Kind.INT, Kind.LONG}, Kind.DOUBLE: {Kind.FLOAT, Kind.DOUBLE}}
+
+
+def _tree(fields: Iterable[str] | None) -> _Tree:
+    """Names within names; nothing within a name stands for all of it."""
+    tree: _Tree = {}
+    paths = sorted(fields or (), key=len)
+    for path in paths:
+        node, *names = tree, *path.split(".")
+        for place, name in enumerate(names):
+            if name in node and not node[name]:
+                break  # All of it is wanted already.
+            node = node.setdefault(name, {})
+            if place == len(names) - 1:
+                node.clear()
+    return tree
+
+
+class _Shape:
+    """Hands out slots and levels."""
+
+    def __init__(self, schema: Schema, time_type: pa.DataType) -> None:
+        self.slot_levels: list[int] = []
+        self.levels_above = [-1]
+        self._schema = schema
+        self._time_type = time_type
+        self._within: list[str] = []
+        self._columns = 0
+
+    def column(
+        self, kind: AvroType, path: str, level: int, presence: Presence | None, wanted: _Tree
+    ) -> Column:
+        self._columns += 1
+        if self._columns > MAX_COLUMNS:
+            found = f"more than {MAX_COLUMNS} columns"
+            raise SchemaError(path, found, "Choose the fields that are wanted")
+        match self._schema.definition(kind):
+            case UnionType() as union:
+                return self._union(union, path, level, wanted)
+            case RecordType() as record:
+                return self._record(record, path, level, presence, wanted)
+            case ArrayType(items):
+                item = self.column(items, f"{path}[]", self._level(level), None, wanted)
+                arrow = pa.list_(pa.field("element", item.arrow))
+                return Column(path, Form.LIST, arrow, level, -1, presence, (item,))
+            case MapType(values):
+                inner = self._level(level)
+                key = self._leaf(f"{path}{{}}", Form.STRING, pa.string(), inner, None)
+                value = self.column(values, f"{path}{{}}", inner, None, wanted)
+                arrow = pa.map_(pa.string(), value.arrow)
+                return Column(path, Form.MAP, arrow, level, -1, presence, (key, value))
+            case leaf:
+                if wanted:
+                    found = f"{leaf} has no field {quoted(next(iter(wanted)))}"
+                    raise SchemaError(path, found, "Fields are those of records")
+                return self._plain(leaf, path, level, presence)
+
+    def _plain(
+        self,
+        kind: Primitive | FixedType | EnumType,
+        path: str,
+        level: int,
+        presence: Presence | None,
+    ) -> Column:
+        if isinstance(kind, EnumType):
+            slot = self._slot(level)
+            arrow = pa.string()
+            return Column(path, Form.SYMBOL, arrow, level, slot, presence, symbols=kind.symbols)
+        primitive = Kind.BYTES if isinstance(kind, FixedType) else kind.kind
+        form, arrow = _PRIMITIVES[primitive]
+        if kind.logical:
+            form, arrow = self._logical(kind.logical, path, form, arrow)
+        return self._leaf(path, form, arrow, level, presence)
+
+    def _logical(
+        self, logical: Logical, path: str, form: Form, arrow: pa.DataType
+    ) -> tuple[Form, pa.DataType]:
+        if logical.kind is LogicalKind.DECIMAL:
+            if logical.precision > MAX_PRECISION:
+                expected = f"Spark has decimals of up to {MAX_PRECISION} digits"
+                raise SchemaError(path, f"{logical} has {logical.precision}", expected)
+            return Form.DECIMAL, pa.decimal128(logical.precision, logical.scale)
+        if logical.kind is LogicalKind.TIME_MICROS:
+            return form, self._time_type
+        return form, _LOGICAL.get(logical.kind, arrow)
+
+    def _leaf(
+        self, path: str, form: Form, arrow: pa.DataType, level: int, presence: Presence | None
+    ) -> Column:
+        slot = -1 if form is Form.NULL else self._slot(level)
+        if form in OF_BYTES:
+            self._slot(level)
+        return Column(path, form, arrow, level, slot, presence)
+
+    def _union(self, union: UnionType, path: str, level: int, wanted: _Tree) -> Column:
+        found = members(self._schema, union)
+        if not found:
+            return Column(path, Form.NULL, pa.null(), level)
+        if len(found) == 1:
+            nullable = any(map(is_null, union.branches))
+            presence = Presence(self._slot(level), 1) if nullable else None
+            return self.column(found[0], path, level, presence, wanted)
+        slot = self._slot(level)
+        names = tuple(f"member{place}" for place in range(len(found)))
+        children = tuple(
+            self.column(each, f"{path}.{name}", level, Presence(slot, place + 1), {})
+            for place, (name, each) in enumerate(zip(names, found, strict=True))
+        )
+        arrow = pa.struct([(n, c.arrow) for n, c in zip(names, children, strict=True)])
+        return Column(path, Form.CHOICE, arrow, level, slot, None, children, names)
+
+    def _record(
+        self, record: RecordType, path: str, level: int, presence: Presence | None, wanted: _Tree
+    ) -> Column:
+        if record.name in self._within:
+            found = f"{record} holds itself"
+            raise RecursiveTypeError(path, found, "Choose fields without it")
+        names = tuple(f.name for f in record.fields if not wanted or f.name in wanted)
+        if missing := sorted(wanted.keys() - set(names)):
+            expected = f"It has {', '.join(f.name for f in record.fields)}"
+            raise SchemaError(path, f"{record} has no field {quoted(missing[0])}", expected)
+        self._within.append(record.name)
+        children = tuple(
+            self.column(
+                field.type,
+                f"{path}.{field.name}" if path else field.name,
+                level,
+                None,
+                wanted.get(field.name, {}),
+            )
+            for field in record.fields
+            if field.name in names
+        )
+        self._within.pop()
+        arrow = pa.struct([(n, c.arrow) for n, c in zip(names, children, strict=True)])
+        return Column(path, Form.STRUCT, arrow, level, -1, presence, children, names)
+
+    def _slot(self, level: int) -> int:
+        self.slot_levels.append(level)
+        return len(self.slot_levels) - 1
+
+    def _level(self, above: int) -> int:
+        self.levels_above.append(above)
+        return len(self.levels_above) - 1

@@ -1,0 +1,384 @@
+"""A writer's schema resolved to a reader's, as Avro's specification says, into a `Program`.
+
+It is https://avro.apache.org/docs/1.12.0/specification/#schema-resolution, with what it leaves open
+as Java does it: records need not have the same name, but where a union has several of them; of a
+union's branches the first of the very type is taken, then the first that it can be promoted to.
+Beyond it: a timestamp keeps its moment where the writer counts in milliseconds and the reader in
+microseconds, or the other way round.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeGuard
+
+import numpy as np
+
+from spark_kafka_source.values.avro.defaults import encode_default
+from spark_kafka_source.values.avro.reader import TIME, Reader, members
+from spark_kafka_source.values.avro.schema import (
+    NO_DEFAULT,
+    ArrayType,
+    AvroType,
+    Definition,
+    EnumType,
+    Field,
+    FixedType,
+    Kind,
+    LogicalKind,
+    MapType,
+    Primitive,
+    RecordType,
+    Schema,
+    UnionType,
+    is_null,
+)
+from spark_kafka_source.values.columns import Column, Form, Presence
+from spark_kafka_source.values.errors import UnresolvableError, quoted
+from spark_kafka_source.values.program import Convert, Op, Program, Row
+
+MAX_ROWS = 50_000
+"""Of a program: types that use each other can make many of few."""
+
+_NUMBERS = {
+    Kind.BOOLEAN: Op.BOOLEAN,
+    Kind.INT: Op.INT,
+    Kind.LONG: Op.LONG,
+    Kind.FLOAT: Op.FLOAT,
+    Kind.DOUBLE: Op.DOUBLE,
+}
+_PROMOTED = {
+    (Kind.INT, Kind.LONG): Convert.NOT,
+    (Kind.INT, Kind.FLOAT): Convert.TO_FLOAT,
+    (Kind.INT, Kind.DOUBLE): Convert.TO_DOUBLE,
+    (Kind.LONG, Kind.FLOAT): Convert.TO_FLOAT,
+    (Kind.LONG, Kind.DOUBLE): Convert.TO_DOUBLE,
+    (Kind.FLOAT, Kind.DOUBLE): Convert.NOT,
+}
+_TEXTS = (Kind.BYTES, Kind.STRING)
+_MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
+_MICROS = (LogicalKind.TIMESTAMP_MICROS, LogicalKind.LOCAL_TIMESTAMP_MICROS)
+
+
+def resolve(writer: Schema, reader: Reader) -> Program:
+    """How to read what `writer` wrote; `UnresolvableError` where nothing of it ever can be read."""
+    resolution = _Resolution(writer, reader.schema)
+    resolution.emit(writer.type, reader.schema.type, reader.layout.column)
+    return Program(
+        reader.layout,
+        tuple(Row(*row) for row in resolution.rows),
+        tuple(resolution.paths),
+        np.array(resolution.mapping, np.int64),
+        bytes(resolution.constants),
+    )
+
+
+class _Resolution:
+    """The table so far."""
+
+    def __init__(self, writer: Schema, reader: Schema) -> None:
+        self.rows: list[list[int]] = []
+        self.paths: list[str] = []
+        self.mapping: list[int] = []
+        self.constants = bytearray()
+        self._writer, self._reader = writer, reader
+        self._skipped: dict[str, int] = {}
+        self._least: dict[str, int] = {}
+        self._path = ""
+
+    def emit(self, writer: AvroType, reader: AvroType, column: Column) -> None:
+        """What reads the one into the column of the other."""
+        if not isinstance(writer, UnionType):
+            self._one(writer, reader, column)
+            return
+        last: UnresolvableError | None = None
+        resolved = False
+        with self._body(Op.UNION, argument=len(writer.branches)):
+            for branch in writer.branches:
+                with self._body(Op.BRANCH):
+                    try:
+                        with self._or_nothing():
+                            self._one(branch, reader, column)
+                        resolved = True
+                    except UnresolvableError as error:
+                        self._row(Op.FAIL)
+                        last = error
+        if last and not resolved:
+            raise last
+
+    def _one(self, writer: AvroType, reader: AvroType, column: Column) -> None:
+        """Of a writer's type that is no union."""
+        if not isinstance(reader, UnionType):
+            self._plain(writer, reader, column)
+        elif is_null(writer) and any(map(is_null, reader.branches)):
+            return
+        else:
+            self._member(writer, reader, column)
+
+    def _member(self, writer: AvroType, reader: UnionType, column: Column) -> None:
+        found = members(self._reader, reader)
+        choice = column.form is Form.CHOICE
+        columns = column.children if choice else (column,) * len(found)
+        order = sorted(range(len(found)), key=lambda each: self._distance(writer, found[each]))
+        for place in order:
+            try:
+                with self._or_nothing():
+                    self._plain(writer, found[place], columns[place])
+            except UnresolvableError:
+                if len(found) == 1:
+                    raise
+                continue
+            return
+        raise self._unresolvable(writer, reader)
+
+    def _distance(self, writer: AvroType, reader: AvroType) -> int:
+        """How far from each other: the same type, the same but for its name, or another."""
+        one, other = self._writer.definition(writer), self._reader.definition(reader)
+        if type(one) is not type(other):
+            return 2
+        if isinstance(one, Primitive) and isinstance(other, Primitive):
+            return 0 if one.kind is other.kind else 2
+        if _is_named(one) and _is_named(other):
+            return 0 if _same_name(one, other, full=True) else 1
+        return 0
+
+    def _plain(self, writer: AvroType, reader: AvroType, column: Column) -> None:
+        """Of two types that are no unions; says first that the column is there."""
+        one, other = self._writer.definition(writer), self._reader.definition(reader)
+        if column.presence:
+            self._set(column.presence)
+        match one, other:
+            case Primitive(), Primitive():
+                self._primitive(one, other, column)
+            case ArrayType(items), ArrayType(expected):
+                with self._body(Op.ARRAY, column.item_level, self._minimum(items)):
+                    self.emit(items, expected, column.children[0])
+            case MapType(values), MapType(expected):
+                with self._body(Op.ARRAY, column.item_level, 1 + self._minimum(values)):
+                    self._row(Op.BYTES, column.children[0].slot)
+                    self.emit(values, expected, column.children[1])
+            case FixedType(), FixedType() if (
+                _same_name(one, other) and one.size == other.size and _same_decimal(one, other)
+            ):
+                self._row(Op.FIXED, column.slot, one.size)
+            case EnumType(), EnumType() if _same_name(one, other):
+                self._enum(one, other, column)
+            case RecordType(), RecordType():
+                self._record(one, other, column)
+            case _:
+                raise self._unresolvable(one, other)
+
+    def _primitive(self, writer: Primitive, reader: Primitive, column: Column) -> None:
+        one, other = writer.kind, reader.kind
+        if one is other and one is Kind.NULL:
+            return
+        if one in _TEXTS and other in _TEXTS and _same_decimal(writer, reader):
+            self._row(Op.BYTES, column.slot)
+        elif one is other and one in _NUMBERS:
+            self._row(_NUMBERS[one], column.slot, _unit(writer, reader, column))
+        elif (one, other) in _PROMOTED:
+            convert = _PROMOTED[one, other]
+            if other is Kind.LONG:
+                convert = _unit(writer, reader, column)
+            self._row(_NUMBERS[one], column.slot, convert)
+        else:
+            raise self._unresolvable(writer, reader)
+
+    def _enum(self, writer: EnumType, reader: EnumType, column: Column) -> None:
+        known = {symbol: place for place, symbol in enumerate(reader.symbols)}
+        other = known.get(reader.default, -1) if reader.default is not None else -1
+        start = len(self.mapping)
+        self.mapping += [known.get(symbol, other) for symbol in writer.symbols]
+        self._row(Op.ENUM, column.slot, start, len(writer.symbols))
+
+    def _record(self, writer: RecordType, reader: RecordType, column: Column) -> None:
+        matched = _matched(writer, reader)
+        children = dict(zip(column.names, column.children, strict=True))
+        for field in writer.fields:
+            found = matched.get(field.name)
+            child = children.get(found.name) if found else None
+            with self._at(field.name):
+                if found and child:
+                    self.emit(field.type, found.type, child)
+                else:
+                    self._skip(field.type)
+        written = {field.name for field in matched.values()}
+        for field in reader.fields:
+            child = children.get(field.name)
+            if child and field.name not in written:
+                with self._at(field.name):
+                    self._default(field, child)
+
+    def _default(self, field: Field, column: Column) -> None:
+        if field.default is NO_DEFAULT:
+            found = f"the writer has no field {quoted(field.name)}"
+            raise UnresolvableError(self._path, found, "The reader's has no default either")
+        data = encode_default(self._reader, field.type, field.default, self._path)
+        resolution = _Resolution(self._reader, self._reader)
+        if field.default is None and isinstance(field.type, UnionType):
+            return
+        start = len(self.constants)
+        self.constants += data
+        with self._body(Op.DEFAULT, argument=start, extra=len(data)):
+            resolution.emit(field.type, field.type, column)
+            self._append(resolution)
+
+    def _append(self, other: "_Resolution") -> None:
+        """The rows of another, which refer to what is theirs."""
+        first, mapped = len(self.rows), len(self.mapping)
+        for (op, slot, argument, end, extra), path in zip(other.rows, other.paths, strict=True):
+            moved = {Op.ENUM: mapped, Op.CALL: first}.get(Op(op), 0)
+            self._row(Op(op), slot, argument + moved, extra, end=first + end)
+            self.paths[-1] = f"{self._path}.{path}" if path else self._path
+        self.mapping += other.mapping
+
+    def _skip(self, kind: AvroType) -> None:
+        """What reads it and keeps nothing."""
+        match self._writer.definition(kind):
+            case Primitive(Kind.NULL):
+                pass
+            case Primitive(Kind.BYTES | Kind.STRING):
+                self._row(Op.BYTES)
+            case Primitive(number):
+                self._row(_NUMBERS[number])
+            case FixedType(size=size):
+                self._row(Op.FIXED, argument=size)
+            case EnumType(symbols=symbols):
+                start = len(self.mapping)
+                self.mapping += range(len(symbols))
+                self._row(Op.ENUM, argument=start, extra=len(symbols))
+            case ArrayType(items):
+                with self._body(Op.ARRAY, argument=self._minimum(items)):
+                    self._skip(items)
+            case MapType(values):
+                with self._body(Op.ARRAY, argument=1 + self._minimum(values)):
+                    self._row(Op.BYTES)
+                    self._skip(values)
+            case UnionType(branches):
+                with self._body(Op.UNION, argument=len(branches)):
+                    for branch in branches:
+                        with self._body(Op.BRANCH):
+                            self._skip(branch)
+            case RecordType() as record:
+                self._skip_record(record)
+
+    def _skip_record(self, record: RecordType) -> None:
+        """Once; where it is met again, perhaps within itself, it is called."""
+        known = self._skipped.get(record.name)
+        if known is not None:
+            self._row(Op.CALL, argument=known)
+            return
+        self._skipped[record.name] = len(self.rows)
+        with self._body(Op.RECORD):
+            for field in record.fields:
+                with self._at(field.name):
+                    self._skip(field.type)
+
+    def _minimum(self, kind: AvroType) -> int:
+        """The fewest bytes that a value of the writer's takes, or fewer."""
+        match self._writer.definition(kind):
+            case Primitive(number):
+                return {Kind.NULL: 0, Kind.FLOAT: 4, Kind.DOUBLE: 8}.get(number, 1)
+            case FixedType(size=size):
+                return size
+            case UnionType(branches):
+                return 1 + min(map(self._minimum, branches))
+            case RecordType(name, fields):
+                if name not in self._least:
+                    self._least[name] = 0  # Within itself.
+                    self._least[name] = sum(self._minimum(field.type) for field in fields)
+                return self._least[name]
+            case _:
+                return 1
+
+    def _set(self, presence: Presence) -> None:
+        self._row(Op.SET, presence.slot, presence.value)
+
+    def _row(
+        self, op: Op, slot: int = -1, argument: int = 0, extra: int = 0, end: int | None = None
+    ) -> None:
+        if len(self.rows) >= MAX_ROWS:
+            found = f"more than {MAX_ROWS} operations"
+            raise UnresolvableError(self._path, found, "Types this large are not read")
+        after = len(self.rows) + 1
+        self.rows.append([op, slot, argument, after if end is None else end, extra])
+        self.paths.append(self._path)
+
+    @contextmanager
+    def _body(self, op: Op, slot: int = -1, argument: int = 0, extra: int = 0) -> Iterator[None]:
+        place = len(self.rows)
+        self._row(op, slot, argument, extra)
+        yield
+        self.rows[place][Row._fields.index("end")] = len(self.rows)
+
+    @contextmanager
+    def _at(self, name: str) -> Iterator[None]:
+        kept = self._path
+        self._path = f"{kept}.{name}" if kept else name
+        try:
+            yield
+        finally:
+            self._path = kept
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """Takes back what was written, where it cannot be resolved."""
+        rows, mapped, constants, path = (
+            len(self.rows), len(self.mapping), len(self.constants), self._path,
+        )  # fmt: skip
+        try:
+            yield
+        except UnresolvableError:
+            del self.rows[rows:], self.paths[rows:], self.mapping[mapped:]
+            del self.constants[constants:]
+            self._skipped = {n: at for n, at in self._skipped.items() if at < rows}
+            self._path = path
+            raise
+
+    def _unresolvable(self, writer: object, reader: object) -> UnresolvableError:
+        return UnresolvableError(
+            self._path, f"{writer} was written", f"It cannot be read as {reader}"
+        )
+
+
+_Named = FixedType | EnumType | RecordType
+
+
+def _is_named(kind: Definition) -> TypeGuard[_Named]:
+    return isinstance(kind, _Named)
+
+
+def _same_name(writer: _Named, reader: _Named, *, full: bool = False) -> bool:
+    """By the reader's name or aliases; the namespaces may differ but where they must not."""
+    if writer.name in (reader.name, *reader.aliases):
+        return True
+    return not full and writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
+
+
+def _same_decimal(writer: Primitive | FixedType, reader: Primitive | FixedType) -> bool:
+    """Whether two types are not decimals of different scales."""
+    one, other = writer.logical, reader.logical
+    both = one and other and one.kind is other.kind is LogicalKind.DECIMAL
+    return not both or one.scale == other.scale  # type: ignore[union-attr]  # both are there
+
+
+def _matched(writer: RecordType, reader: RecordType) -> dict[str, Field]:
+    """The reader's field for each of the writer's, by name, and else by alias."""
+    wanted = {field.name: field for field in reader.fields}
+    names = {field.name for field in writer.fields}
+    matched = {name: wanted.pop(name) for name in names & wanted.keys()}
+    for field in wanted.values():
+        for alias in field.aliases:
+            if alias in names and alias not in matched:
+                matched[alias] = field
+                break
+    return matched
+
+
+def _unit(writer: Primitive, reader: Primitive, column: Column) -> Convert:
+    """Columns of timestamps are in microseconds, those of times in nanoseconds."""
+    one = writer.logical.kind if writer.logical else None
+    other = reader.logical.kind if reader.logical else None
+    if other in _MILLIS + _MICROS:
+        unit = one if one in _MILLIS + _MICROS else other
+        return Convert.TIMES_1000 if unit in _MILLIS else Convert.NOT
+    return Convert.TIMES_1000 if column.arrow == TIME else Convert.NOT

@@ -1,0 +1,191 @@
+"""Avro schemas as values, https://avro.apache.org/docs/1.12.0/specification/#schema-declaration.
+
+A named type is defined once, in `Schema.named`; wherever it is used stands a `Reference`, also
+where it was defined. So a type may hold itself, and every value here is finite.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+Json: TypeAlias = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
+
+
+class Kind(Enum):
+    """The primitive types, by Avro's names."""
+
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BYTES = "bytes"
+    STRING = "string"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class LogicalKind(Enum):
+    """The logical types that make a difference to a column, by Avro's names."""
+
+    DECIMAL = "decimal"
+    UUID = "uuid"
+    DATE = "date"
+    TIME_MILLIS = "time-millis"
+    TIME_MICROS = "time-micros"
+    TIMESTAMP_MILLIS = "timestamp-millis"
+    TIMESTAMP_MICROS = "timestamp-micros"
+    TIMESTAMP_NANOS = "timestamp-nanos"
+    LOCAL_TIMESTAMP_MILLIS = "local-timestamp-millis"
+    LOCAL_TIMESTAMP_MICROS = "local-timestamp-micros"
+    LOCAL_TIMESTAMP_NANOS = "local-timestamp-nanos"
+    DURATION = "duration"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """What the bytes of a type mean; `precision` and `scale` are a decimal's."""
+
+    kind: LogicalKind
+    precision: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        decimal = self.kind is LogicalKind.DECIMAL
+        return f"decimal({self.precision},{self.scale})" if decimal else str(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A type without parts."""
+
+    kind: Kind
+    logical: Logical | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.logical})" if self.logical else str(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A named type, by its full name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """Any number of `items`."""
+
+    items: "AvroType"
+
+    def __str__(self) -> str:
+        return "array"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """Any number of `values`, by strings."""
+
+    values: "AvroType"
+
+    def __str__(self) -> str:
+        return "map"
+
+
+@dataclass(frozen=True, slots=True)
+class UnionType:
+    """One of several, none of which is a union."""
+
+    branches: tuple["AvroType", ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.branches))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FixedType:
+    """So many bytes."""
+
+    name: str
+    size: int
+    aliases: tuple[str, ...] = ()
+    logical: Logical | None = None
+
+    def __str__(self) -> str:
+        return f"fixed {self.name} of {self.size} bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """One of several symbols; `default` is for one that a reader does not know."""
+
+    name: str
+    symbols: tuple[str, ...]
+    default: str | None = None
+    aliases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"enum {self.name}"
+
+
+class _NoDefault(Enum):
+    NO_DEFAULT = "none"
+
+
+NO_DEFAULT = _NoDefault.NO_DEFAULT
+"""What a field has that has no default; `None` would be the default null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a record; its default is as JSON has it."""
+
+    name: str
+    type: "AvroType"
+    default: Json | _NoDefault = field(default=NO_DEFAULT, hash=False)
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """Fields, one after the other."""
+
+    name: str
+    fields: tuple[Field, ...]
+    aliases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"record {self.name}"
+
+
+NamedType: TypeAlias = FixedType | EnumType | RecordType
+AvroType: TypeAlias = Primitive | Reference | ArrayType | MapType | UnionType
+Definition: TypeAlias = Primitive | ArrayType | MapType | UnionType | NamedType
+"""A type as it is, not by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A type, and all named types that it and its references define."""
+
+    type: AvroType
+    named: Mapping[str, NamedType]
+
+    def definition(self, kind: AvroType) -> Definition:
+        """What a reference refers to, and anything else itself."""
+        return self.named[kind.name] if isinstance(kind, Reference) else kind
+
+
+def is_null(kind: object) -> bool:
+    """Whether it is the type of nothing but null."""
+    return isinstance(kind, Primitive) and kind.kind is Kind.NULL

@@ -1,0 +1,110 @@
+"""Values to Arrow: a program, the bytes that they lie in, and where each starts and ends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values.arrow import ArrowBuilder
+from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.octets import OctetReader
+from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.program import Program
+from spark_kafka_source.values.slots import Slots
+from spark_kafka_source.values.waves import Waves
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A row for each value: null where the value is null or bad.
+
+    `status` has a `Fault` for each row, of which null ones are `OK`.
+    """
+
+    array: pa.Array
+    status: Octets
+    paths: dict[int, str]
+    """Of the field, for each bad row."""
+
+    def reason(self, row: int) -> str:
+        """What is wrong with a bad row, and where."""
+        fault, path = Fault(self.status[row]), self.paths.get(row)
+        return f"{path}: {fault.reason}" if path else fault.reason
+
+
+def decode(
+    layout: Layout,
+    programs: Sequence[Program],
+    data: Bytes | Octets,
+    starts: Integers,
+    ends: Integers,
+    *,
+    null: Mask | None = None,
+    program_of: Integers | None = None,
+) -> Decoded:
+    """Decode the values `data[starts[row]:ends[row]]` into the columns of `layout`.
+
+    `program_of` says by which of `programs` each row is read, -1 where there is none for it: such
+    a row is bad. Without it, all are read by the first. Never raises because of what the bytes are,
+    and no row has an influence on another.
+    """
+    count = len(starts)
+    starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
+    null = np.zeros(count, np.bool_) if null is None else null
+    outcome, slots = Outcome(count), Slots(layout, count)
+    octets, constants = _with_constants(data, programs)
+    source = OctetReader(octets)
+    for number, rows in _groups(programs, null, program_of):
+        if number < 0:
+            outcome.add(rows, Fault.NO_PROGRAM, 0)
+            continue
+        waves = Waves(programs[number], source, constants[number], slots, outcome)
+        if len(rows) == count:
+            waves.run(rows, None, starts, ends)
+        elif len(rows):
+            waves.run(rows, rows, starts[rows], ends[rows])
+    array = ArrowBuilder(octets, slots, outcome).rows(layout.column, null)
+    return Decoded(array, outcome.status, _paths(layout, programs, outcome, program_of))
+
+
+def _groups(
+    programs: Sequence[Program], null: Mask, program_of: Integers | None
+) -> list[tuple[int, Integers]]:
+    """The rows of each program."""
+    if program_of is None:
+        return [(0, np.flatnonzero(~null))]
+    return [(n, np.flatnonzero((program_of == n) & ~null)) for n in range(-1, len(programs))]
+
+
+def _with_constants(data: Bytes | Octets, programs: Sequence[Program]) -> tuple[Octets, list[int]]:
+    """The bytes, behind them the constants of each program, and where these begin."""
+    octets: Octets = np.frombuffer(data, np.uint8)
+    parts, places, size = [octets], [], len(octets)
+    for program in programs:
+        places.append(size)
+        size += len(program.constants)
+        parts.append(np.frombuffer(program.constants, np.uint8))
+    return (octets if size == len(octets) else np.concatenate(parts)), places
+
+
+def _paths(
+    layout: Layout, programs: Sequence[Program], outcome: Outcome, program_of: Integers | None
+) -> dict[int, str]:
+    paths = {}
+    for row in np.flatnonzero(outcome.status).tolist():
+        place = int(outcome.place[row])
+        number = 0 if program_of is None else int(program_of[row])
+        if outcome.status[row] in (Fault.NO_PROGRAM, Fault.TRAILING):
+            continue
+        if place < 0:
+            paths[row] = layout.path_of_slot(-1 - place)
+        elif programs[number].paths:
+            paths[row] = programs[number].paths[place]
+    return paths

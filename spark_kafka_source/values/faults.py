@@ -1,0 +1,49 @@
+"""What can be wrong with the bytes of one row."""
+
+from enum import IntEnum
+
+
+class Fault(IntEnum):
+    """Why a row is bad; `OK` where it is not."""
+
+    OK = 0
+    TRUNCATED = 1
+    TRAILING = 2
+    VARINT = 3
+    INT_RANGE = 4
+    BOOLEAN = 5
+    LENGTH = 6
+    COUNT = 7
+    BRANCH = 8
+    SYMBOL = 9
+    UNRESOLVED = 10
+    TEXT = 11
+    DECIMAL = 12
+    TIMESTAMP = 13
+    NESTING = 14
+    NO_PROGRAM = 15
+
+    @property
+    def reason(self) -> str:
+        """In words, to come after the path of the field."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    Fault.OK: "nothing is wrong",
+    Fault.TRUNCATED: "the value ends before the record does",
+    Fault.TRAILING: "there are bytes after the record",
+    Fault.VARINT: "no varint of 64 bits",
+    Fault.INT_RANGE: "an int beyond 32 bits",
+    Fault.BOOLEAN: "a boolean that is neither 0 nor 1",
+    Fault.LENGTH: "a length that is negative or beyond the end of the value",
+    Fault.COUNT: "more items than the value has room for, or fewer than none",
+    Fault.BRANCH: "a branch that the writer's union does not have",
+    Fault.SYMBOL: "a symbol that the enum does not have",
+    Fault.UNRESOLVED: "what was written has no place in the reader's type",
+    Fault.TEXT: "a string that is not UTF-8",
+    Fault.DECIMAL: "a decimal without bytes, or beyond its precision",
+    Fault.TIMESTAMP: "a time beyond what its column can hold",
+    Fault.NESTING: "values nested too deeply",
+    Fault.NO_PROGRAM: "there is no writer's schema to decode it with",
+}

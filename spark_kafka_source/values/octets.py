@@ -1,0 +1,94 @@
+"""Numbers read at many positions of the same bytes at once, never outside of them.
+
+Positions are 0 or more. Beyond the end zeros are read, or whatever the last bytes are: whoever asks
+holds the positions that come after against the end of each value.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import NOWHERE, Integers, Octets
+
+Words = npt.NDArray[np.uint64]
+
+_WORD = 8
+_MORE = np.uint64(0x8080808080808080)
+_ONES = np.uint64(0x0101010101010101)
+_FOLDS = tuple(
+    (np.uint64(low), np.uint64(high), np.uint64(shift))
+    for low, high, shift in (
+        (0x007F007F007F007F, 0x7F007F007F007F00, 1),
+        (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
+        (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
+    )
+)
+"""Septets become pairs, these fours, and these one number of 56 bits."""
+_ONE, _SEVEN, _TOP = np.uint64(1), np.uint64(7), np.uint64(56)
+
+
+class OctetReader:
+    """Reads the bytes of one buffer."""
+
+    def __init__(self, data: Bytes | Octets) -> None:
+        self.data: Octets = np.frombuffer(data, np.uint8)
+        whole = self.data
+        if len(whole) < _WORD:
+            whole = np.concatenate((whole, np.zeros(_WORD - len(whole), np.uint8)))
+        self._last = len(whole) - _WORD
+        # Eight bytes from every position on, without a copy.
+        self._words: Words = np.ndarray((self._last + 1,), "<u8", whole.data, strides=(1,))
+        padded = np.concatenate((whole[self._last :], np.zeros(_WORD, np.uint8)))
+        self._tail: Words = np.ndarray((_WORD + 1,), "<u8", padded.data, strides=(1,)).copy()
+
+    def octets(self, at: Integers) -> Octets:
+        """The byte at each position."""
+        if not len(self.data):
+            return np.zeros(len(at), np.uint8)
+        return self.data.take(at, mode="clip")
+
+    def words(self, at: Integers) -> Words:
+        """The eight bytes from each position on, the first the lowest."""
+        found: Words = self._words[np.minimum(at, self._last)]
+        if at.max(initial=0) > self._last:
+            rows = np.flatnonzero(at > self._last)
+            found[rows] = self._tail[np.minimum(at[rows] - self._last, _WORD)]
+        return found.astype(np.uint64, copy=False)
+
+    def varints(self, at: Integers) -> tuple[Integers, Integers]:
+        """The zigzag varints and the positions after them, `NOWHERE` after one beyond 64 bits."""
+        low = self.octets(at)
+        after = at + 1
+        if low.max(initial=0) < 128:
+            return _signed(low), after
+        rows = np.flatnonzero(low & 128)
+        if 2 * len(rows) > len(at):
+            return self._long(at)
+        value = _signed(low)
+        value[rows], after[rows] = self._long(at[rows])
+        return value, after
+
+    def _long(self, at: Integers) -> tuple[Integers, Integers]:
+        word = self.words(at)
+        stop = ~word & _MORE
+        below = (stop & (~stop + _ONE)) - _ONE
+        value = word & below & ~_MORE
+        for low, high, shift in _FOLDS:
+            value = (value & low) | ((value & high) >> shift)
+        after = at + (((below & _ONES) * _ONES) >> _TOP).view(np.int64)
+        if not stop.all():
+            rows = np.flatnonzero(stop == 0)
+            value[rows], after[rows] = self._longest(value[rows], at[rows])
+        return (value >> _ONE ^ (~(value & _ONE) + _ONE)).view(np.int64), after
+
+    def _longest(self, value: Words, at: Integers) -> tuple[Words, Integers]:
+        """Those of nine bytes or ten, of which the first eight are in `value` already."""
+        ninth, tenth = self.octets(at + 8), self.octets(at + 9)
+        ten = ninth >= 128
+        value |= (ninth & 127).astype(np.uint64) << _TOP
+        value |= (tenth & ten).astype(np.uint64) << (_TOP + _SEVEN)
+        return value, np.where(ten, np.where(tenth > 1, NOWHERE, at + 10), at + 9)
+
+
+def _signed(zigzag: Octets) -> Integers:
+    return ((zigzag >> 1) ^ -(zigzag & 1)).view(np.int8).astype(np.int64)

@@ -1,0 +1,50 @@
+"""Room for what a decoder finds: the slots of all levels, and whose each element is."""
+
+import numpy as np
+
+from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.values.columns import Layout
+
+_NONE = np.zeros(0, np.int64)
+
+
+class Slots:
+    """An array for each slot, of which `sizes` of its level count; and the parents of elements."""
+
+    def __init__(self, layout: Layout, rows: int) -> None:
+        self.sizes = [rows] + [0] * (len(layout.levels_above) - 1)
+        self.arrays = [np.zeros(0 if level else rows, np.int64) for level in layout.slot_levels]
+        self.parents = [_NONE] * len(layout.levels_above)
+        self.levels_above = layout.levels_above
+        self._of_level: list[list[int]] = [[] for _ in layout.levels_above]
+        for slot, level in enumerate(layout.slot_levels):
+            self._of_level[level].append(slot)
+
+    def add(self, level: int, parents: Integers, counts: Integers) -> Integers:
+        """So many elements for each parent; the number of the first of each."""
+        ends = np.cumsum(counts)
+        size = self.sizes[level]
+        total = size + int(ends[-1])
+        if total > len(self.parents[level]):
+            self._grow(level, total)
+        self.parents[level][size:total] = np.repeat(parents, counts)
+        self.sizes[level] = total
+        return size + ends - counts
+
+    def _grow(self, level: int, total: int) -> None:
+        """Twice as much room, so that it happens seldom."""
+        room = max(total, min(2 * len(self.parents[level]), total + (1 << 20)))
+        size = self.sizes[level]
+        for slot in self._of_level[level]:
+            self.arrays[slot] = _larger(self.arrays[slot], size, room)
+        self.parents[level] = _larger(self.parents[level], size, room)
+
+    def values(self, slot: int, level: int) -> Integers:
+        """Those of a slot that count."""
+        return self.arrays[slot][: self.sizes[level]]
+
+
+def _larger(array: Integers, size: int, room: int) -> Integers:
+    larger = np.zeros(room, np.int64)
+    larger[:size] = array[:size]
+    return larger

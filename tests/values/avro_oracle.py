@@ -1,0 +1,165 @@
+"""What fastavro reads and writes, as our columns have it."""
+
+import io
+import json
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.values import Decoded, Program, decode
+from spark_kafka_source.values.avro import Reader, parse_schema, resolve
+from tests.values.avro_schemas import DEFAULT_BYTES, EPOCH, kind_of
+
+_WIDE = Context(prec=60)
+
+
+def bare(schema: Any) -> Any:
+    """The schema without its logical types: fastavro then has what is underneath."""
+    if isinstance(schema, list):
+        return [bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value if key in ("default", "symbols", "aliases", "name") else
+        [bare_field(each) for each in value] if key == "fields" else bare(value)
+        for key, value in schema.items()
+        if key not in ("logicalType", "precision", "scale")
+    }  # fmt: skip
+
+
+def bare_field(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "type": bare(schema["type"])}
+
+
+def written(schema: Any, values: Sequence[Any]) -> list[bytes]:
+    parsed = fastavro.parse_schema(bare(schema))
+    found = []
+    for value in values:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parsed, value)
+        found.append(out.getvalue())
+    return found
+
+
+def read(writer: Any, reader: Any, data: bytes) -> Any:
+    """One value, which must end where the bytes do."""
+    source = io.BytesIO(data)
+    value: Any = fastavro.schemaless_reader(
+        source, fastavro.parse_schema(bare(writer)), fastavro.parse_schema(bare(reader)),
+        return_record_name=True, return_named_type=False,
+    )  # fmt: skip
+    if source.tell() != len(data):
+        raise EOFError("bytes after the value")
+    return value
+
+
+def laid(rows: Sequence[bytes], gap: bytes = b"\xff\x01") -> tuple[bytes, Any, Any]:
+    """The rows in one buffer, with something between them: the bytes, starts and ends."""
+    sizes = np.array([len(row) for row in rows], np.int64)
+    starts = np.cumsum(sizes + len(gap)) - sizes
+    return b"".join(gap + row for row in rows), starts, starts + sizes
+
+
+def program(writer: Any, reader: Any) -> tuple[Reader, Program]:
+    read_with = Reader.of(parse_schema(json.dumps(reader)))
+    return read_with, resolve(parse_schema(json.dumps(writer)), read_with)
+
+
+def decoded(writer: Any, reader: Any, rows: Sequence[bytes]) -> Decoded:
+    read_with, resolved = program(writer, reader)
+    found = decode(read_with.layout, [resolved], *laid(rows))
+    found.array.validate(full=True)
+    assert found.array.type == read_with.arrow_type
+    assert len(found.array) == len(rows)
+    return found
+
+
+def plain(array: pa.Array) -> list[Any]:
+    """Rows as Python's, with times as numbers, so that nothing is beyond what Python has."""
+    return [_of_array(each, array.type) for each in array.to_pylist()]
+
+
+def _of_array(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return {each.name: _of_array(value[each.name], each.type) for each in kind}
+    if pa.types.is_list(kind):
+        return [_of_array(each, kind.value_type) for each in value]
+    if pa.types.is_map(kind):
+        return {key: _of_array(each, kind.item_type) for key, each in value}
+    if pa.types.is_timestamp(kind):
+        since = value - (EPOCH if kind.tz else EPOCH.replace(tzinfo=None))
+        return (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    if pa.types.is_date(kind):
+        return (value - EPOCH.date()).days
+    return repr(value) if isinstance(value, float) else value
+
+
+def expected(value: Any, reader: Any) -> Any:
+    """What fastavro read, as `plain` has it."""
+    kind = kind_of(reader)
+    if kind == "bytes" and isinstance(value, str):
+        # fastavro leaves defaults as JSON has them, and text that was written as text.
+        value = value.encode("latin-1" if value == DEFAULT_BYTES else "utf-8")
+    if kind == "union":
+        return _of_union(value, reader)
+    if kind == "record":
+        value = value[1] if isinstance(value, tuple) else value
+        return {
+            each["name"]: expected(value[each["name"]], each["type"]) for each in reader["fields"]
+        }
+    if kind == "array":
+        return [expected(each, reader["items"]) for each in value]
+    if kind == "map":
+        return {key: expected(each, reader["values"]) for key, each in value.items()}
+    if isinstance(reader, dict) and (name := reader.get("logicalType")):
+        if name == "decimal":
+            number = int.from_bytes(value, signed=True)
+            return Decimal(number).scaleb(-reader["scale"], _WIDE)
+        return value * 1000 if name.endswith("timestamp-millis") else value
+    if kind in ("float", "double"):
+        return repr(float(value))
+    return value
+
+
+def _of_union(value: Any, reader: list[Any]) -> Any:
+    found = [each for each in reader if each != "null"]
+    kinds = {each if isinstance(each, str) else "" for each in found}
+    if value is None or not found:
+        return None
+    if kinds == {"int", "long"} or len(found) == 1:
+        return expected(value, found[0])
+    if kinds == {"float", "double"}:
+        return repr(float(value))
+    chosen = next(place for place, each in enumerate(found) if _is_of(value, each))
+    return {
+        f"member{place}": expected(value, each) if place == chosen else None
+        for place, each in enumerate(found)
+    }
+
+
+def _is_of(value: Any, schema: Any) -> bool:
+    kinds: dict[str, type] = {
+        "boolean": bool, "int": int, "long": int, "float": float, "double": float,
+        "string": str, "bytes": bytes,
+    }  # fmt: skip
+    kind = kind_of(schema)
+    if kind == "record":
+        return isinstance(value, tuple) and value[0] == schema["name"]
+    return type(value) is kinds[kind]
+
+
+def agrees(
+    writer: Any, reader: Any, rows: Sequence[bytes], status: Any, values: Sequence[Any]
+) -> None:
+    """Each row is what fastavro reads, or bad."""
+    for row, fault, value in zip(rows, status.tolist(), values, strict=True):
+        if fault:
+            assert value is None
+        else:
+            assert value == expected(read(writer, reader, row), reader)

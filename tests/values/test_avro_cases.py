@@ -1,0 +1,387 @@
+"""The odd cases of Avro, each with what becomes of it: a value, or what is wrong."""
+
+import datetime
+import json
+import tracemalloc
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from spark_kafka_source.records.varints import encode_varint
+from spark_kafka_source.values import (
+    Fault,
+    RecursiveTypeError,
+    SchemaError,
+    UnresolvableError,
+    decode,
+    waves,
+)
+from spark_kafka_source.values.avro import TIME, Reader, parse_schema, resolve
+from tests.values.avro_oracle import decoded, laid, program
+from tests.values.avro_schemas import logical
+
+MILLION = 1_000_000
+UTC = datetime.UTC
+
+
+def record(*fields: Any, name: str = "R", **more: Any) -> dict[str, Any]:
+    """Fields are a name, a type, and perhaps a default."""
+    found = [dict(zip(("name", "type", "default"), each, strict=False)) for each in fields]
+    return {"type": "record", "name": name, "fields": found, **more}
+
+
+def of(kind: Any) -> dict[str, Any]:
+    return record(("v", kind))
+
+
+def text(value: str | bytes) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return encode_varint(len(data)) + data
+
+
+def enum(*symbols: str, **more: Any) -> dict[str, Any]:
+    return {"type": "enum", "name": "E", "symbols": symbols, **more}
+
+
+def fixed(size: int, **more: Any) -> dict[str, Any]:
+    return {"type": "fixed", "name": "F", "size": size, **more}
+
+
+def array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+MILLIS = logical("long", "timestamp-millis")
+DECIMAL = logical("bytes", "decimal", precision=4, scale=2)
+MAP = {"type": "map", "values": "int"}
+n = encode_varint
+
+BYTES: list[tuple[str, Any, bytes, Any]] = [
+    ("bytes after the record", "int", b"\x02\x00", Fault.TRAILING),
+    ("cut", "string", b"\x06ab", Fault.LENGTH),
+    ("cut within a double", "double", bytes(7), Fault.TRUNCATED),
+    ("cut within a float", "float", bytes(3), Fault.TRUNCATED),
+    ("cut within a fixed", fixed(2), b"\x01", Fault.LENGTH),
+    ("empty", "int", b"", Fault.TRUNCATED),
+    ("a negative length", "bytes", b"\x01", Fault.LENGTH),
+    ("a length of 2^31", "bytes", n(1 << 31), Fault.LENGTH),
+    ("a length of 2^63 - 1", "bytes", n((1 << 63) - 1), Fault.LENGTH),
+    ("a string that is not UTF-8", "string", b"\x04\xff\xfe", Fault.TEXT),
+    ("a string of two characters", "string", text("né"), "né"),
+    ("the largest int", "int", n((1 << 31) - 1), (1 << 31) - 1),
+    ("an int of 33 bits", "int", n(1 << 31), Fault.INT_RANGE),
+    ("an int of 33 bits, negative", "int", n(-(1 << 31) - 1), Fault.INT_RANGE),
+    ("the largest long", "long", n((1 << 63) - 1), (1 << 63) - 1),
+    ("the smallest long", "long", n(-(1 << 63)), -(1 << 63)),
+    ("a long of 56 bits", "long", n(-(1 << 55)), -(1 << 55)),
+    ("a long of 63 bits", "long", n(1 << 61), 1 << 61),
+    ("a long longer than it must be", "long", b"\x82\x80\x00", 1),
+    ("a varint of 11 bytes", "long", b"\x80" * 10 + b"\x01", Fault.VARINT),
+    ("a varint of 65 bits", "long", b"\xff" * 9 + b"\x02", Fault.VARINT),
+    ("a boolean of 2", "boolean", b"\x02", Fault.BOOLEAN),
+    ("an enum beyond its symbols", enum("A", "B"), n(2), Fault.SYMBOL),
+    ("an enum before them", enum("A", "B"), n(-1), Fault.SYMBOL),
+    ("a branch beyond the union", ["null", "int"], n(2), Fault.BRANCH),
+    ("a branch before it", ["null", "int"], n(-1), Fault.BRANCH),
+    ("a decimal below zero", DECIMAL, text(b"\xff"), Decimal("-0.01")),
+    ("a decimal with a byte for its sign", DECIMAL, text(b"\x00\x80"), Decimal("1.28")),
+    ("a decimal longer than it must be", DECIMAL, text(bytes(20) + b"\x80"), Decimal("1.28")),
+    ("a decimal of 20 bytes", DECIMAL, text(b"\x01" + bytes(19)), Fault.DECIMAL),
+    ("a decimal without bytes", DECIMAL, text(b""), Fault.DECIMAL),
+    ("a decimal of all its digits", DECIMAL, text(b"\x27\x0f"), Decimal("99.99")),
+    ("a decimal beyond them", DECIMAL, text(b"\x27\x10"), Fault.DECIMAL),
+    ("a decimal far below them", DECIMAL, text(b"\xd8\xf0"), Fault.DECIMAL),
+    (
+        "a decimal in a fixed",
+        fixed(2, logicalType="decimal", precision=4, scale=1),
+        b"\xff\xfe",
+        Decimal("-0.2"),
+    ),
+    (
+        "a moment before 1970",
+        logical("long", "timestamp-millis"),
+        n(-1),
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 999000, UTC),
+    ),
+    ("milliseconds beyond 64 bits", MILLIS, n(1 << 62), Fault.TIMESTAMP),
+    ("the same below 0", MILLIS, n(-(1 << 63)), Fault.TIMESTAMP),
+    ("a day", logical("int", "date"), n(-1), datetime.date(1969, 12, 31)),
+    ("a duration", fixed(12, logicalType="duration"), bytes(range(12)), bytes(range(12))),
+    ("a fixed", fixed(2), b"ab", b"ab"),
+    ("a fixed of nothing", fixed(0), b"", b""),
+    ("a logical type nobody knows", logical("int", "weight"), n(7), 7),
+    ("a block with its size", MAP, n(-2) + n(6) + text("a") + n(1) + text("b") + n(2) + n(0),
+     [("a", 1), ("b", 2)]),
+    ("several blocks", MAP, n(1) + text("a") + n(1) + n(1) + text("b") + n(2) + n(0),
+     [("a", 1), ("b", 2)]),
+    ("a key twice", MAP, n(3) + text("a") + n(1) + text("b") + n(2) + text("a") + n(3) + n(0),
+     [("b", 2), ("a", 3)]),
+    ("a block with another size", array("int"), n(-2) + n(1) + n(5) + n(6) + n(0), [5, 6]),
+    ("a size beyond the end", array("int"), n(-1) + n(99) + n(5) + n(0), Fault.COUNT),
+    ("a negative size", array("int"), n(-1) + n(-1) + n(5) + n(0), Fault.COUNT),
+    ("134 million nulls", array("null"), n(134 * MILLION) + n(0), Fault.COUNT),
+    ("134 million longs", array("long"), n(134 * MILLION) + n(0), Fault.COUNT),
+    ("2^63 longs, and their size", array("long"), n(-(1 << 63)) + n(0) + n(0), Fault.COUNT),
+    ("134 million empty records", array(record(name="N")), n(134 * MILLION) + n(0), Fault.COUNT),
+    ("ten nulls", array("null"), n(10) + n(0), [None] * 10),
+    ("blocks of nulls", array("null"), n(40) + n(40) + n(0), Fault.COUNT),
+    ("an array that does not end", array("int"), n(1) + n(5), Fault.TRUNCATED),
+    ("int or long", ["int", "long"], n(0) + n(5), 5),
+    ("float or double", ["null", "float", "double"], n(1) + b"\0\0\xc0\x3f", 1.5),
+    ("a union of several", ["null", "int", "string"], n(2) + text("x"),
+     {"member0": None, "member1": "x"}),
+    ("null of several", ["null", "int", "string"], n(0), None),
+    ("null", "null", b"", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.parametrize(
+    ("kind", "data", "found"), [case[1:] for case in BYTES], ids=[c[0] for c in BYTES]
+)
+def test_bytes(
+    kind: Any, data: bytes, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a record that is passed through a union, as most are; beside a sound row on each side."""
+    monkeypatch.setattr(waves, "FEW", few)
+    schema = array(of(kind))
+    good = n(0)
+    rows = decoded(schema, schema, [good, n(1) + data + n(0), good])
+    if isinstance(found, Fault):
+        assert rows.status[1] != Fault.OK
+        assert rows.array[1].as_py() is None
+        alone = decoded(of(kind), of(kind), [data])
+        assert alone.status[0] == found
+        assert alone.reason(0).endswith(found.reason)
+    else:
+        assert rows.array[1].as_py() == [{"v": found}]
+    assert rows.array[0].as_py() == rows.array[2].as_py() == []
+    assert rows.status[0] == rows.status[2] == Fault.OK
+
+
+RESOLVED: list[tuple[str, Any, Any, bytes, Any]] = [
+    ("int as long", "int", "long", n(-5), -5),
+    ("int as float", "int", "float", n(16_777_217), 16_777_216.0),
+    ("int as double", "int", "double", n(16_777_217), 16_777_217.0),
+    ("long as float", "long", "float", n(1 << 40), float(1 << 40)),
+    ("long as double", "long", "double", n(5), 5.0),
+    ("float as double", "float", "double", b"\0\0\xc0\x3f", 1.5),
+    ("string as bytes", "string", "bytes", text("né"), "né".encode()),
+    ("bytes as string", "bytes", "string", text("né"), "né"),
+    ("bytes as string that are none", "bytes", "string", text(b"\xff"), Fault.TEXT),
+    ("a symbol unknown, with a default", enum("A", "B"), enum("A", default="A"), n(1), "A"),
+    ("a symbol unknown, without", enum("A", "B"), enum("A"), n(1), Fault.UNRESOLVED),
+    ("symbols in another order", enum("A", "B"), enum("B", "A"), n(1), "B"),
+    ("null where there is none", ["null", "int"], "int", n(0), Fault.UNRESOLVED),
+    ("no null where there may be", ["null", "int"], "int", n(1) + n(5), 5),
+    ("into a union", "int", ["null", "long"], n(5), 5),
+    ("into the very type of several", "int", ["string", "double", "int"], n(5),
+     {"member0": None, "member1": None, "member2": 5}),
+    ("into the first it is promoted to", "int", ["string", "float", "double", "boolean"], n(5),
+     {"member0": None, "member1": 5.0, "member2": None, "member3": None}),
+    ("milliseconds as microseconds", logical("long", "timestamp-millis"),
+     logical("long", "timestamp-micros"), n(1), datetime.datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)),
+    ("microseconds as milliseconds", logical("long", "timestamp-micros"),
+     logical("long", "timestamp-millis"), n(1), datetime.datetime(1970, 1, 1, 0, 0, 0, 1, UTC)),
+    ("a long as milliseconds", "long", logical("long", "timestamp-millis"), n(1),
+     datetime.datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)),
+    ("a namespace of its own", enum("A", namespace="x"), enum("A", namespace="y"), n(0), "A"),
+    ("an alias of a type", fixed(1), {**fixed(1), "name": "G", "aliases": ["F"]}, b"a", b"a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.parametrize(
+    ("writer", "reader", "data", "found"), [c[1:] for c in RESOLVED], ids=[c[0] for c in RESOLVED]
+)
+def test_resolution(  # noqa: PLR0917  # a table, and how it is run
+    writer: Any, reader: Any, data: bytes, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+    items = decoded(array(writer), array(reader), [n(1) + data + n(0)])
+    rows = decoded(of(writer), of(reader), [data])
+    if isinstance(found, Fault):
+        assert rows.status[0] == items.status[0] == found
+        assert rows.reason(0) == f"v: {found.reason}"
+    else:
+        assert rows.array.to_pylist() == [{"v": found}]
+        assert items.array.to_pylist() == [[found]]
+
+
+UNRESOLVABLE: list[tuple[Any, Any, str]] = [
+    (of("long"), of("int"), "at v: long was written. It cannot be read as int"),
+    (of("int"), of("string"), "at v: int was written. It cannot be read as string"),
+    (of(["null", "int"]), of(["null", "string"]), "^$"),
+    (record(), of("int"), "at v: the writer has no field 'v'. The reader's has no default"),
+    (of(fixed(1)), of(fixed(2)), "at v: fixed F of 1 bytes was written"),
+    (of(enum("A")), of({**enum("A"), "name": "G"}), "at v: enum E was written"),
+    (of(DECIMAL), of({**DECIMAL, "scale": 1}), "at v: bytes .decimal.4,2.. was written"),
+    (
+        of("null"),
+        of(["int", "string"]),
+        "at v: null was written. It cannot be read as .int, string",
+    ),
+    (of("string"), of("null"), "at v: string was written. It cannot be read as null"),
+]
+
+
+@pytest.mark.parametrize(("writer", "reader", "message"), UNRESOLVABLE)
+def test_what_can_never_be_read(writer: Any, reader: Any, message: str) -> None:
+    if message == "^$":  # null alone can be
+        assert decoded(writer, reader, [n(0)]).array.to_pylist() == [{"v": None}]
+        assert decoded(writer, reader, [n(1) + n(1)]).status[0] == Fault.UNRESOLVED
+        return
+    with pytest.raises(UnresolvableError, match=message):
+        program(writer, reader)
+
+
+DEFAULTS: list[tuple[Any, Any, Any]] = [
+    ("int", 5, 5),
+    ("string", "né", "né"),
+    ("bytes", "\u00ff", b"\xff"),
+    ("boolean", True, True),
+    ("float", 1.5, 1.5),
+    ("double", 2, 2.0),
+    (["null", "int"], None, None),
+    (["int", "null"], 5, 5),
+    (["null", "int"], 5, 5),
+    (enum("A", "B"), "B", "B"),
+    (fixed(2), "ab", b"ab"),
+    (array("string"), ["a", "b"], ["a", "b"]),
+    (MAP, {"a": 1}, [("a", 1)]),
+    (record(("x", "int"), ("y", "int", 7), name="N"), {"x": 3}, {"x": 3, "y": 7}),
+    (["string", "int"], "x", {"member0": "x", "member1": None}),
+]
+
+
+@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.parametrize(("kind", "default", "found"), DEFAULTS)
+def test_defaults(
+    kind: Any, default: Any, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+    writer, reader = record(("a", "int")), record(("v", kind, default), ("a", "int"))
+    rows = decoded(writer, reader, [n(1), n(2)])
+    assert rows.array.to_pylist() == [{"v": found, "a": 1}, {"v": found, "a": 2}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [("int", "x"), ("int", 1 << 31), ("int", True), ("string", 5), ("bytes", "\u0100"),
+     (enum("A"), "B"), (fixed(2), "a"), ("float", 1e39), (["null", "int"], "x"),
+     (record(("x", "int"), name="N"), {})],
+)  # fmt: skip
+def test_a_default_that_is_none_is_refused_with_its_path(kind: Any, default: Any) -> None:
+    with pytest.raises(SchemaError, match="at v"):
+        program(record(), record(("v", kind, default)))
+
+
+TYPES: list[tuple[Any, pa.DataType]] = [
+    (enum("A"), pa.string()),
+    (logical("string", "uuid"), pa.string()),
+    (fixed(3), pa.binary()),
+    (logical("bytes", "decimal", precision=38, scale=2), pa.decimal128(38, 2)),
+    (logical("bytes", "decimal", precision=2, scale=4), pa.binary()),
+    (fixed(1, logicalType="decimal", precision=3), pa.binary()),
+    (logical("long", "timestamp-micros"), pa.timestamp("us", "UTC")),
+    (logical("long", "local-timestamp-millis"), pa.timestamp("us")),
+    (logical("long", "timestamp-nanos"), pa.int64()),
+    (logical("int", "time-millis"), pa.int32()),
+    (logical("long", "time-micros"), pa.int64()),
+    (["int", "null", "long"], pa.int64()),
+    (["int", "string"], pa.struct([("member0", pa.int32()), ("member1", pa.string())])),
+    (["int"], pa.int32()),
+    (["null"], pa.null()),
+    (MAP, pa.map_(pa.string(), pa.int32())),
+    (array("int"), pa.list_(pa.field("element", pa.int32()))),
+]
+
+
+@pytest.mark.parametrize(("kind", "arrow"), TYPES)
+def test_types_are_those_of_from_avro(kind: Any, arrow: pa.DataType) -> None:
+    assert Reader.of(parse_schema(json.dumps(of(kind)))).arrow_type == pa.struct([("v", arrow)])
+
+
+def test_times_where_spark_has_them() -> None:
+    schema = parse_schema(json.dumps(of(logical("long", "time-micros"))))
+    reader = Reader.of(schema, time_type=TIME)
+    found = decode(reader.layout, [resolve(schema, reader)], *laid([n(1_000_001)]))
+    assert found.array.to_pylist() == [{"v": datetime.time(0, 0, 1, 1)}]
+
+
+def test_a_tombstone_is_null_without_a_fault() -> None:
+    reader, resolved = program(of("int"), of("int"))
+    null = np.array([False, True])
+    found = decode(reader.layout, [resolved], *laid([n(1), b""]), null=null)
+    assert found.array.to_pylist() == [{"v": 1}, None]
+    assert not found.status.any()
+
+
+def test_other_names_by_aliases() -> None:
+    reader = {"type": "record", "name": "Other", "fields": [
+        {"name": "new", "type": "int", "aliases": ["none", "old"]}]}  # fmt: skip
+    rows = decoded(record(("old", "int")), reader, [n(5)])
+    assert rows.array.to_pylist() == [{"new": 5}]
+
+
+NODE = record(("v", "int"), ("next", ["null", "Node"]), name="Node")
+
+
+def test_a_type_that_holds_itself_is_refused_with_its_path() -> None:
+    with pytest.raises(
+        RecursiveTypeError, match=r"at a\.next\[\]\.next\[\]: record Node holds itself"
+    ):
+        inner = record(("next", array("Node")), name="Node")
+        Reader.of(parse_schema(json.dumps(record(("a", record(("next", array(inner)), name="X"))))))
+
+
+@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+def test_a_type_that_holds_itself_is_passed_over(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+    schema = parse_schema(json.dumps(record(("node", NODE), ("v", "int"))))
+    reader = Reader.of(schema, ["v"])
+    resolved = resolve(schema, reader)
+
+    def nested(depth: int) -> bytes:
+        return (n(1) + n(1)) * depth + n(1) + n(0) + n(7)
+
+    found = decode(reader.layout, [resolved], *laid([nested(0), nested(20), nested(9999)]))
+    assert found.array.to_pylist() == [{"v": 7}, {"v": 7}, None]
+    assert found.status.tolist() == [Fault.OK, Fault.OK, Fault.NESTING]
+
+
+def test_only_what_is_wanted() -> None:
+    address = record(("street", "string"), ("city", "string"), name="A")
+    schema = parse_schema(
+        json.dumps(record(("id", "int"), ("to", ["null", address]), ("n", "int")))
+    )
+    reader = Reader.of(schema, ["to.city", "n"])
+    row = n(1) + n(1) + text("s") + text("c") + n(9)
+    found = decode(reader.layout, [resolve(schema, reader)], *laid([row]))
+    assert found.array.to_pylist() == [{"to": {"city": "c"}, "n": 9}]
+    with pytest.raises(SchemaError, match="record A has no field 'zip'"):
+        Reader.of(schema, ["to.zip"])
+
+
+def test_what_bytes_claim_takes_no_room() -> None:
+    reader, resolved = program(of(array("long")), of(array("long")))
+    rows = [n(134 * MILLION)] * 100
+    tracemalloc.start()
+    found = decode(reader.layout, [resolved], *laid(rows))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MILLION
+    assert found.status.all()
+
+
+@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+def test_bytes_may_be_fewer_than_a_word(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+    reader, resolved = program("double", "double")
+    ends = np.array([0, 3, 3])
+    found = decode(reader.layout, [resolved], b"abc", np.array([0, 0, 3]), ends)
+    assert found.status.tolist() == [Fault.TRUNCATED] * 3
+    assert not len(decode(reader.layout, [resolved], b"", ends[:0], ends[:0]).array)

@@ -1,0 +1,91 @@
+"""Arrow to Avro: what is written is what fastavro reads, and what we read."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.values.avro import Reader, encode, parse_schema
+from tests.values.avro_oracle import decoded, expected, plain, read, written
+from tests.values.avro_schemas import logical, schemas, values
+from tests.values.test_avro_cases import array, fixed, of, record
+from tests.values.test_avro_oracle import drawn
+
+
+def encoded(schema: Any, rows: pa.Array, prefix: bytes = b"") -> list[bytes]:
+    found = encode(Reader.of(parse_schema(json.dumps(schema))), rows, prefix)
+    found.validate(full=True)
+    return list(found.to_pylist())
+
+
+@drawn
+@given(st.data())
+def test_what_is_encoded_is_decoded(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    rows = decoded(schema, schema, written(schema, data.draw(st.lists(values(schema), max_size=6))))
+    again = encoded(schema, rows.array)
+    assert [expected(read(schema, schema, each), schema) for each in again] == plain(rows.array)
+    some = rows.array.slice(1, 3)
+    assert encoded(schema, some) == again[1:4]
+
+
+@pytest.mark.parametrize(
+    ("number", "data"),
+    [
+        (0, b"\x00"),
+        (1, b"\x01"),
+        (-1, b"\xff"),
+        (127, b"\x7f"),
+        (128, b"\x00\x80"),
+        (-128, b"\x80"),
+        (-129, b"\xff\x7f"),
+        (10**37, (10**37).to_bytes(16, signed=True)),
+    ],
+)
+def test_decimals_take_the_fewest_bytes(number: int, data: bytes) -> None:
+    kind = logical("bytes", "decimal", precision=38, scale=0)
+    rows = pa.array([Decimal(number)], pa.decimal128(38, 0))
+    assert encoded(kind, rows) == [bytes([2 * len(data)]) + data]
+
+
+@pytest.mark.parametrize("size", [1, 3, 16, 20])
+def test_decimals_of_a_fixed_take_all_of_it(size: int) -> None:
+    kind = fixed(size, logicalType="decimal", precision=2)
+    rows = pa.array([Decimal(-5), Decimal(99)], pa.decimal128(2, 0))
+    assert encoded(kind, rows) == [each.to_bytes(size, signed=True) for each in (-5, 99)]
+
+
+def test_a_prefix_is_before_each() -> None:
+    assert encoded("int", pa.array([1, 2], pa.int32()), b"\0id") == [b"\0id\x02", b"\0id\x04"]
+
+
+def test_a_type_that_casts_is_cast_and_no_other() -> None:
+    assert encoded("long", pa.array([1], pa.int16())) == [b"\x02"]
+    with pytest.raises(ColumnTypeError, match="of the type string; it must be struct<v: int32>"):
+        encoded(of("int"), pa.array(["x"]))
+
+
+REFUSED: list[tuple[Any, list[Any], list[int], str]] = [
+    ("int", [1, None, None], [1, 2], "null, where the schema has int"),
+    (["int", "string"], [{"member0": 1, "member1": None}, None], [1], "null, where the schema"),
+    (array("int"), [[1], [], [2, None]], [2], r"^Row 2: v\[\]: null"),
+    ({"type": "enum", "name": "E", "symbols": ["A"]}, ["A", "B"], [1], "'B' is none of the"),
+    (fixed(2), [b"ab", b"a"], [1], "not of the 2 bytes that F has"),
+    (record(("x", "int"), name="N"), [{"x": None}], [0], r"^Row 0: v\.x: null"),
+]
+
+
+@pytest.mark.parametrize(("kind", "found", "rows", "message"), REFUSED)
+def test_rows_without_a_place_are_refused(
+    kind: Any, found: list[Any], rows: list[int], message: str
+) -> None:
+    schema = of(kind)
+    reader = Reader.of(parse_schema(json.dumps(schema)))
+    with pytest.raises(UnencodableRowError, match=message) as caught:
+        encode(reader, pa.array([{"v": each} for each in found], reader.arrow_type))
+    assert list(caught.value.rows) == rows
