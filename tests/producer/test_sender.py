@@ -329,6 +329,26 @@ def test_a_hint_of_no_use_has_the_leader_asked_for(
         assert two.requests(MetadataRequest)
 
 
+def test_what_is_in_flight_to_the_old_leader_comes_back_before_the_new_one_gets_any(
+    two: MemoryBroker,
+) -> None:
+    with producing(two, batch_size=1) as producer:
+        send(producer, b"0")[0].result(IN_TIME)
+        held = two.hold(ProduceRequest, node_id=0)
+        futures = send(producer, b"1")
+        in_flight(producer, 1)
+        two.move_leader(T0, 1)
+        cluster = producer._sender._client.cluster
+        cluster.forget_leaders()
+        futures += send(producer, b"2")
+        eventually(lambda: not cluster.missing([T0]) and cluster.leader(T0)[0].node_id == 1)
+        Steps(producer).are_few()
+        assert [each.broker.node_id for each in producer._sender._flights] == [0]
+        held.release()
+        assert [each.result(IN_TIME).offset for each in futures] == [1, 2]
+    assert {each.producer_epoch for each in headers(two.cluster.topics["t"].logs[0])} == {0}
+
+
 def test_a_leader_that_died_is_looked_up_and_its_successor_gets_all_in_order(
     two: MemoryBroker,
 ) -> None:
