@@ -281,10 +281,10 @@ class Accumulator:
         with self._lock:
             return queue.waiting.popleft()
 
-    def unfinished_of(self, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the batches that were sent, and of which it is not known what came of them."""
-        with self._lock:
-            return [*queue.in_flight, *(each for each in queue.waiting if each.order)]
+    def batches(self, queue: PartitionQueue) -> list[ProducerBatch]:
+        """Return those that take no more records: first what is in flight, then what waits."""
+        with self._lock:  # Another thread may add one any time.
+            return [*queue.in_flight, *queue.waiting]
 
     def put_back(self, queue: PartitionQueue, batches: list[ProducerBatch]) -> None:
         """Have batches sent again, in the order in which they were sent first."""

@@ -122,7 +122,8 @@ class Answers:
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
     ) -> None:
         code = error_code(found.error_code)
-        is_first = not any(each < batch for each in self._accumulator.unfinished_of(queue))
+        sent = (each for each in self._accumulator.batches(queue) if each.order)
+        is_first = not any(each < batch for each in sent)
         what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
         if what is Reaction.DELIVERED:
             queue.is_known = queue.is_known or batch.producer == queue.producer

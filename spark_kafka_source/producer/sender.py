@@ -165,7 +165,7 @@ class Sender:
         """Fail batches that are not written within `delivery.timeout.ms`."""
         timeout_ms = self._config.delivery_timeout_ms
         oldest_seconds = time.monotonic() - timeout_ms / 1000
-        for batch in [*queue.in_flight, *queue.waiting]:
+        for batch in self._accumulator.batches(queue):
             if batch.is_over:
                 continue
             if batch.created_at_seconds > oldest_seconds:

@@ -183,11 +183,10 @@ def test_what_is_sent_again_comes_before_what_is_new_in_the_first_order(
     sent = [accumulator.take(queue) for _ in range(3)]
     for order, batch in enumerate(sent, 1):
         batch.order = order
-    assert accumulator.unfinished_of(queue) == []
     accumulator.put_back(queue, [sent[2]])
     accumulator.put_back(queue, [sent[0]])
     queue.in_flight.append(sent[1])
-    assert accumulator.unfinished_of(queue) == [sent[1], sent[0], sent[2]]
+    assert accumulator.batches(queue) == [sent[1], sent[0], sent[2], *list(queue.waiting)[2:]]
     accumulator.put_back(queue, [sent[1]])
     assert heads(accumulator) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
 

@@ -15,6 +15,7 @@ from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker
 from tests.net.certificates import Certified, authority, certified_by
 from tests.net.ports import LOOPBACK
+from tests.producer.test_sender import Steps
 from tests.producer.writing import IN_TIME, in_flight, producing, values
 
 MIB = 1 << 20
@@ -79,6 +80,7 @@ def test_while_one_broker_reads_nothing_others_get_theirs(two: MemoryBroker) -> 
         held = two.hold(ProduceRequest, node_id=0)
         futures = [producer.send("t", bytes(MIB - 200), partition=0) for _ in range(8)]
         eventually(lambda: any(each.asked.has_unsent for each in producer._sender._flights))
+        Steps(producer).are_few()
         for number in range(20):
             assert producer.send("t", b"", partition=1).result(IN_TIME).offset == 1 + number
         assert not any(each.done() for each in futures)
