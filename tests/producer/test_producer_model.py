@@ -84,17 +84,7 @@ class Model:
         answer = self.answers.pop() if self.answers else Action.HANDLE
         if isinstance(answer, Action):
             return answer
-        return Action.HANDLE if self.is_written(request) else answer(request)
-
-    def is_written(self, request: ProduceRequest) -> bool:
-        found = False
-        for topic in request.topic_data:
-            for each in topic.partition_data:
-                log = self.broker.cluster.topics[topic.name].logs[each.index]
-                header = header_of(each.records)
-                entry = log.producers.get(header.producer_id)
-                found = found or (entry is not None and entry.duplicate(header) is not None)
-        return found
+        return Action.HANDLE if is_written(self.broker, request) else answer(request)
 
     def take(self, step: str, argument: int) -> None:
         if step == "send":
@@ -136,6 +126,19 @@ class Model:
         for each in [*queue.in_flight, *queue.waiting] if queue is not None else ():
             each.created_at_seconds -= HOUR_MS
         self.producer._accumulator.wakeup.wake()
+
+
+def is_written(broker: MemoryBroker, request: ProduceRequest) -> bool:
+    """Whether a leader has a batch of the request already."""
+    found = False
+    for topic in request.topic_data:
+        for each in topic.partition_data:
+            header = header_of(each.records)
+            entry = (
+                broker.cluster.topics[topic.name].logs[each.index].producers.get(header.producer_id)
+            )
+            found = found or (entry is not None and entry.duplicate(header) is not None)
+    return found
 
 
 def header_of(records: Any) -> BatchHeader:

@@ -34,10 +34,10 @@ from tests.producer.writing import (
     IN_TIME,
     T0,
     answering,
+    committed_values,
     headers,
     in_flight,
     producing,
-    values,
 )
 
 PATIENT: dict[str, Any] = {"linger_ms": HOUR_MS, "delivery_timeout_ms": 2 * HOUR_MS}
@@ -55,27 +55,8 @@ def begun(producer: KafkaProducer) -> None:
 
 
 def committed(broker: MemoryBroker, topic: str = "t") -> list[bytes | None]:
-    """The values of records that a reader with `read_committed` sees."""
-    log = broker.cluster.topics[topic].logs[0]
-    aborted = {(each.producer_id, each.first_offset, each.last_offset) for each in log.aborted}
-
-    def is_seen(batch: Any) -> bool:
-        if batch.is_control:
-            return False
-        return batch.base_offset < log.last_stable_offset and not any(
-            batch.producer_id == producer_id and first <= batch.base_offset <= last
-            for producer_id, first, last in aborted
-        )
-
-    found = values(log)
-    places: list[bytes | None] = []
-    at = 0
-    for batch in headers(log):
-        count = 0 if batch.is_control else batch.record_count
-        if is_seen(batch):
-            places += found[at : at + count]
-        at += count
-    return places
+    """What a reader with `read_committed` sees of the first partition."""
+    return committed_values(broker.cluster.topics[topic].logs[0])
 
 
 def state(broker: MemoryBroker) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -95,6 +96,23 @@ def _pairs(headers: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None
 def values(log: PartitionLog) -> list[bytes | None]:
     """The values of a log's records."""
     return [each.value for each in written(log)]
+
+
+def committed_values(log: PartitionLog) -> list[bytes | None]:
+    """The values of records that a reader with `read_committed` sees."""
+    found, seen = iter(values(log)), []
+    for batch in headers(log):
+        if batch.is_control:
+            continue
+        records = list(islice(found, batch.record_count))
+        is_aborted = any(
+            each.producer_id == batch.producer_id
+            and each.first_offset <= batch.base_offset <= each.last_offset
+            for each in log.aborted
+        )
+        if batch.base_offset < log.last_stable_offset and not is_aborted:
+            seen += records
+    return seen
 
 
 def headers(log: PartitionLog) -> list[BatchHeader]:
