@@ -38,14 +38,15 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest
 
-parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in the README
-	$(BIN)/python -m pytest -m peer tests/parity --parity-table README.md
+parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
+	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
 	$(BIN)/python -m pytest -m reliability_full tests/consumer
 	$(BIN)/python -m pytest -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
+	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
 
 assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups
 	ASSIGNOR_EXAMPLES=20000 $(BIN)/python -m pytest -m java tests/groups/assignors
@@ -76,10 +77,12 @@ format: .venv/test  ## put the code into the house style
 types: .venv/test  ## mypy, strictly
 	$(BIN)/mypy
 
-bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README
+bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README and docs
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.decode
-	$(BIN)/python -m tests.benchmarks.encode
+	$(BIN)/python -m tests.benchmarks.encode --page docs/writing-speed.md
+	$(BIN)/python -m tests.benchmarks.produce --page docs/writing-speed.md
+	$(BIN)/python -m tests.benchmarks.sink --page docs/writing-speed.md
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

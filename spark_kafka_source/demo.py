@@ -1,7 +1,8 @@
 """`python -m spark_kafka_source.demo`: a real broker, a producer that keeps writing, and a query.
 
-Shows the first rows, then a line for each micro-batch with its rows and the lag that is left, and
-at the end what Kafka's own tool says of the group. Ends by itself, or by Ctrl-C.
+The query reads a topic and writes another one, exactly once. Shows the first rows, then a line for
+each micro-batch with its rows and the lag that is left, and at the end what Kafka's own tool says
+of the group, and how many rows are in each topic. Ends by itself, or by Ctrl-C.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,10 +21,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_kafka_source
-from spark_kafka_source.records import Codec, Record
-from spark_kafka_source.testing import LocalKafka, Producer
+from spark_kafka_source import KafkaProducer
+from spark_kafka_source.testing import LocalKafka
 
-_TOPIC, _GROUP, _PARTITIONS = "events", "demo", 4
+_TOPIC, _COPY, _GROUP, _PARTITIONS = "events", "clicks", "demo", 4
 _BACKLOG_ROWS, _ROWS_PER_SEND, _SENDS_PER_SECOND = 200_000, 500, 8
 _ROWS_PER_BATCH = 25_000
 _BAR_WIDTH = 40
@@ -46,7 +46,8 @@ def _run(seconds: int) -> None:
     with LocalKafka() as kafka, _session() as spark, tempfile.TemporaryDirectory() as checkpoint:
         interrupted = _interrupted()
         _say(f"Apache Kafka is up at {kafka.bootstrap_servers}, Spark {spark.version} with it.")
-        kafka.create_topic(_TOPIC, partitions=_PARTITIONS)
+        for topic in (_TOPIC, _COPY):
+            kafka.create_topic(topic, partitions=_PARTITIONS)
         with _writing(kafka.bootstrap_servers, seconds) as writer:
             _show_first_rows(spark, kafka.bootstrap_servers)
             query = _query(spark, kafka.bootstrap_servers, checkpoint)
@@ -55,6 +56,8 @@ def _run(seconds: int) -> None:
         if not interrupted.is_set():
             _say(f"\nWhat kafka-consumer-groups says of group '{_GROUP}':")
             _say(kafka.tool("consumer-groups", "--describe", "--group", _GROUP))
+            for topic in (_TOPIC, _COPY):
+                _say(f"Rows in {topic!r}: {_rows(spark, kafka.bootstrap_servers, topic)}")
 
 
 def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> StreamingQuery:
@@ -67,8 +70,28 @@ def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> Stre
         .option("maxOffsetsPerTrigger", _ROWS_PER_BATCH)
         .load()
     )
-    writer = events.writeStream.format("noop").option("checkpointLocation", checkpoint)
-    return writer.start()
+    return (
+        events.select("key", "value")
+        .writeStream.format("pykafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("topic", _COPY)
+        .option("deliveryGuarantee", "exactly-once")
+        .option("kafka.compression.type", "lz4")
+        .option("checkpointLocation", checkpoint)
+        .start()
+    )
+
+
+def _rows(spark: SparkSession, bootstrap_servers: str, topic: str) -> int:
+    """What a reader of committed records sees."""
+    return (
+        spark.read.format("pykafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("subscribe", topic)
+        .option("kafka.isolation.level", "read_committed")
+        .load()
+        .count()
+    )
 
 
 def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
@@ -128,7 +151,7 @@ def _lag(source: Any) -> int:
 def _writing(bootstrap_servers: str, seconds: int) -> Iterator[threading.Thread]:
     """A backlog, and then a thread that keeps writing to the topic."""
     ended = threading.Event()
-    with Producer(bootstrap_servers) as producer:
+    with KafkaProducer(bootstrap_servers=bootstrap_servers, compression_type="lz4") as producer:
         for _ in range(_BACKLOG_ROWS // _ROWS_PER_SEND):
             _send(producer)
         writer = threading.Thread(target=_keep_writing, args=(producer, seconds, ended))
@@ -140,24 +163,17 @@ def _writing(bootstrap_servers: str, seconds: int) -> Iterator[threading.Thread]
             writer.join()
 
 
-def _keep_writing(producer: Producer, seconds: int, ended: threading.Event) -> None:
+def _keep_writing(producer: KafkaProducer, seconds: int, ended: threading.Event) -> None:
     for _ in range(seconds * _SENDS_PER_SECOND):
         _send(producer)
         if ended.wait(1 / _SENDS_PER_SECOND):
             return
 
 
-def _send(producer: Producer) -> None:
-    now_ms = int(time.time() * 1000)
-    records = [
-        Record(
-            timestamp_ms=now_ms,
-            key=b"user-%d" % random.randrange(1000),
-            value=b'{"action": "click", "amount": %d}' % random.randrange(100),
-        )
-        for _ in range(_ROWS_PER_SEND)
-    ]
-    producer.send(_TOPIC, random.randrange(_PARTITIONS), records, Codec.LZ4)
+def _send(producer: KafkaProducer) -> None:
+    for _ in range(_ROWS_PER_SEND):
+        value = b'{"action": "click", "amount": %d}' % random.randrange(100)
+        producer.send(_TOPIC, value, key=b"user-%d" % random.randrange(1000))
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+from spark_kafka_source.testing.java import QUICK_START
 
 
 class RefusedError(Exception):
@@ -33,9 +33,15 @@ class JavaProgram:
 
 
 @contextmanager
-def run_java(source: Path, jars: Sequence[Path]) -> Iterator[JavaProgram]:
+def run_java(
+    source: Path,
+    jars: Sequence[Path],
+    *arguments: str,
+    java_options: Sequence[str] = QUICK_START,
+) -> Iterator[JavaProgram]:
     """Runs a source file with the jars on its class path."""
-    command = ["java", *_QUICK, "-cp", os.pathsep.join(map(str, jars)), str(source)]
+    class_path = os.pathsep.join(map(str, jars))
+    command = ["java", *java_options, "-cp", class_path, str(source), *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     ) as process:

@@ -1,16 +1,22 @@
-"""Groups and topics from outside, in the terms of Kafka's Admin client."""
+"""Groups, topics and transactions from outside, in the terms of Kafka's Admin client."""
 
-from spark_kafka_source.admin.errors import GroupNotEmptyError, GroupNotFoundError
+from spark_kafka_source.admin.errors import (
+    GroupNotEmptyError,
+    GroupNotFoundError,
+    TransactionNotFoundError,
+)
 from spark_kafka_source.admin.group_descriptions import (
     GroupDescription,
     GroupListing,
     MemberDescription,
 )
+from spark_kafka_source.admin.held_up import HeldUpPartition, OpenWriter
 from spark_kafka_source.admin.kafka_admin import KafkaAdmin
 from spark_kafka_source.admin.lag import GroupLag, PartitionLag
 from spark_kafka_source.admin.reset import OffsetReset, OffsetResets
 from spark_kafka_source.admin.targets import Shift
 from spark_kafka_source.admin.topics import PartitionDescription, TopicDescription
+from spark_kafka_source.admin.transactions import TransactionDescription, TransactionListing
 
 __all__ = [
     "GroupDescription",
@@ -18,12 +24,17 @@ __all__ = [
     "GroupListing",
     "GroupNotEmptyError",
     "GroupNotFoundError",
+    "HeldUpPartition",
     "KafkaAdmin",
     "MemberDescription",
     "OffsetReset",
     "OffsetResets",
+    "OpenWriter",
     "PartitionDescription",
     "PartitionLag",
     "Shift",
     "TopicDescription",
+    "TransactionDescription",
+    "TransactionListing",
+    "TransactionNotFoundError",
 ]

@@ -30,13 +30,14 @@ def ask_coordinators(
     *,
     kind: CoordinatorKind = CoordinatorKind.GROUP,
     max_version: int | None = None,
+    timeout_ms: int | None = None,
 ) -> dict[str, A | BrokerError]:
     """The answer for each key, or the error that will not heal, by one request to each broker.
 
     Keys are groups or transactional ids. Those whose coordinator has moved, or is not ready, are
-    asked for again, alone, until `default.api.timeout.ms`; then raises `KafkaTimeoutError`. Raises
-    `UnsupportedVersionError` where a broker does not have the API, or none of the versions up to
-    `max_version`.
+    asked for again, alone, until `timeout_ms`, by default `default.api.timeout.ms`; then raises
+    `KafkaTimeoutError`. Raises `UnsupportedVersionError` where a broker does not have the API, or
+    none of the versions up to `max_version`.
     """
     keys_asked = [CoordinatorKey(kind, each) for each in dict.fromkeys(keys)]
     found: dict[str, A | BrokerError] = {}
@@ -58,7 +59,7 @@ def ask_coordinators(
             raise min(failures, key=lambda failure: failure.retriable)
         return {each.key: _found(what, each, found) for each in keys_asked}
 
-    return client.retrying(what, attempt) if keys_asked else found
+    return client.retrying(what, attempt, timeout_ms=timeout_ms) if keys_asked else found
 
 
 def _by_coordinator(

@@ -1,4 +1,4 @@
-"""What a group may be that is in the way of what is asked of it."""
+"""What groups and transactions may be that is in the way of what is asked of them."""
 
 from collections.abc import Sequence
 
@@ -17,6 +17,17 @@ class GroupNotFoundError(RemoteError):
     def _text(self) -> str:
         text = f"There is no group {self.group_id!r}"
         return f"{text}: {self.detail}" if self.detail else text
+
+
+class TransactionNotFoundError(RemoteError):
+    """The brokers know no such transactional id: it never was, or expired."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(transactional_id)
+        self.transactional_id = transactional_id
+
+    def _text(self) -> str:
+        return f"There is no transactional id {self.transactional_id!r}"
 
 
 class GroupNotEmptyError(RemoteError):

@@ -1,4 +1,4 @@
-"""Kafka's Admin client, for groups and topics: https://kafka.apache.org/documentation/#adminapi."""
+"""Kafka's Admin client, for groups, topics and transactions: https://kafka.apache.org/documentation/#adminapi."""
 
 from collections.abc import Callable, Collection, Iterable
 from functools import wraps
@@ -6,21 +6,35 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.deletion import delete_groups, delete_offsets
+from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.admin.group_descriptions import (
     GroupDescription,
     GroupListing,
     describe_groups,
     list_groups,
 )
+from spark_kafka_source.admin.held_up import HeldUpPartition, held_up
 from spark_kafka_source.admin.lag import GroupLag, group_lag, lag_of
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
-from spark_kafka_source.admin.topics import TopicDescription, describe_topics
+from spark_kafka_source.admin.topics import (
+    TopicDescription,
+    describe_topics,
+    partitions_named,
+)
+from spark_kafka_source.admin.transactions import (
+    TransactionDescription,
+    TransactionListing,
+    abort_transaction,
+    describe_transactions,
+    list_transactions,
+)
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -42,7 +56,7 @@ def _spelt_as_given(
 
 
 class KafkaAdmin:
-    """Looks at groups and topics from outside, and moves or deletes what groups have committed.
+    """Looks at groups, topics and transactions from outside, and ends or moves what is in the way.
 
         with KafkaAdmin(bootstrap_servers="localhost:9092") as admin:
             print(admin.group_lag("billing").to_arrow())
@@ -67,6 +81,11 @@ class KafkaAdmin:
     def close(self) -> None:
         """Closes all connections."""
         self._client.close()
+
+    @property
+    def client(self) -> KafkaClient:
+        """By which all of it is asked: for what this class has no method for."""
+        return self._client
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -180,3 +199,55 @@ class KafkaAdmin:
         Raises `BrokerError` for a name that there is not, or may not be seen.
         """
         return describe_topics(self._client, names, offsets=True)
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    @_spelt_as_given
+    def list_transactions(self, *, states: Collection[str] = ()) -> list[TransactionListing]:
+        """All transactional ids that this user may see, of all brokers, by their names.
+
+        Or only those in certain `states`: `Ongoing`, `PrepareCommit`, `PrepareAbort`,
+        `CompleteCommit`, `CompleteAbort`, `Empty`. Raises why a broker does not answer;
+        `UnsupportedVersionError` before Kafka 3.0.
+        """
+        found, failures = list_transactions(self._client, states)
+        for error in failures.values():
+            raise error
+        return found
+
+    @_spelt_as_given
+    def describe_transactions(
+        self, transactional_ids: Iterable[str]
+    ) -> list[TransactionDescription]:
+        """The last transaction under each of these ids. Raises `TransactionNotFoundError`."""
+        found = []
+        for name, each in describe_transactions(self._client, transactional_ids).items():
+            if each is None:
+                raise TransactionNotFoundError(name)
+            found.append(each)
+        return found
+
+    @_spelt_as_given
+    def describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        """The last transaction under this id. Raises `TransactionNotFoundError`."""
+        return self.describe_transactions([transactional_id])[0]
+
+    @_spelt_as_given
+    def abort_transaction(self, transactional_id: str, producer_id: int, epoch: int) -> None:
+        """Aborts what is open under this id, if it is of exactly this producer id and epoch.
+
+        Its producer cannot go on: it is fenced. What an exactly-once query has decided must be
+        committed instead: `spark-kafka-source transactions abort` looks for that, this does not.
+
+        Raises `TransactionNotFoundError`, `ProducerFencedError` where the epoch is not the last,
+        `BrokerError` where the producer id is another, or nothing is open (INVALID_TXN_STATE).
+        """
+        abort_transaction(self._client, transactional_id, ProducerId(producer_id, epoch))
+
+    @_spelt_as_given
+    def held_up(self, topics: Iterable[str | TopicPartition]) -> list[HeldUpPartition]:
+        """Up to where readers of committed records see partitions, or topics, and why no further.
+
+        Raises `BrokerError` for unknown ones, and denials: it needs READ on the topics.
+        """
+        return held_up(self._client, partitions_named(self._client, topics))

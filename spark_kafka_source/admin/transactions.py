@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
+from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_code
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.producer import ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -20,14 +21,16 @@ from spark_kafka_source.topic_partition import TopicPartition
 ONGOING = "Ongoing"
 COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
 """The states of a transaction whose commit cannot be undone any more."""
-ENDED = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
-"""The states of an id under which no transaction is open."""
+ABORTED = frozenset({"PrepareAbort", "CompleteAbort"})
+"""The states of a transaction whose abort cannot be undone any more."""
+OPEN = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""The states of a transaction whose end readers of committed records wait for."""
 
 _NO_TRANSACTION = "TRANSACTIONAL_ID_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTransaction:
+class TransactionListing:
     """One transactional id, as its coordinator lists it."""
 
     transactional_id: str
@@ -54,7 +57,7 @@ class TransactionDescription:
     @property
     def is_open(self) -> bool:
         """Whether readers of committed records wait for its end."""
-        return self.state not in ENDED
+        return self.state in OPEN
 
     def remaining_ms(self, now_ms: int | None = None) -> int:
         """Return how long it may go on until its coordinator aborts it, by this machine's clock."""
@@ -63,21 +66,24 @@ class TransactionDescription:
 
 
 def list_transactions(
-    client: KafkaClient, states: Iterable[str] = ()
-) -> tuple[list[ListedTransaction], Mapping[Broker, KafkaError]]:
+    client: KafkaClient, states: Iterable[str] = (), *, timeout_ms: int | None = None
+) -> tuple[list[TransactionListing], Mapping[Broker, KafkaError]]:
     """Return the transactional ids that all brokers know, in these states or in any.
 
-    Beside them come the brokers that did not answer, each with the reason.
+    Beside them come the brokers that did not answer within `timeout_ms`, by default
+    `default.api.timeout.ms`, each with the reason.
     """
+    if timeout_ms is None:
+        timeout_ms = client.config.default_api_timeout_ms
     request = ListTransactionsRequest(state_filters=list(states))
 
     def attempt(deadline: Deadline) -> list[Broker]:
         client.topics([], deadline)
         return list(client.cluster.brokers.values())
 
-    brokers = client.retrying("Metadata", attempt)
-    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    found: list[ListedTransaction] = []
+    deadline = Deadline.after_ms(timeout_ms)
+    brokers = client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
+    found: list[TransactionListing] = []
     failures: dict[Broker, KafkaError] = {}
     answers = client.send_to_each(dict.fromkeys(brokers, request), deadline)
     for broker, answer in answers.items():
@@ -91,19 +97,19 @@ def list_transactions(
     return sorted(found, key=_id_of), failures
 
 
-def _id_of(transaction: ListedTransaction) -> str:
+def _id_of(transaction: TransactionListing) -> str:
     return transaction.transactional_id
 
 
-def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[ListedTransaction]:
+def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[TransactionListing]:
     for each in answer.transaction_states:
-        yield ListedTransaction(
+        yield TransactionListing(
             each.transactional_id, each.producer_id, each.transaction_state, broker.node_id
         )
 
 
 def describe_transactions(
-    client: KafkaClient, transactional_ids: Iterable[str]
+    client: KafkaClient, transactional_ids: Iterable[str], *, timeout_ms: int | None = None
 ) -> dict[str, TransactionDescription | None]:
     """Return how each id's last transaction stands, or None where the coordinator knows none.
 
@@ -136,6 +142,7 @@ def describe_transactions(
         DescribeTransactionsRequest,
         answers,
         kind=CoordinatorKind.TRANSACTION,
+        timeout_ms=timeout_ms,
     )
     return {key: _or_none(each) for key, each in found.items()}
 
@@ -146,3 +153,19 @@ def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescript
     if found.error.name == _NO_TRANSACTION:
         return None
     raise found
+
+
+def abort_transaction(
+    client: KafkaClient, transactional_id: str, producer: ProducerId
+) -> ProducerId:
+    """Abort what is open under an id, if it is of exactly this producer; return its next epoch.
+
+    See `KafkaAdmin.abort_transaction`.
+    """
+    found = describe_transactions(client, [transactional_id])[transactional_id]
+    if found is None:
+        raise TransactionNotFoundError(transactional_id)
+    coordinator = TransactionCoordinator(client, transactional_id)
+    coordinator.end(producer, commit=False)
+    # Else a producer that is there still could go on with the rest of it, as if nothing were lost.
+    return coordinator.init_producer_id(found.timeout_ms, producer)

@@ -24,11 +24,14 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The arguments as options; ends the process, with 0 after `--help`, 2 where they are wrong."""
     parser = _Parser(
-        prog=PROGRAM, description="Looks at a Kafka cluster's groups, topics and records; writes."
+        prog=PROGRAM,
+        description="Looks at a Kafka cluster's groups, topics, transactions, records; writes.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_groups(commands.add_parser("groups", help="list, describe, reset, delete groups"))
     _add_topics(commands)
+    about = "list, describe, abort, finish transactions"
+    _add_transactions(commands.add_parser("transactions", help=about))
     _add_tail(commands)
     _add_produce(commands)
     parsed, unknown = parser.parse_known_args(arguments)
@@ -86,6 +89,30 @@ def _add_topics(commands: Any) -> None:
     topics.add_argument("--partitions", action="store_true", help="each partition of all topics")
 
 
+def _add_transactions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    module = "transactions"
+    about = "what is open: since when, by which query and task, and how it can be ended"
+    listing = _command(actions, "list", module, "list_open", about)
+    listing.add_argument("--state", action="append", default=[], help="such, as 'CompleteCommit'")
+    listing.add_argument("--prefix", metavar="PREFIX", help="only those of this exactly-once query")
+    describe = _command(actions, "describe", module, "describe", "state, task, who waits where")
+    describe.add_argument("transactions", metavar="ID", nargs="+", help="transactional ids")
+    about = "abort a transaction that is not decided; without --execute only show it"
+    abort = _command(actions, "abort", module, "abort", about)
+    abort.add_argument("transaction", metavar="ID", help="a transactional id")
+    abort.add_argument("--producer-id", type=_number, metavar="N", required=True)
+    abort.add_argument("--epoch", type=_number, metavar="N", required=True)
+    abort.add_argument("--execute", action="store_true", help="do it")
+    about = "commit what an exactly-once query has decided last; without --execute only show it"
+    finish = _command(actions, "finish", module, "finish_decided", about)
+    finish.add_argument("prefix", metavar="PREFIX", help="of its transactional ids")
+    finish.add_argument(
+        "--accept-loss", action="store_true", help="let its next run go on without what is lost"
+    )
+    finish.add_argument("--execute", action="store_true", help="do it")
+
+
 def _add_tail(commands: Any) -> None:
     about = "the newest records of a topic, or all from somewhere on"
     tail = _command(commands, "tail", "tail", "tail", about)
@@ -128,6 +155,12 @@ def _separator(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it must not be empty")
     return text.replace("\\t", "\t")
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise argparse.ArgumentTypeError("a whole number from 0 on is needed")
+    return int(text)
 
 
 def _positive(text: str) -> int:

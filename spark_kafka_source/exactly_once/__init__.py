@@ -3,12 +3,16 @@
 The protocol is in `two_phase`; `docs/exactly-once.md` says what it gives, and what not.
 """
 
-from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.attempts import begin_attempt
+from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
 from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
+    NotYetCommittedError,
+    OtherDriverError,
     PartlyCommittedError,
     PrefixInUseError,
+    PrefixIsGroupError,
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import (
@@ -33,12 +37,17 @@ __all__ = [
     "Decision",
     "Decisions",
     "Names",
+    "NotYetCommittedError",
+    "OtherDriverError",
     "PartlyCommittedError",
     "PrefixInUseError",
+    "PrefixIsGroupError",
     "Step",
     "TaskId",
     "TransactionTimedOutError",
     "TwoPhaseCommit",
+    "Winner",
+    "begin_attempt",
     "checked_prefix",
     "chosen_timeout_ms",
     "prefix_of_query",

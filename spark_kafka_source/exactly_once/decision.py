@@ -1,23 +1,30 @@
 """What a driver has decided about a micro-batch: the record by which a replay knows it.
 
 It is the metadata of an offset that is committed to a group, of at most 4096 bytes. The decision
-about many tasks has several parts, in as many groups.
+about many tasks has several parts, in as many groups. Whoever may commit to the groups may have
+written it: nothing in it is taken without a check.
 """
 
 import base64
-import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.exactly_once.names import Names, TaskId
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 
 _VERSION = 1
-# A broker takes 4096 bytes (`offset.metadata.max.bytes`); what is around the tasks takes the rest.
-_PART_CHARACTERS = 3_500
-_TASK_BYTES = 4 + 4 + 8 + 2
+METADATA_BYTES = 4096
+"""What a broker takes unless it is set to less (`offset.metadata.max.bytes`)."""
+# What is around the tasks takes the rest.
+_TASKS_CHARACTERS = 3_500
+_MOST_PARTS = 1_000
+_LONGEST_ID = 500
+_INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
+_LATEST_MS = (1 << 48) - 1
+_TASK_SIZES = 4, 4, 8, 2, 6
+"""Task, attempt, producer id, epoch and start, as unsigned numbers of so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,84 +39,156 @@ class BatchId:
         return f"batch {self.batch_id} of query {self.query_id} (run {self.run_id})"
 
 
+class Winner(NamedTuple):
+    """A transaction that is decided: it is to be committed.
+
+    Its start, by its coordinator's clock, tells it from all others under its id.
+    """
+
+    transactional_id: str
+    producer: ProducerId
+    started_at_ms: int
+
+    @property
+    def transaction(self) -> PreparedTransaction:
+        """By what it can be ended."""
+        return PreparedTransaction(self.transactional_id, self.producer)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The transactions that make up a micro-batch: those are to be committed, and no others."""
+    """The transactions that make up a micro-batch: those are to be committed, and no others.
+
+    `number` counts the decisions about the same micro-batch: the last one holds.
+    """
 
     batch: BatchId
-    winners: tuple[PreparedTransaction, ...]
+    winners: tuple[Winner, ...]
+    number: int = 0
 
     def parts(self) -> list[str]:
         """Return it as texts, each short enough for an offset's metadata."""
-        tasks = base64.b64encode(b"".join(map(_task_bytes, self.winners))).decode()
-        starts = range(0, max(len(tasks), 1), _PART_CHARACTERS)
+        tasks = base64.b64encode(b"".join(map(self._task, self.winners))).decode()
+        starts = range(0, max(len(tasks), 1), _TASKS_CHARACTERS)
         shared = {
             "v": _VERSION,
             "query": self.batch.query_id,
             "run": self.batch.run_id,
             "batch": self.batch.batch_id,
+            "number": self.number,
             "parts": len(starts),
         }
-        return [
+        texts = [
             json.dumps(
-                shared | {"part": part, "tasks": tasks[start : start + _PART_CHARACTERS]},
+                shared | {"part": part, "tasks": tasks[start : start + _TASKS_CHARACTERS]},
                 separators=(",", ":"),
             )
             for part, start in enumerate(starts)
         ]
+        if max(map(len, texts)) > METADATA_BYTES:
+            raise ValueError(f"a decision of {len(texts)} parts of {len(texts[0])} characters")
+        for each in texts:
+            Part.parse(each)  # What could not be read must not be decided.
+        return texts
+
+    def _task(self, winner: Winner) -> bytes:
+        found = TaskId.parse(winner.transactional_id)
+        if found is None or found.run_id != self.batch.run_id.replace(".", "_"):
+            raise ValueError(f"{winner.transactional_id!r} is no id of a task of {self.batch}")
+        values = (found.task, found.attempt, *winner.producer, winner.started_at_ms)
+        sizes = zip(values, _TASK_SIZES, strict=True)
+        return b"".join(value.to_bytes(size) for value, size in sizes)
+
+
+def part_count(winners: int) -> int:
+    """Return of how many parts the decision about so many tasks is."""
+    characters = (winners * sum(_TASK_SIZES) + 2) // 3 * 4
+    return max(1, -(-characters // _TASKS_CHARACTERS))
+
+
+class NoDecisionError(ValueError):
+    """A text that is not a part of a decision, but something else that was committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a decision, as it is read."""
+
+    batch: BatchId
+    number: int
+    count: int
+    place: int
+    tasks: str
 
     @classmethod
-    def parse(cls, names: Names, parts: Sequence[str]) -> "Decision":
-        """Return what was written by `parts`. Raises `ProtocolError` for anything else."""
+    def parse(cls, text: str) -> "Part":
+        """Raises `NoDecisionError` for what is something else, `ValueError` for what is damaged."""
         try:
-            found = [json.loads(each) for each in parts]
-            shared = [{key: each[key] for key in _SHARED} for each in found]
-            if any(each != shared[0] for each in shared) or shared[0]["v"] != _VERSION:
-                raise ValueError("its parts do not fit together")
-            batch = BatchId(str(shared[0]["query"]), str(shared[0]["run"]), int(shared[0]["batch"]))
-            tasks = base64.b64decode("".join(each["tasks"] for each in found), validate=True)
-            return cls(batch, tuple(_winners(names, batch, tasks)))
-        except (ValueError, KeyError, TypeError, binascii.Error) as error:
-            what = f"the record of decisions in group {names.group_id(0)!r} cannot be read"
-            raise ProtocolError(f"{what}: {error}") from error
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not found.keys() >= _KEYS:
+            raise NoDecisionError(f"{text[:80]!r} is no decision")
+        if found["v"] != _VERSION:
+            version = repr(found["v"])[:20]
+            raise ValueError(f"it is of version {version}, and only version {_VERSION} is known")
+        batch_id = _number(found, "batch", _INT63_MAX)
+        batch = BatchId(_text(found, "query"), _text(found, "run"), batch_id)
+        count = _number(found, "parts", _MOST_PARTS)
+        place = _number(found, "part", max(count - 1, 0))
+        tasks = found["tasks"]
+        if count < 1 or not isinstance(tasks, str):
+            raise ValueError("it has no tasks")
+        return cls(batch, _number(found, "number", _INT63_MAX), count, place, tasks)
 
 
-_SHARED = ("v", "query", "run", "batch", "parts")
+_KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 
 
-def part_count(text: str) -> int:
-    """Return how many parts there are, by the first. Raises `ValueError` for anything else."""
-    found = json.loads(text)
-    count = found.get("parts") if isinstance(found, dict) else None
-    if not isinstance(count, int) or not 1 <= count <= _MOST_PARTS:
-        raise ValueError(f"{text[:80]!r} is no decision")
-    return count
+def joined(names: Names, parts: Sequence[Part]) -> Decision:
+    """Return the decision that these parts are. Raises `ValueError` where they are not one."""
+    first = parts[0]
+    for place, each in enumerate(parts):
+        is_next = (each.place, each.count) == (place, len(parts))
+        if not is_next or (each.batch, each.number) != (first.batch, first.number):
+            raise ValueError("its parts do not fit together")
+    tasks = base64.b64decode("".join(each.tasks for each in parts), validate=True)
+    winners = tuple(_winners(names, first.batch, tasks))
+    if len({each.transactional_id for each in winners}) != len(winners):
+        raise ValueError("a task is in it twice")
+    return Decision(first.batch, winners, first.number)
 
 
-_MOST_PARTS = 1_000
+def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:
+    size = sum(_TASK_SIZES)
+    if len(tasks) % size:
+        raise ValueError(f"it has {len(tasks)} bytes of tasks")
+    for start in range(0, len(tasks), size):
+        task, attempt, producer_id, epoch, started_at_ms = _numbers(tasks[start : start + size])
+        if producer_id > _INT63_MAX or epoch > _INT16_MAX:
+            raise ValueError(f"it has a producer {producer_id} with epoch {epoch}")
+        transactional_id = str(names.task_id(batch.run_id, task, attempt))
+        yield Winner(transactional_id, ProducerId(producer_id, epoch), started_at_ms)
 
 
-def _task_bytes(winner: PreparedTransaction) -> bytes:
-    found = TaskId.parse(winner.transactional_id)
-    if found is None:
-        raise ValueError(f"{winner.transactional_id!r} is no id of a task")
-    producer_id, epoch = winner.producer
-    return (
-        found.task.to_bytes(4)
-        + found.attempt.to_bytes(4)
-        + producer_id.to_bytes(8)
-        + epoch.to_bytes(2)
-    )
-
-
-def _winners(names: Names, batch: BatchId, tasks: bytes) -> list[PreparedTransaction]:
-    if len(tasks) % _TASK_BYTES:
-        raise ValueError(f"{len(tasks)} bytes of tasks")
+def _numbers(row: bytes) -> list[int]:
     found = []
-    for start in range(0, len(tasks), _TASK_BYTES):
-        row = tasks[start : start + _TASK_BYTES]
-        task, attempt = int.from_bytes(row[:4]), int.from_bytes(row[4:8])
-        producer = ProducerId(int.from_bytes(row[8:16]), int.from_bytes(row[16:]))
-        transactional_id = names.task_id(batch.run_id, task, attempt)
-        found.append(PreparedTransaction(transactional_id, producer))
+    for size in _TASK_SIZES:
+        found.append(int.from_bytes(row[:size]))
+        row = row[size:]
     return found
+
+
+def _number(found: dict[str, object], key: str, most: int) -> int:
+    value = found[key]
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"its {key!r} is {repr(value)[:40]}")
+    return value
+
+
+def _text(found: dict[str, object], key: str) -> str:
+    value = found[key]
+    if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST_ID:
+        raise ValueError(f"its {key!r} is {repr(value)[:40]}")
+    value.encode()  # Raises for what has no bytes, and so cannot be a name in a request.
+    return value

@@ -1,25 +1,54 @@
 """Where decisions are kept: in offsets of groups, written in transactions under the control id."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeVar
+
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_code
-from spark_kafka_source.exactly_once.decision import Decision, part_count
+from spark_kafka_source.exactly_once.decision import (
+    METADATA_BYTES,
+    Decision,
+    NoDecisionError,
+    Part,
+    joined,
+)
+from spark_kafka_source.exactly_once.errors import OtherDriverError, PrefixIsGroupError
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.producer import ProducerId, TransactionCoordinator
-from spark_kafka_source.protocol import OffsetFetchRequest
+from spark_kafka_source.producer import ProducerFencedError, ProducerId, TransactionCoordinator
+from spark_kafka_source.protocol import OffsetFetchRequest, OffsetFetchRequestTopic
 from spark_kafka_source.topic_partition import TopicPartition
+
+T = TypeVar("T")
 
 # A control transaction is open for some milliseconds. It is aborted by the next driver anyway.
 _CONTROL_TIMEOUT_MS = 60_000
 # All topics of one group, and only what no transaction is about to change (KIP-447).
 _OFFSET_FETCH = 7
+# Between the parts of one decision another may be written, unless other drivers are fenced.
+_MOST_READS = 3
+_NOT_THE_LAST = {"INVALID_PRODUCER_ID_MAPPING", "INVALID_TXN_STATE"}
+"""What a coordinator says to a producer that is fenced, beside that it is."""
+_TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+
+
+class Kept(NamedTuple):
+    """A decision, and the partition in whose offsets it is."""
+
+    where: TopicPartition
+    decision: Decision
 
 
 class Decisions:
-    """Reads the last decision under a prefix, and writes the next."""
+    """Reads the last decision under a prefix, and writes the next.
+
+    What writes takes as `control` what `fence` has returned, and raises `OtherDriverError` once
+    another driver has called `fence`.
+    """
 
     def __init__(self, client: KafkaClient, names: Names) -> None:
         self._client = client
@@ -33,44 +62,97 @@ class Decisions:
         """
         return self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
-    def record(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
+    def begin(self, control: ProducerId, parts: int) -> None:
+        """Begin the transaction that a decision of so many parts is written in."""
+        for part in range(parts):
+            group_id = self._names.group_id(part)
+            self._of_last_driver(partial(self._coordinator.add_offsets, control, group_id))
+
+    def record(
+        self, control: ProducerId, decision: Decision, where: TopicPartition, deadline: Deadline
+    ) -> None:
         """Write a decision, which counts once it is decided."""
         for part, text in enumerate(decision.parts()):
-            group_id = self._names.group_id(part)
-            member = Member(group_id, NO_MEMBER_ID, NO_GENERATION)
-            offset = OffsetAndMetadata(decision.batch.batch_id, metadata=text)
-            self._coordinator.add_offsets(control, group_id)
-            self._coordinator.commit_offsets(control, member, {where: offset})
+            member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
+            offsets = {where: OffsetAndMetadata(decision.batch.batch_id, metadata=text)}
+            commit = partial(self._coordinator.commit_offsets, control, member, offsets)
+            self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
 
-    def decide(self, control: ProducerId) -> None:
+    def decide(self, control: ProducerId, deadline: Deadline) -> None:
         """Make what was recorded count, at once and for good."""
-        self._coordinator.end(control, commit=True)
+        end = partial(self._coordinator.end, control, commit=True)
+        self._of_last_driver(partial(end, timeout_ms=deadline.remaining_ms()))
 
-    def last(self) -> Decision | None:
-        """Return the last decision; None where there was none, or brokers have forgotten it."""
-        found = self._committed(0)
-        if not found:
+    def undo(self, control: ProducerId) -> None:
+        """End what was begun without a decision."""
+        self._of_last_driver(partial(self._coordinator.end, control, commit=False))
+
+    def last(
+        self, where: TopicPartition | None = None, *, require_stable: bool = True
+    ) -> Decision | None:
+        """Return the last decision; None where there was none, or brokers have forgotten it.
+
+        `where` is a partition that it may have been kept at. A decision that a driver is about to
+        make is waited for if `require_stable`. Raises `PrefixIsGroupError` where the group has
+        other offsets, `ProtocolError` where a decision cannot be read.
+        """
+        kept = self.kept(where, require_stable=require_stable)
+        return None if kept is None else kept.decision
+
+    def kept(
+        self, where: TopicPartition | None = None, *, require_stable: bool = True
+    ) -> "Kept | None":
+        """Return the last decision, and where it is kept; see `last`."""
+        for _ in range(_MOST_READS):
+            try:
+                return self._read(where, require_stable=require_stable)
+            except ValueError as error:
+                failure = error
+        what = f"the last decision in group {self._names.group_id(0)!r} cannot be read"
+        raise ProtocolError(f"{what}: {failure}") from failure
+
+    def _read(self, where: TopicPartition | None, *, require_stable: bool) -> "Kept | None":
+        heads = self._heads(where, require_stable=require_stable)
+        if not heads:
             return None
-        # At another topic the one before may stand still.
-        where = max(found, key=lambda each: found[each].offset)
-        try:
-            count = part_count(found[where].metadata)
-        except ValueError as error:
-            what = f"group {self._names.group_id(0)!r} has other offsets than decisions"
-            raise ProtocolError(f"{what}, and so cannot be a prefix: {error}") from error
-        parts = [found[where].metadata]
-        for part in range(1, count):
-            other = self._committed(part).get(where)
+        # At another topic one from before may stand still.
+        where = max(heads, key=lambda each: (heads[each].batch.batch_id, heads[each].number))
+        parts = [heads[where]]
+        for place in range(1, parts[0].count):
+            other = self._committed(place, where, require_stable=require_stable).get(where)
             if other is None:
-                raise ProtocolError(f"group {self._names.group_id(part)!r} has no part {part}")
-            parts.append(other.metadata)
-        return Decision.parse(self._names, parts)
+                raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
+            parts.append(_part(other))
+        return Kept(where, joined(self._names, parts))
 
-    def _committed(self, part: int) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return all offsets of a group that no transaction is about to change."""
-        group_id = self._names.group_id(part)
+    def _heads(
+        self, where: TopicPartition | None, *, require_stable: bool
+    ) -> dict[TopicPartition, Part]:
+        """Return the first parts of all decisions that are kept."""
+        found = self._committed(0, require_stable=require_stable)
+        if where is not None and where not in found:
+            # Brokers before 4.0 make a decision visible soon after the end of its transaction; that
+            # there is one to come they tell only of a partition that they are asked for.
+            found |= self._committed(0, where, require_stable=require_stable)
+        heads: dict[TopicPartition, Part] = {}
+        for each, offset in found.items():
+            try:
+                heads[each] = _part(offset)
+            except NoDecisionError as error:
+                reason = f"{each} is committed there at offset {offset.offset}: {error}"
+                raise PrefixIsGroupError(self._names.prefix, reason) from error
+        return heads
+
+    def _committed(
+        self, place: int, where: TopicPartition | None = None, *, require_stable: bool
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return what is committed to a group, of all partitions or of one."""
+        group_id = self._names.group_id(place)
         what = f"OffsetFetch of group {group_id!r}"
-        request = OffsetFetchRequest(group_id=group_id, topics=None, require_stable=True)
+        topics = (
+            None if where is None else [OffsetFetchRequestTopic(where.topic, [where.partition])]
+        )
+        request = OffsetFetchRequest(group_id, topics, require_stable=require_stable)
         key = CoordinatorKey.of_group(group_id)
 
         def check(code: int) -> None:
@@ -94,3 +176,21 @@ class Decisions:
             return {where: each for where, each in found.items() if each.offset >= 0}
 
         return self._client.retrying(what, attempt)
+
+    def _of_last_driver(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except BrokerError as error:
+            if isinstance(error, ProducerFencedError) or error.error.name in _NOT_THE_LAST:
+                raise OtherDriverError(self._names.prefix, str(error)) from error
+            if error.error.name == _TOO_LARGE:
+                detail = f"decisions need {METADATA_BYTES} of 'offset.metadata.max.bytes'"
+                raise BrokerError(error.error, error.what, f"{detail} of the brokers") from error
+            raise
+
+
+def _part(offset: OffsetAndMetadata) -> Part:
+    found = Part.parse(offset.metadata)
+    if found.batch.batch_id != offset.offset:
+        raise ValueError(f"it is at offset {offset.offset}, not {found.batch.batch_id}")
+    return found

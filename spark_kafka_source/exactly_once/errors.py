@@ -1,6 +1,6 @@
 """What goes wrong with a micro-batch that is to be written exactly once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
 from spark_kafka_source.exactly_once.decision import BatchId
@@ -21,32 +21,126 @@ class PrefixInUseError(LocalError):
         )
 
 
+class PrefixIsGroupError(LocalError):
+    """A prefix is also the name of a group that others commit offsets to."""
+
+    def __init__(self, prefix: str, reason: str) -> None:
+        super().__init__(prefix, reason)
+        self.prefix, self.reason = prefix, reason
+
+    def _text(self) -> str:
+        return (
+            f"Option '{PREFIX_OPTION}': {self.prefix!r} is also a group of consumers: "
+            f"{self.reason}. Decisions are kept in the group of that name, in which there must be "
+            "nothing else. Give a prefix that no group has"
+        )
+
+
+class OtherDriverError(RemoteError):
+    """Another driver has begun to decide under the same prefix, and this one may not any more."""
+
+    def __init__(self, prefix: str, found: str) -> None:
+        super().__init__(prefix, found)
+        self.prefix, self.found = prefix, found
+
+    def _text(self) -> str:
+        return (
+            f"Another driver decides under {self.prefix!r} by now, so that this one must not. One "
+            "that runs the same query elsewhere goes on; where two queries share the prefix, give "
+            f"each its own ('{PREFIX_OPTION}'). What was found: {self.found}"
+        )
+
+
 class TransactionTimedOutError(RemoteError):
     """A task's transaction ended before the decision. Nothing is lost: the batch is run anew."""
+
+
+class NotYetCommittedError(RemoteError):
+    """A micro-batch is decided, and some of its transactions are open still. Nothing is lost yet.
+
+    `left` are the transactional ids of those tasks.
+    """
+
+    def __init__(self, batch: BatchId, left: Sequence[str], total: int, error: KafkaError) -> None:
+        super().__init__(batch, tuple(left), total, error)
+        self.batch, self.left, self.total, self.error = batch, tuple(left), total, error
+
+    def _text(self) -> str:
+        return (
+            f"{self.batch} is decided, but {len(self.left)} of its {self.total} transactions could "
+            f"not be committed: {_tasks(self.left)}; the first because of: {self.error}. Start the "
+            "query again within 'kafka.transaction.timeout.ms': it commits them, and writes "
+            "nothing twice"
+        )
 
 
 class DecidedRowsLostError(RemoteError):
     """Rows of a micro-batch are lost that was decided: their transactions timed out before its end.
 
-    `lost` are the transactional ids of those tasks. The rows of all others are there, once.
+    `lost` are the transactional ids of those tasks, `unknown` those of tasks of which the brokers
+    do not know any more how they ended. The rows of all others are there, once.
     """
 
-    def __init__(self, batch: BatchId, lost: Sequence[str], total: int) -> None:
-        super().__init__(batch, tuple(lost), total)
+    def __init__(
+        self, batch: BatchId, lost: Sequence[str], total: int, unknown: Sequence[str] = ()
+    ) -> None:
+        super().__init__(batch, tuple(lost), total, tuple(unknown))
         self.batch, self.lost, self.total = batch, tuple(lost), total
+        self.unknown = tuple(unknown)
 
     def _text(self) -> str:
-        tasks = ", ".join(_named(each) for each in self.lost[:_MOST_NAMED])
-        more = len(self.lost) - _MOST_NAMED
-        tasks += f" and {more} more" if more > 0 else ""
+        prefix = next(self._prefixes(), "")
         return (
-            f"{self.batch} was decided, and then stopped for longer than "
-            "'kafka.transaction.timeout.ms': the brokers have aborted or forgotten "
-            f"{len(self.lost)} of its {self.total} transactions: {tasks}. The rows of the other "
-            "tasks are written. Write the rows of these tasks by hand (a batch over the same "
-            "offsets, without exactly-once), or accept the loss; then go on with another "
-            f"'{PREFIX_OPTION}', and give the transactions more time"
+            f"{self.batch} was decided, and then not ended in time. Of its {self.total} "
+            f"transactions {'; '.join(self._found())}. The rows of the other tasks are written, "
+            "once. Either have the whole batch written again, the rows of the other tasks twice: "
+            f"'spark-kafka-source groups delete {prefix}'. Or go on without these rows: "
+            f"'spark-kafka-source transactions finish {prefix} --accept-loss'. Then start the "
+            "query again, and give its transactions more time ('kafka.transaction.timeout.ms')"
         )
+
+    def _found(self) -> Iterator[str]:
+        if self.lost:
+            yield f"the brokers have aborted {len(self.lost)}: {_tasks(self.lost)}"
+        if self.unknown:
+            yield (
+                f"they do not know any more how {len(self.unknown)} ended: {_tasks(self.unknown)}: "
+                "look whether their rows are there"
+            )
+
+    def _prefixes(self) -> Iterator[str]:
+        for each in (*self.lost, *self.unknown):
+            found = TaskId.parse(each)
+            if found is not None:
+                yield found.prefix
+
+
+class DecidedTransactionError(LocalError):
+    """A transaction must not be aborted: its micro-batch is decided, and counts its rows."""
+
+    def __init__(self, transactional_id: str, batch: BatchId) -> None:
+        super().__init__(transactional_id, batch)
+        self.transactional_id, self.batch = transactional_id, batch
+
+    def _text(self) -> str:
+        found = TaskId.parse(self.transactional_id)
+        prefix = "" if found is None else found.prefix
+        return (
+            f"{self.transactional_id} must not be aborted: {self.batch} is decided, and its rows "
+            "would be lost. Start the query again, it commits them; or, if nobody is to start it, "
+            f"'spark-kafka-source transactions finish {prefix}'"
+        )
+
+
+class NothingDecidedError(RemoteError):
+    """There is no decision under a prefix: there never was, or brokers have forgotten it."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(prefix)
+        self.prefix = prefix
+
+    def _text(self) -> str:
+        return f"Nothing is decided under {self.prefix!r}, or the brokers have forgotten it"
 
 
 class PartlyCommittedError(RemoteError):
@@ -57,15 +151,21 @@ class PartlyCommittedError(RemoteError):
         self.failed, self.total = tuple(failed), total
 
     def _text(self) -> str:
-        tasks = ", ".join(_named(each) for each, _ in self.failed[:_MOST_NAMED])
         return (
             f"{self.total - len(self.failed)} of {self.total} transactions are committed. Of these "
-            f"it is not known, or they are aborted: {tasks}; the first because of: "
-            f"{self.failed[0][1]}. 'spark-kafka-source transactions describe' shows how they ended"
+            f"it is not known, or they are aborted: {_tasks([each for each, _ in self.failed])}; "
+            f"the first because of: {self.failed[0][1]}. 'spark-kafka-source transactions describe'"
+            " shows how they ended"
         )
 
 
 _MOST_NAMED = 20
+
+
+def _tasks(transactional_ids: Sequence[str]) -> str:
+    named = ", ".join(map(_named, transactional_ids[:_MOST_NAMED]))
+    more = len(transactional_ids) - _MOST_NAMED
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def _named(transactional_id: str) -> str:

@@ -7,10 +7,19 @@ from spark_kafka_source.errors import ConfigurationError
 
 PREFIX_OPTION = "transactionalIdPrefix"
 
+MOST_TASKS = 1 << 32
+"""Tasks, and attempts, have numbers below this."""
+
 _CONTROL = "control"
+_OF_QUERIES = "pykafka-"
 # Without a dot no prefix is the beginning of another one's ids.
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
-_TASK_ID = re.compile(r"(?P<prefix>[^.]+)\.(?P<run>[^.]+)\.(?P<task>\d+)\.(?P<attempt>\d+)")
+# Ids of other programs are read, too: theirs may have any length.
+_NUMBER = r"(?:0|[1-9][0-9]{0,9})"
+_TASK_ID = re.compile(
+    rf"(?P<prefix>{_PREFIX.pattern})\.(?P<run>[^.]{{1,500}})"
+    rf"\.(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,10 @@ class TaskId:
         found = _TASK_ID.fullmatch(transactional_id)
         if found is None:
             return None
-        return cls(found["prefix"], found["run"], int(found["task"]), int(found["attempt"]))
+        task, attempt = int(found["task"]), int(found["attempt"])
+        if max(task, attempt) >= MOST_TASKS:
+            return None
+        return cls(found["prefix"], found["run"], task, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +61,13 @@ class Names:
         """Return the group that a part of a decision is committed to; the first is the prefix."""
         return self.prefix if part == 0 else f"{self.prefix}.{part}"
 
-    def task_id(self, run_id: str, task: int, attempt: int) -> str:
-        """Return the transactional id of a task's attempt.
+    def task_id(self, run_id: str, task: int, attempt: int) -> TaskId:
+        """Return what makes up the transactional id of a task's attempt.
 
         The run is in it: if the ids of a replay were the same, it would abort, by beginning, what
         was decided before and is not ended yet.
         """
-        return str(TaskId(self.prefix, run_id.replace(".", "_"), task, attempt))
+        return TaskId(self.prefix, run_id.replace(".", "_"), task, attempt)
 
     def is_task_id(self, transactional_id: str) -> bool:
         """Whether this is the id of a task's attempt of this prefix."""
@@ -74,4 +86,9 @@ def checked_prefix(text: str) -> str:
 
 def prefix_of_query(query_id: str) -> str:
     """Return the prefix of a query that none was given for: the same after each restart."""
-    return f"pykafka-{query_id}"
+    return f"{_OF_QUERIES}{query_id}"
+
+
+def query_of_prefix(prefix: str) -> str | None:
+    """Return the query whose prefix this is, if it says so."""
+    return prefix.removeprefix(_OF_QUERIES) if prefix.startswith(_OF_QUERIES) else None

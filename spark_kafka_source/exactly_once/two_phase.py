@@ -9,29 +9,27 @@ comes after it reads the decision: the same micro-batch is not written again, bu
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 
-from spark_kafka_source.admin.transactions import (
-    COMMITTED,
-    ONGOING,
-    TransactionDescription,
-    describe_transactions,
-    list_transactions,
-)
-from spark_kafka_source.client import KafkaClient, Lookup, Lookups
-from spark_kafka_source.errors import BrokerError, KafkaError
-from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner, part_count
 from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
+    NotYetCommittedError,
+    OtherDriverError,
     PartlyCommittedError,
     PrefixInUseError,
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.net import Deadline, Wakeup
-from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -41,8 +39,10 @@ _LEAST_LEFT_MS = 10_000
 _LEAST_LEFT_SHARE = 0.2
 # Brokers end within so long what is out of time: what is open for longer shows clocks that differ.
 _CLEANUP_MS = 30_000
-_SEEN_WITHIN_MS = 10_000
-_FIRST_PAUSE_SECONDS = 0.01
+_SEEN_WITHIN_MS = 30_000
+_FIRST_PAUSE_SECONDS = 0.02
+# Where a group's offsets are, which a transaction may have, too.
+_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Step(Enum):
@@ -74,61 +74,66 @@ class TwoPhaseCommit:
         self._reached = reached
         self._pause = pause
         self._decisions = Decisions(client, names)
-        self._lookups = Lookups(client, Wakeup())
+        self._transactions = Transactions(client, names)
 
     def close(self) -> None:
         """Close all connections."""
-        self._lookups.close()
+        self._transactions.close()
         self._client.close()
 
     def commit(
-        self, batch: BatchId, winners: Sequence[PreparedTransaction], where: TopicPartition
+        self, batch: BatchId, winners: Sequence[PreparedTransaction], where: TopicPartition | None
     ) -> None:
         """Decide that these transactions are the micro-batch, and commit them.
 
-        `where` is a partition that exists, which the decision is kept at. Raises
-        `PrefixInUseError`, `TransactionTimedOutError` before a decision, `DecidedRowsLostError`
-        after one, `ProducerFencedError` where another driver decides just now, and what brokers
-        that are gone lead to.
+        `where` is a partition that exists, which the decision is kept at; None where there are no
+        winners. Before the decision raises `PrefixInUseError`, `PrefixIsGroupError`,
+        `TransactionTimedOutError` and `OtherDriverError`, after it `NotYetCommittedError` and
+        `DecidedRowsLostError`, and at any time what brokers that are gone lead to.
         """
-        if not winners:
-            self._finish_if_decided(batch)
-            return
         control = self._decisions.fence()
         self._reached(Step.FENCED)
-        last = self._decisions.last()
-        self._check_owner(last, batch)
+        last = self._decisions.last(where)
+        self._check_owner(last, batch, has_rows=bool(winners))
         self._reached(Step.READ)
-        if last is not None and last.batch.batch_id == batch.batch_id and self._finish(last):
-            self.abort_all(winners)
-            self.abort_all(self._abandoned(winners))
-            self._reached(Step.SWEPT)
-            return
-        self._check_open(winners)
-        abandoned = self._abandoned(winners)
-        self._reached(Step.CHECKED)
-        decision = Decision(batch, tuple(winners))
-        self._decisions.record(control, decision, where)
-        self._reached(Step.RECORDED)
-        self._decisions.decide(control)
-        self._reached(Step.DECIDED)
-        self._commit_all(decision)
-        self._reached(Step.ENDED)
-        # Each by its exact epoch: a late driver must not abort what its successor has begun.
-        self.abort_all(abandoned)
+        is_replay = last is not None and last.batch.batch_id == batch.batch_id
+        if last is not None and is_replay and self._finish(last):
+            self._reached(Step.ENDED)
+            self._drop(control, winners)
+        elif winners:
+            if where is None:
+                raise ValueError("a decision needs a partition that it is kept at")
+            if not is_replay:
+                self._end_left(last, winners)
+            number = last.number + 1 if last is not None and is_replay else 0
+            self._decide(control, batch, winners, where, number)
         self._reached(Step.SWEPT)
 
-    def abort(self, batch: BatchId, attempts: Iterable[PreparedTransaction]) -> None:
+    def abort(
+        self,
+        batch: BatchId,
+        attempts: Sequence[PreparedTransaction],
+        where: TopicPartition | None = None,
+    ) -> None:
         """Abort what attempts have left, unless the micro-batch was decided with them.
 
         Spark calls it for a micro-batch whose `commit` raised, too: by then it may be decided.
+        Then it is committed, as far as brokers are there. `where` is as for `commit`.
         """
         self._decisions.fence()
-        last = self._decisions.last()
-        if last is not None and last.batch == batch:
-            logger.info("%s is decided, and is not aborted", batch)
-            return
-        self.abort_all(attempts)
+        last = self._decisions.last(where)
+        winners = [each.transaction for each in last.winners] if last else []
+        decided = winners if last is not None and last.batch == batch else []
+        # Nor what was decided before: a user may go on in spite of an error, and it be open still.
+        kept = {(each.transactional_id, each.producer) for each in winners}
+        self._transactions.abort(
+            each for each in attempts if (each.transactional_id, each.producer) not in kept
+        )
+        for each, error in zip(decided, self._end(decided), strict=True):
+            if error is not None:
+                logger.warning("%s is not committed yet: %s", each.transactional_id, error)
+
+    # -- without a decision ------------------------------------------------------------------------
 
     def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
         """Commit these without a decision: those of a write that nobody will run again.
@@ -136,12 +141,21 @@ class TwoPhaseCommit:
         Raises `TransactionTimedOutError` while nothing is committed, and then
         `PartlyCommittedError`.
         """
-        self._check_open(transactions)
-        ended = self._end_all(transactions, commit=True)
-        lost = [(each.transactional_id, error) for each, error in ended if error is not None]
-        if lost:
-            raise PartlyCommittedError(lost, len(transactions)) from lost[0][1]
+        found = self._transactions.described(each.transactional_id for each in transactions)
+        for each in transactions:
+            state = _open(each, found[each.transactional_id])
+            left_ms = state.remaining_ms()
+            if left_ms > -_CLEANUP_MS:
+                _check_left(state, left_ms)
+        ended = zip(transactions, self._end(transactions), strict=True)
+        failed = [(each.transactional_id, error) for each, error in ended if error is not None]
+        if failed:
+            raise PartlyCommittedError(failed, len(transactions)) from failed[0][1]
         self._wait_until_seen(transactions)
+
+    def abort_all(self, transactions: Sequence[PreparedTransaction]) -> None:
+        """Abort these as far as they are open; what cannot be aborted times out."""
+        self._transactions.abort(transactions)
 
     def _wait_until_seen(self, transactions: Sequence[PreparedTransaction]) -> None:
         """Wait until readers see what is committed: a user may read at once what was written.
@@ -150,36 +164,22 @@ class TwoPhaseCommit:
         """
         deadline = Deadline.after_ms(_SEEN_WITHIN_MS)
         tries = 0
-        left = transactions
+        left = [each.transactional_id for each in transactions]
         while left and not deadline.expired:
-            found = self._described(left)
-            left = [each for each, state in found if state is not None and state.is_open]
+            found = self._transactions.described(left)
+            left = [each for each, state in found.items() if state is not None and state.is_open]
             tries += 1
             if left:
                 self._pause(min(tries * _FIRST_PAUSE_SECONDS, 1.0))
         if left:
             logger.warning("%s transactions are committed, and not seen yet", len(left))
 
-    def abort_all(self, transactions: Iterable[PreparedTransaction]) -> None:
-        """Abort these as far as they are open; what cannot be aborted times out."""
-        for each, error in self._end_all(list(transactions), commit=False):
-            if error is not None:
-                logger.info("%s is not aborted: %s", each.transactional_id, error)
-
     # -- what was decided before -------------------------------------------------------------------
 
-    def _finish_if_decided(self, batch: BatchId) -> None:
-        """End a micro-batch that was decided, and of which this run has no rows."""
-        last = self._decisions.last()
-        self._check_owner(last, batch)
-        if last is not None and last.batch.batch_id == batch.batch_id:
-            self._decisions.fence()
-            self._finish(last)
-
-    def _check_owner(self, last: Decision | None, batch: BatchId) -> None:
+    def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
         """Raise `PrefixInUseError` where the last decision cannot be before this batch."""
         if last is None:
-            if batch.batch_id > 0:
+            if batch.batch_id > 0 and has_rows:
                 logger.warning(
                     "%s: nothing was decided before it under %r, or the brokers have forgotten it "
                     "('offsets.retention.minutes'): if it was written before, it is written twice",
@@ -208,116 +208,176 @@ class TwoPhaseCommit:
         raise PrefixInUseError(self._names.prefix, found, batch, reason)
 
     def _finish(self, decision: Decision) -> bool:
-        """Commit what was decided and is not ended; False where all of it is gone.
+        """Commit what was decided and is not ended; False where all of it is aborted.
 
         Then nothing of it is seen, and the micro-batch can be decided anew. Raises
         `DecidedRowsLostError` where a part of it is gone.
         """
-        found = self._described(decision.winners)
-        lost = [each for each, state in found if not _can_be_committed(each, state)]
-        # What the brokers have forgotten may have been committed long ago.
-        is_seen = any(state is None or _is_committed(each, state) for each, state in found)
-        if lost and not is_seen:
+        outcomes = self._transactions.outcomes(decision.winners)
+        if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
+            outcomes = self._undone(decision, outcomes)
+        if outcomes and set(outcomes.values()) == {Outcome.ABORTED}:
             logger.warning("%s was decided and timed out whole; it is decided anew", decision.batch)
-            self.abort_all(each for each in decision.winners if each not in lost)
             return False
-        self._commit_all(decision, but=lost)
+        self._commit_all(decision, outcomes)
         return True
+
+    def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
+        """Abort the rest of what was decided; return what became of it.
+
+        The driver that has decided it may be there still, and commit it just now.
+        """
+        left = [each.transaction for each, found in outcomes.items() if found is Outcome.OPEN]
+        errors = self._transactions.end(left, commit=False)
+        for error in errors:
+            if error is not None and not is_over(error):
+                raise error
+        return self._transactions.outcomes(decision.winners)
+
+    def _end_left(self, last: Decision | None, winners: Sequence[PreparedTransaction]) -> None:
+        """Commit what is open of the micro-batch before: its driver was told, and went on."""
+        if last is None:
+            return
+        begun_anew = {each.transactional_id for each in winners}
+        left = [each for each in last.winners if each.transactional_id not in begun_anew]
+        outcomes = self._transactions.outcomes(left)
+        if Outcome.OPEN in outcomes.values():
+            logger.warning("%s was not ended; it is now", last.batch)
+            self._commit_all(last, outcomes)
 
     # -- transactions ------------------------------------------------------------------------------
 
-    def _check_open(self, winners: Sequence[PreparedTransaction]) -> None:
-        """Raise `TransactionTimedOutError` where one is not open, or not for long enough."""
-        for each, state in self._described(winners):
-            if state is None or state.state != ONGOING or state.producer != each.producer:
-                found = "unknown to the brokers" if state is None else f"in state {state.state}"
-                reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced"
-                raise TransactionTimedOutError(f"{each.transactional_id} is {found}: {reason}")
-            least_ms = min(_LEAST_LEFT_MS, _LEAST_LEFT_SHARE * state.timeout_ms)
-            if -_CLEANUP_MS < state.remaining_ms() < least_ms:
-                reason = (
-                    f"only {state.remaining_ms()} ms of 'kafka.transaction.timeout.ms' are left"
-                )
-                raise TransactionTimedOutError(
-                    f"{each.transactional_id}: {reason}, of {state.timeout_ms}. Give it more, or "
-                    "write less in a micro-batch"
-                )
-
-    def _described(
-        self, transactions: Sequence[PreparedTransaction]
-    ) -> list[tuple[PreparedTransaction, TransactionDescription | None]]:
-        ids = [each.transactional_id for each in transactions]
-        found = describe_transactions(self._client, ids)
-        return [(each, found[each.transactional_id]) for each in transactions]
-
-    def _abandoned(self, winners: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
-        """Return what other attempts have left open under this prefix; readers wait for them.
-
-        Brokers that do not answer, or deny it, cost no more than the timeout of what they know.
-        """
-        known = {each.transactional_id for each in winners}
+    def _decide(
+        self,
+        control: ProducerId,
+        batch: BatchId,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition,
+        number: int,
+    ) -> None:
+        # They are listed before the decision, and aborted after it: no other driver was there by
+        # then, so that none has decided on them.
+        abandoned = self._transactions.abandoned(winners)
+        began_seconds = time.monotonic()
+        self._decisions.begin(control, part_count(len(winners)))
         try:
-            listed, _ = list_transactions(self._client, [ONGOING])
-            ids = [
-                each.transactional_id
-                for each in listed
-                if self._names.is_task_id(each.transactional_id)
-                and each.transactional_id not in known
-            ]
-            found = describe_transactions(self._client, ids)
-        except KafkaError as error:
-            logger.warning(
-                "Open transactions of %r cannot be listed: %s", self._names.prefix, error
-            )
-            return []
-        return [
-            PreparedTransaction(each.transactional_id, each.producer)
-            for each in found.values()
-            if each is not None and each.state == ONGOING
+            checked, left_ms = self._checked(control, winners, began_seconds)
+        except TransactionTimedOutError:
+            with suppress(KafkaError):
+                self._decisions.undo(control)
+            raise
+        self._reached(Step.CHECKED)
+        # The other half is for ending them.
+        deadline = Deadline.after_ms(left_ms // 2)
+        decision = Decision(batch, tuple(checked), number)
+        self._decisions.record(control, decision, where, deadline)
+        self._reached(Step.RECORDED)
+        self._decisions.decide(control, deadline)
+        self._reached(Step.DECIDED)
+        self._commit_all(decision)
+        self._reached(Step.ENDED)
+        self._transactions.abort(abandoned)
+
+    def _checked(
+        self, control: ProducerId, winners: Sequence[PreparedTransaction], began_seconds: float
+    ) -> tuple[list[Winner], int]:
+        """Return what is decided, and for how long all of it is open still, in milliseconds.
+
+        Raises `TransactionTimedOutError` where one is not open, or not for long enough. What time
+        it is brokers say: by the start of the transaction that the decision is made in.
+        """
+        control_id = self._names.control_id
+        found = self._transactions.described(
+            [control_id, *(each.transactional_id for each in winners)]
+        )
+        own = found[control_id]
+        if own is None or own.state != ONGOING or own.producer != control:
+            raise OtherDriverError(self._names.prefix, f"{control_id} is {_stands(own)}")
+        passed_ms = int((time.monotonic() - began_seconds) * 1000)
+        states = [_open(each, found[each.transactional_id]) for each in winners]
+        left_ms = [each.remaining_ms(own.started_at_ms + passed_ms) for each in states]
+        for state, left in zip(states, left_ms, strict=True):
+            _check_left(state, left)
+        checked = [
+            Winner(each.transactional_id, each.producer, state.started_at_ms)
+            for each, state in zip(winners, states, strict=True)
         ]
+        return checked, min(left_ms)
 
-    def _commit_all(self, decision: Decision, but: Sequence[PreparedTransaction] = ()) -> None:
-        """Commit what was decided. Raises `DecidedRowsLostError`, or why brokers do not answer."""
-        wanted = [each for each in decision.winners if each not in but]
-        found = self._end_all(wanted, commit=True)
-        lost = [*but, *(each for each, error in found if isinstance(error, BrokerError))]
-        if lost:
-            ids = [each.transactional_id for each in lost]
-            raise DecidedRowsLostError(decision.batch, ids, len(decision.winners))
-        for _, error in found:
-            if error is not None:
-                raise error
+    def _drop(self, control: ProducerId, winners: Sequence[PreparedTransaction]) -> None:
+        """Abort what was written of a micro-batch that had been decided before."""
+        self._transactions.abort(winners)
+        abandoned = self._transactions.abandoned(winners)
+        if not abandoned:
+            return
+        try:  # As long as there is no other driver, none can have decided on them.
+            self._decisions.begin(control, 1)
+            self._decisions.undo(control)
+        except OtherDriverError as error:
+            logger.info("What is left open is left to another driver: %s", error)
+            return
+        self._transactions.abort(abandoned)
 
-    def _end_all(
-        self, transactions: Sequence[PreparedTransaction], *, commit: bool
-    ) -> list[tuple[PreparedTransaction, KafkaError | None]]:
-        """End these, several at once; return each with what went wrong."""
+    def _commit_all(
+        self, decision: Decision, outcomes: dict[Winner, Outcome] | None = None
+    ) -> None:
+        """Commit what was decided, as far as it is open by what is known of it.
 
-        def end(client: KafkaClient, each: PreparedTransaction) -> None:
-            TransactionCoordinator(client, each.transactional_id).end(each.producer, commit=commit)
-            if commit:
-                self._reached(Step.ONE_ENDED)
+        Raises `NotYetCommittedError`, or `DecidedRowsLostError`.
+        """
+        outcomes = dict.fromkeys(decision.winners, Outcome.OPEN) if outcomes is None else outcomes
+        wanted = [each for each, found in outcomes.items() if found is Outcome.OPEN]
+        ended = zip(wanted, self._end([each.transaction for each in wanted]), strict=True)
+        errors = {each: error for each, error in ended if error is not None}
+        over = [each for each, error in errors.items() if is_over(error)]
+        outcomes = outcomes | dict.fromkeys(wanted, Outcome.COMMITTED)
+        outcomes |= dict.fromkeys(errors, Outcome.OPEN)
+        outcomes |= self._transactions.outcomes(over)
+        by_outcome = {
+            kind: [each.transactional_id for each, found in outcomes.items() if found is kind]
+            for kind in Outcome
+        }
+        total = len(decision.winners)
+        if left := by_outcome[Outcome.OPEN]:
+            first = next(error for each, error in errors.items() if each.transactional_id in left)
+            raise NotYetCommittedError(decision.batch, left, total, first) from first
+        lost, unknown = by_outcome[Outcome.ABORTED], by_outcome[Outcome.UNKNOWN]
+        if lost or unknown:
+            raise DecidedRowsLostError(decision.batch, lost, total, unknown)
 
-        ended = self._lookups.ask_each(end, transactions)
-        return list(zip(transactions, map(_error_of, ended), strict=True))
+    def _end(self, transactions: Sequence[PreparedTransaction]) -> list[KafkaError | None]:
+        return self._transactions.end(
+            transactions, commit=True, reached=lambda: self._reached(Step.ONE_ENDED)
+        )
 
 
-def _error_of(ended: Lookup[None]) -> KafkaError | None:
-    try:
-        ended.result()
-    except KafkaError as error:
-        return error
-    return None
-
-
-def _is_committed(transaction: PreparedTransaction, found: TransactionDescription) -> bool:
-    return found.state in COMMITTED and found.producer == transaction.producer
-
-
-def _can_be_committed(
+def _open(
     transaction: PreparedTransaction, found: TransactionDescription | None
-) -> bool:
-    """Whether it is open still, or committed."""
-    if found is None or found.producer != transaction.producer:
-        return False
-    return found.state == ONGOING or found.state in COMMITTED
+) -> TransactionDescription:
+    """Return how it stands. Raises `TransactionTimedOutError` where it is not as it was left."""
+    name = transaction.transactional_id
+    if found is None or found.state != ONGOING or found.producer != transaction.producer:
+        reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted"
+        raise TransactionTimedOutError(f"{name} is {_stands(found)}: {reason}")
+    written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
+    if transaction.partition_count and written != transaction.partition_count:
+        raise TransactionTimedOutError(
+            f"{name} has {written} of the {transaction.partition_count} partitions that were "
+            "written to: somebody has aborted it amid its rows"
+        )
+    return found
+
+
+def _stands(found: TransactionDescription | None) -> str:
+    if found is None:
+        return "unknown to the brokers"
+    return f"in state {found.state} with epoch {found.producer.epoch}"
+
+
+def _check_left(state: TransactionDescription, left_ms: int) -> None:
+    least_ms = min(_LEAST_LEFT_MS, _LEAST_LEFT_SHARE * state.timeout_ms)
+    if left_ms < least_ms:
+        raise TransactionTimedOutError(
+            f"{state.transactional_id}: only {left_ms} ms of 'kafka.transaction.timeout.ms' are "
+            f"left, of {state.timeout_ms}. Give it more, or write less in a micro-batch"
+        )

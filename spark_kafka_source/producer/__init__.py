@@ -10,6 +10,7 @@ from spark_kafka_source.producer.delivery import (
 )
 from spark_kafka_source.producer.errors import (
     ProducerFencedError,
+    RefusedRowsError,
     TransactionAbortableError,
     UnsendableRecordError,
 )
@@ -26,7 +27,11 @@ from spark_kafka_source.producer.partitioners import (
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.sticky import StickyPartitioner
 from spark_kafka_source.producer.topics import UnknownPartitionError
-from spark_kafka_source.producer.transaction import TransactionAbortedError, TransactionStateError
+from spark_kafka_source.producer.transaction import (
+    TransactionAbortedError,
+    TransactionOpenError,
+    TransactionStateError,
+)
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 
 __all__ = [
@@ -47,11 +52,13 @@ __all__ = [
     "ProducerFencedError",
     "ProducerId",
     "RecordMetadata",
+    "RefusedRowsError",
     "SendFuture",
     "StickyPartitioner",
     "TransactionAbortableError",
     "TransactionAbortedError",
     "TransactionCoordinator",
+    "TransactionOpenError",
     "TransactionStateError",
     "UnknownPartitionError",
     "UnsendableRecordError",

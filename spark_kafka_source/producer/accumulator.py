@@ -53,6 +53,10 @@ class PartitionQueue:
         return self.open is None and not self.waiting
 
 
+_Closed = tuple[OpenBatch, ProducerBatch]
+"""What is to be encoded, and what for."""
+
+
 class Accumulator:
     """Takes records from any thread, and gives batches to one."""
 
@@ -81,13 +85,7 @@ class Accumulator:
 
         Waits for room. Raises `BufferFullError`, and what it was given to `refuse` records with.
         """
-        self._take_room(size)
-        with self._lock:
-            batch, closed = self._open_for(topic_partition, size)
-            number = batch.append(row, size)
-            closed += self._close_if_full(topic_partition)
-        self._encode(closed)
-        return batch.delivery, number
+        return self._put(topic_partition, size, lambda batch: batch.append(row, size))
 
     def append_columns(
         self, topic_partition: TopicPartition, columns: pa.RecordBatch, size: int
@@ -96,13 +94,41 @@ class Accumulator:
 
         One row may take more. Waits for room, and raises as `append` does.
         """
+        delivery, first = self._put(
+            topic_partition, size, lambda batch: batch.append_columns(columns, size)
+        )
+        return Run(delivery, first, columns.num_rows)
+
+    def _put(
+        self, topic_partition: TopicPartition, size: int, append: Callable[[OpenBatch], int]
+    ) -> tuple[Delivery, int]:
+        """Return what `append` does, with the delivery of the batch that is open."""
         self._take_room(size)
+        closed: list[_Closed] = []
+        try:
+            with self._lock:
+                batch = self._open_for(topic_partition, size, closed)
+                number = append(batch)
+                if batch.size >= self._batch_bytes:
+                    self._close(self._queues[topic_partition], batch, closed)
+            if closed:
+                self._encode(closed)
+        except BaseException:  # As Ctrl-C, after which a user may go on.
+            self._mend(topic_partition, closed)
+            raise
+        return batch.delivery, number
+
+    def _mend(self, topic_partition: TopicPartition, closed: list[_Closed]) -> None:
+        """Put in order what was interrupted; what is to be encoded the producer's thread does."""
         with self._lock:
-            batch, closed = self._open_for(topic_partition, size)
-            first = batch.append_columns(columns, size)
-            closed += self._close_if_full(topic_partition)
-        self._encode(closed)
-        return Run(batch.delivery, first, columns.num_rows)
+            queue = self._queues.get(topic_partition)
+            for opened, batch in closed:
+                batch.left = opened
+                if queue is not None and queue.open is opened and batch in queue.waiting:
+                    queue.open = None
+            if queue is not None and queue.open is not None:
+                self._unfinished[id(queue.open.delivery)] = queue.open.delivery
+        self.wakeup.wake()
 
     def _take_room(self, size: int) -> None:
         is_emptying = threading.current_thread() is self.emptied_by
@@ -165,9 +191,9 @@ class Accumulator:
         self.wakeup.wake()
 
     def _open_for(
-        self, topic_partition: TopicPartition, size: int
-    ) -> tuple[OpenBatch, list[tuple[OpenBatch, ProducerBatch]]]:
-        """Return the batch that takes so many bytes, and one that it is the successor of."""
+        self, topic_partition: TopicPartition, size: int, closed: list[_Closed]
+    ) -> OpenBatch:
+        """Return the batch that takes so many bytes; add one that it is the successor of."""
         refusal = self._refusal or self._held
         if refusal is not None:
             self.memory.give_back(size)
@@ -175,34 +201,27 @@ class Accumulator:
         queue = self._queues.get(topic_partition)
         if queue is None:
             queue = self._queues[topic_partition] = PartitionQueue(topic_partition)
-        closed = []
         if queue.open is not None and queue.open.size + size > self._batch_bytes:
-            closed.append(self._close(queue, queue.open))
+            self._close(queue, queue.open, closed)
         if queue.open is None:
             queue.open = OpenBatch(topic_partition)
             self._unfinished[id(queue.open.delivery)] = queue.open.delivery
             self.wakeup.wake()
-        return queue.open, closed
-
-    def _close_if_full(
-        self, topic_partition: TopicPartition
-    ) -> list[tuple[OpenBatch, ProducerBatch]]:
-        queue = self._queues[topic_partition]
-        if queue.open is None or queue.open.size < self._batch_bytes:
-            return []
-        return [self._close(queue, queue.open)]
+        return queue.open
 
     @staticmethod
-    def _close(queue: PartitionQueue, batch: OpenBatch) -> tuple[OpenBatch, ProducerBatch]:
+    def _close(queue: PartitionQueue, opened: OpenBatch, closed: list[_Closed]) -> None:
         """Let it take no more. It has its place among those that wait before it is encoded."""
-        closed = batch.close()
-        queue.waiting.append(closed)
+        batch = opened.close()
+        closed.append((opened, batch))
+        queue.waiting.append(batch)
         queue.open = None
-        return batch, closed
 
-    def _encode(self, closed: list[tuple[OpenBatch, ProducerBatch]]) -> None:
-        """Encode batches that this thread has closed, without the lock."""
+    def _encode(self, closed: list[_Closed]) -> None:
+        """Encode batches that nobody else does, without the lock."""
         for opened, batch in closed:
+            if batch.encoded is not None or batch.error is not None:
+                continue
             try:
                 encoded = opened.encode(self._compression, time.time_ns() // 1_000_000)
             except Exception as error:
@@ -215,8 +234,7 @@ class Accumulator:
                     batch.reserved_bytes -= spared
                     batch.encoded = encoded
                 self.memory.give_back(spared)
-        if closed:
-            self.wakeup.wake()
+        self.wakeup.wake()
 
     # -- from the producer's thread ----------------------------------------------------------------
 
@@ -235,16 +253,22 @@ class Accumulator:
         One that has waited for `linger.ms` is closed and encoded here; so is any where somebody
         waits for room, or for all to be sent.
         """
+        closed: list[_Closed] = []
         with self._lock:
+            batch = queue.open
             if queue.waiting:
                 head = queue.waiting[0]
-                return head if head.encoded is not None or head.error is not None else None
-            batch = queue.open
-            if batch is None or time.monotonic() < self.ready_at_seconds(batch):
+                if head.left is not None:
+                    closed.append((head.left, head))
+                    head.left = None
+            elif batch is not None and time.monotonic() >= self.ready_at_seconds(batch):
+                self._close(queue, batch, closed)
+                head = queue.waiting[0]
+            else:
                 return None
-            closed = self._close(queue, batch)
-        self._encode([closed])
-        return closed[1]
+        if closed:
+            self._encode(closed)
+        return head if head.encoded is not None or head.error is not None else None
 
     def ready_at_seconds(self, batch: OpenBatch) -> float:
         """Return when an open batch is to be sent although it takes more, monotonic."""
@@ -281,12 +305,11 @@ class Accumulator:
 
     def close_open(self) -> None:
         """Let no open batch take more records."""
+        closed: list[_Closed] = []
         with self._lock:
-            closed = [
-                self._close(each, each.open)
-                for each in self._queues.values()
-                if each.open is not None
-            ]
+            for each in self._queues.values():
+                if each.open is not None:
+                    self._close(each, each.open, closed)
         self._encode(closed)
 
     def release(self, batch: ProducerBatch) -> None:

@@ -139,8 +139,10 @@ class Answers:
             self._leave_out(queue, batch, code, found)
         elif what is Reaction.RENUMBER:
             self._identity.renumber(queue)
-            self._again(queue, batch, error)
-        elif what in {Reaction.FOLLOW, Reaction.RETRY}:
+            self._after_a_pause(queue, batch, error)
+        elif what is Reaction.RETRY:
+            self._after_a_pause(queue, batch, error)
+        elif what is Reaction.FOLLOW:
             self._again(queue, batch, error)
         else:
             self.fail(queue, batch, error)
@@ -202,13 +204,18 @@ class Answers:
         elif not error.retriable or batch.tries >= self._config.retries:
             self.fail(queue, batch, error)
         else:
-            self._again(queue, batch, error)
+            self._after_a_pause(queue, batch, error)
+
+    def _after_a_pause(
+        self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError
+    ) -> None:
+        batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries + 1)
+        self._again(queue, batch, error)
 
     def _again(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         logger.debug("%s is sent again: %s", batch.topic_partition, error)
         batch.error = error
         batch.tries += 1
-        batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries)
         self._metrics.retried()
         self._accumulator.put_back(queue, [batch])
 

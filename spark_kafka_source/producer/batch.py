@@ -28,35 +28,17 @@ Row = tuple[bytes | None, bytes | None, Headers, int]
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
-class RecordRows:
-    """Records that came one by one, as lists of Python objects."""
-
-    def __init__(self) -> None:
-        self.keys: list[bytes | None] = []
-        self.values: list[bytes | None] = []
-        self.headers: list[Headers] = []
-        self.timestamps_ms: list[int] = []
-        self.has_headers = False
-
-    def append(self, row: Row) -> None:
-        """Add one record."""
-        key, value, headers, timestamp_ms = row
-        self.keys.append(key)
-        self.values.append(value)
-        self.headers.append(headers)
-        self.timestamps_ms.append(timestamp_ms)
-        self.has_headers = self.has_headers or bool(headers)
-
-    def to_columns(self) -> pa.RecordBatch:
-        """Return them as columns that `encode_columns` takes."""
-        columns = {
-            "key": pa.array(self.keys, pa.binary()),
-            "value": pa.array(self.values, pa.binary()),
-            "timestamp": pa.array(self.timestamps_ms, pa.int64()),
-        }
-        if self.has_headers:
-            columns["headers"] = pa.array([list(each) for each in self.headers], HEADERS_TYPE)
-        return pa.RecordBatch.from_pydict(columns)
+def columns_of(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Return records that came one by one as columns that `encode_columns` takes."""
+    keys, values, headers, timestamps_ms = zip(*rows, strict=True)
+    columns = {
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "timestamp": pa.array(timestamps_ms, pa.int64()),
+    }
+    if any(headers):
+        columns["headers"] = pa.array([list(each) for each in headers], HEADERS_TYPE)
+    return pa.RecordBatch.from_pydict(columns)
 
 
 @dataclass(eq=False, slots=True)
@@ -73,6 +55,8 @@ class ProducerBatch:
     """The number of its first record in the delivery."""
     encoded: EncodedBatch | None = None
     """None until whoever closed the batch has encoded it."""
+    left: "OpenBatch | None" = None
+    """Its records, where who closed it was interrupted: the producer's thread is to encode them."""
     producer: ProducerId | None = None
     base_sequence: int = -1
     order: int = 0
@@ -148,35 +132,42 @@ class ProducerBatch:
 class OpenBatch:
     """A batch that takes more records: rows that came one by one, and pieces of columns.
 
-    Not for two threads at once.
+    Not for two threads at once. One that Ctrl-C interrupts leaves it sound: a record is in it by
+    one step, and then counts.
     """
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
         self.delivery = Delivery(topic_partition)
         self.created_at_seconds = time.monotonic()
-        self.record_count = 0
         self.size = 0
         """What its records take at most, in bytes, before their compression."""
-        self._pieces: list[pa.RecordBatch | RecordRows] = []
+        self._pieces: list[tuple[int, pa.RecordBatch | list[Row]]] = []
+        """Each after the number of its first record."""
+
+    @property
+    def record_count(self) -> int:
+        """How many records it has so far."""
+        if not self._pieces:
+            return 0
+        first, piece = self._pieces[-1]
+        return first + len(piece)
 
     def append(self, row: Row, size: int) -> int:
         """Add one record of at most `size` bytes; return its number."""
-        rows = self._pieces[-1] if self._pieces else None
-        if not isinstance(rows, RecordRows):
-            rows = RecordRows()
-            self._pieces.append(rows)
-        rows.append(row)
+        first, rows = self._pieces[-1] if self._pieces else (0, None)
+        if not isinstance(rows, list):
+            first, rows = self.record_count, list[Row]()
+            self._pieces.append((first, rows))
         self.size += size
-        self.record_count += 1
-        return self.record_count - 1
+        rows.append(row)
+        return first + len(rows) - 1
 
     def append_columns(self, columns: pa.RecordBatch, size: int) -> int:
         """Add rows that take at most `size` bytes; return the number of the first."""
-        self._pieces.append(columns)
         first = self.record_count
         self.size += size
-        self.record_count += columns.num_rows
+        self._pieces.append((first, columns))
         return first
 
     def close(self) -> ProducerBatch:
@@ -193,7 +184,9 @@ class OpenBatch:
     def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
         """Return its records as one batch; those without a timestamp get this one."""
         pieces = [
-            each.to_columns() if isinstance(each, RecordRows) else each for each in self._pieces
+            columns_of(each) if isinstance(each, list) else each
+            for _, each in self._pieces
+            if len(each)
         ]
         (encoded,) = encode_columns(
             join_columns(pieces, timestamp_ms),

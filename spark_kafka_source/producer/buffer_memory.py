@@ -25,7 +25,9 @@ class BufferMemory:
         self._exhausted = exhausted
         self._free = size
         self._waiting: deque[object] = deque()
-        self._changed = threading.Condition()
+        # Ctrl-C may come into a condition's own way in and out, and leave it locked; not into this.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._closed_by: KafkaError | None = None
 
     @property
@@ -43,7 +45,7 @@ class BufferMemory:
 
         Raises `BufferFullError`, and why it is closed once it is.
         """
-        with self._changed:
+        with self._lock:
             if self._waiting or self._free < count:
                 self._wait_for(count, deadline)
             if self._closed_by is not None:
@@ -53,9 +55,9 @@ class BufferMemory:
     def _wait_for(self, count: int, deadline: Deadline) -> None:
         began_seconds = time.monotonic()
         turn = object()
-        self._waiting.append(turn)
-        self._exhausted()
         try:
+            self._waiting.append(turn)
+            self._exhausted()
             while self._closed_by is None and (self._waiting[0] is not turn or self._free < count):
                 if not self._changed.wait(deadline.remaining_seconds()) and deadline.expired:
                     raise BufferFullError(self._full(count, deadline))
@@ -66,14 +68,14 @@ class BufferMemory:
 
     def give_back(self, count: int) -> None:
         """Give back so many bytes."""
-        with self._changed:
+        with self._lock:
             self._free += count
             if self._waiting:
                 self._changed.notify_all()
 
     def close(self, error: KafkaError) -> None:
         """End all waits, and those to come, with this error."""
-        with self._changed:
+        with self._lock:
             self._closed_by = self._closed_by or error
             self._changed.notify_all()
 

@@ -1,6 +1,7 @@
 """Columns on their way into batches: which rows go to which topic and partition, in what order."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -54,9 +55,18 @@ class Piece:
 
     def given_rows(self, places: Integers) -> list[int]:
         """Return which rows of the table that was given these are, for errors."""
-        rows = places if self._rows is None else self._rows[places]
-        found: list[int] = (rows + self._first_row).tolist()
+        found: list[int] = self._given(places).tolist()
         return found
+
+    def rows_in(self, grouped: PartitionRows) -> Integers | range:
+        """Return which rows of the table that was given they are, in the order of `grouped`."""
+        if len(grouped.partitions) > 1 or self._rows is not None:
+            return self._given(grouped.rows)
+        return range(self._first_row, self._first_row + len(grouped.rows))
+
+    def _given(self, places: Integers) -> Integers:
+        rows: Integers = (places if self._rows is None else self._rows[places]) + self._first_row
+        return rows
 
 
 def pieces_of(
@@ -176,6 +186,7 @@ def append(
     else:
         sizes = piece.sizes
     ends = np.cumsum(sizes)
+    rows = piece.rows_in(grouped)
     for partition, start, stop in _runs(grouped):
         where = TopicPartition(topic, partition)
         at = start
@@ -183,7 +194,8 @@ def append(
             before = int(ends[at - 1]) if at else 0
             end = min(_fitting(accumulator, where, ends, at), stop)
             size = int(ends[end - 1]) - before
-            yield accumulator.append_columns(where, columns.slice(at, end - at), size)
+            part = columns.slice(at, end - at)
+            yield replace(accumulator.append_columns(where, part, size), rows=rows[at:end])
             at = end
 
 

@@ -2,12 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer.errors import OF_RECORDS, RefusedRowsError
+from spark_kafka_source.records import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -208,11 +210,28 @@ class SendFuture:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of rows in a delivery: from the record `first` on, `count` of them."""
+    """A run of rows in a delivery: from the record `first` on, `count` of them.
+
+    `rows` are their places in the columns that were sent, by default the first ones.
+    """
 
     delivery: Delivery
     first: int
     count: int
+    rows: Integers | range | None = None
+
+    @property
+    def end(self) -> int:
+        """The number after that of its last record."""
+        return self.first + self.count
+
+    def failures(self) -> Iterator[tuple[KafkaError, Integers | range]]:
+        """Yield what went wrong, and with which rows, as far as it is known."""
+        rows = range(self.count) if self.rows is None else self.rows
+        for each in sorted(self.delivery.outcomes, key=_first):
+            first, end = max(each.first, self.first), min(each.first + each.count, self.end)
+            if each.error is not None and first < end:
+                yield each.error, rows[first - self.first : end - self.first]
 
 
 class ColumnsFuture:
@@ -246,9 +265,24 @@ class ColumnsFuture:
         return self.failure()
 
     def failure(self) -> KafkaError | None:
-        """Return the first error that is known so far, and do not wait."""
-        done = (each for each in self._runs if each.delivery.is_done)
-        return next(filter(None, map(_error_of, done)), None)
+        """Return the first error that is known so far, and do not wait.
+
+        It is a `RefusedRowsError` where a leader has something against rows themselves.
+        """
+        done = [each for each in self._runs if each.delivery.is_done]
+        failures = [failure for each in done for failure in each.failures()]
+        if not failures:
+            return None
+        error, _ = failures[0]
+        if not isinstance(error, BrokerError) or error.error.name not in OF_RECORDS:
+            return error
+        rows = sorted(
+            int(row)
+            for found, rows in failures
+            if isinstance(found, BrokerError) and found.error == error.error
+            for row in rows
+        )
+        return RefusedRowsError(error.error, error.what, error.detail, rows)
 
     def add_done_callback(self, callback: Callable[["ColumnsFuture"], object]) -> None:
         """Call it with this future once all is known, in the producer's thread, or at once."""
@@ -275,20 +309,12 @@ def _wait_for(delivery: Delivery, timeout_seconds: float | None) -> None:
         raise KafkaTimeoutError(f"{what} within {timeout_seconds:.3f} s; they are on their way")
 
 
-def _error_of(run: Run) -> KafkaError | None:
-    last = run.first + run.count
-    for each in run.delivery.outcomes:
-        if each.error is not None and each.first < last and run.first < each.first + each.count:
-            return each.error
-    return None
-
-
 def _metadata_of(run: Run) -> list[BatchMetadata]:
     topic, partition = run.delivery.topic_partition
     found = []
     for each in sorted(run.delivery.outcomes, key=_first):
         first = max(each.first, run.first)
-        count = min(each.first + each.count, run.first + run.count) - first
+        count = min(each.first + each.count, run.end) - first
         if count > 0:
             found.append(BatchMetadata(topic, partition, each.offset_of(first), count))
     return found

@@ -4,9 +4,9 @@ KIP-98, KIP-360, KIP-588 and KIP-1050: a producer that is fenced is at its end, 
 failed can be aborted, and any other error without a remedy ends the producer, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from spark_kafka_source.errors import BrokerError, LocalError
+from spark_kafka_source.errors import BrokerError, ErrorCode, LocalError
 
 
 class ProducerFencedError(BrokerError):
@@ -77,3 +77,37 @@ class UnsendableRecordError(LocalError):
 
     def _text(self) -> str:
         return f"A record for topic {self.topic!r}: its {self.field} cannot be sent: {self.reason}"
+
+
+OF_RECORDS = frozenset(
+    {"INVALID_RECORD", "INVALID_TIMESTAMP", "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}
+)
+"""What a leader has against records for what they are themselves."""
+
+
+class RefusedRowsError(BrokerError):
+    """Rows that a leader does not take for what they are themselves; no other row is lost.
+
+    `rows` are all that are known to have the fault, by their place in the columns that were sent.
+    """
+
+    def __init__(
+        self, error: ErrorCode, what: str, detail: str | None, rows: Sequence[int]
+    ) -> None:
+        super().__init__(error, what, detail)
+        self.rows = tuple(rows)
+        self.args = (error, what, detail, self.rows)
+
+    @property
+    def row(self) -> int:
+        """The first of them."""
+        return self.rows[0]
+
+    def counted_from(self, first_row: int) -> "RefusedRowsError":
+        """Return it for who has sent so many rows before those columns."""
+        rows = [first_row + each for each in self.rows]
+        return RefusedRowsError(self.error, self.what, self.detail, rows)
+
+    def _text(self) -> str:
+        others = f" (and {len(self.rows) - 1} more rows)" if len(self.rows) > 1 else ""
+        return f"Row {self.row}{others}: {super()._text()}"

@@ -36,6 +36,9 @@ class Identity(Protocol):
     def refusal(self) -> KafkaError | None:
         """Return why no batch can be sent at all, if so."""
 
+    def trouble(self) -> KafkaError | None:
+        """Return what went wrong the last time that something was asked, if it may heal."""
+
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether batches of a partition can be sent by now."""
 
@@ -61,6 +64,10 @@ class Anonymous:
 
     def refusal(self) -> KafkaError | None:
         """Nothing is refused."""
+        return None
+
+    def trouble(self) -> KafkaError | None:
+        """Nothing is asked."""
         return None
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
@@ -96,6 +103,7 @@ class Idempotent:
         self._producer: ProducerId | None = None
         self._lookup: Lookup[ProducerId] | None = None
         self._refusal: KafkaError | None = None
+        self._trouble: KafkaError | None = None
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
         """Ask for a producer id as soon as there is something to write."""
@@ -113,15 +121,20 @@ class Idempotent:
 
     def _take(self, lookup: Lookup[ProducerId]) -> None:
         try:
-            self._producer = lookup.result()
+            self._producer, self._trouble = lookup.result(), None
             self._next.succeeded()
         except KafkaError as error:
             self._refusal = error if is_lasting(error) else None
+            self._trouble = error
             self._next.failed()
 
     def refusal(self) -> KafkaError | None:
         """Return why there is no producer id, once."""
         return self._refusal
+
+    def trouble(self) -> KafkaError | None:
+        """Return why there is no producer id yet."""
+        return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Any partition can be written to, with a producer id."""

@@ -106,23 +106,23 @@ class KafkaProducer:
         self._partitioner = partitioner
         client = KafkaClient(config.client)
         self._callers_client = client.sibling()
+        clients = [self._callers_client]
         self._accumulator = Accumulator(config)
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
         self._metrics = ProducerMetrics(self._accumulator.memory)
         self._transaction: Transaction | None = None
         identity: Transaction | Idempotent | Anonymous
         if config.transactional_id:
-            self._transactions_client = client.sibling()
-            identity = self._transaction = Transaction(
-                config, self._transactions_client, self._accumulator
-            )
+            clients.append(client.sibling())
+            identity = self._transaction = Transaction(config, clients[-1], self._accumulator)
         else:
             next_try = NextTry(client.pause_seconds)
             identity = Idempotent(next_try) if config.enable_idempotence else Anonymous()
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # Also where its user forgets it, or the interpreter ends.
-        self._ending = weakref.finalize(self, _end, self._sender, self._accumulator)
+        self._closed = partial(_close, self._sender, self._accumulator, clients)
+        self._ending = weakref.finalize(self, _end, self._accumulator, self._closed)
 
     def __enter__(self) -> "KafkaProducer":
         return self
@@ -217,10 +217,7 @@ class KafkaProducer:
         deadline = None
         if timeout_seconds is not None:
             deadline = Deadline.after_ms(int(timeout_seconds * 1000))
-        _close(self._sender, self._accumulator, deadline)
-        self._callers_client.close()
-        if self._transaction is not None:
-            self._transactions_client.close()
+        self._closed(deadline)
 
     def partitions_for(self, topic: str) -> list[TopicPartition]:
         """Return the partitions of a topic, in order. Waits and raises as `send` does."""
@@ -247,12 +244,13 @@ class KafkaProducer:
         self._in_transactions(Transaction.begin)
 
     def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member | None
     ) -> None:
         """Have a consumer's positions committed with the transaction.
 
         `group_metadata` is what `KafkaConsumer.group_metadata` returns, so that a member that has
-        lost its partitions cannot commit (KIP-447).
+        lost its partitions cannot commit (KIP-447); None is of one that is in no generation just
+        now, and raises `TransactionStateError`.
         """
         self._in_transactions(partial(_send_offsets, offsets, group_metadata))
 
@@ -272,7 +270,7 @@ class KafkaProducer:
         """Begin a transaction under this id, for one whose end another process decides.
 
         It stands for `init_transactions` and `begin_transaction`. `prepare_transaction` ends it
-        here.
+        here. Raises `TransactionOpenError` where one is open under the id.
         """
         self._in_transactions(
             lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
@@ -363,7 +361,9 @@ def _check_partitioner(given: object) -> None:
 
 
 def _send_offsets(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member, transaction: Transaction
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    member: Member | None,
+    transaction: Transaction,
 ) -> None:
     transaction.send_offsets(offsets, member)
 
@@ -376,14 +376,21 @@ def _length(data: bytes | None) -> int:
     return -1 if data is None else len(data)
 
 
-def _close(sender: Sender, accumulator: Accumulator, deadline: Deadline | None) -> None:
+def _close(
+    sender: Sender,
+    accumulator: Accumulator,
+    clients: Iterable[KafkaClient],
+    deadline: Deadline | None,
+) -> None:
     accumulator.refuse(ClosedError("the producer is closed"))
     sender.close(deadline)
+    for each in clients:
+        each.close()
 
 
-def _end(sender: Sender, accumulator: Accumulator) -> None:
+def _end(accumulator: Accumulator, close: Callable[[Deadline], None]) -> None:
     """Close a producer that nobody has closed."""
     left = len(accumulator.unfinished())
-    _close(sender, accumulator, Deadline.after_ms(_LAST_WORDS_MS))
+    close(Deadline.after_ms(_LAST_WORDS_MS))
     if left:
         logger.warning("A producer was not closed: %s batches were sent in its last words", left)

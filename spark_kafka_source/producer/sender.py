@@ -23,11 +23,11 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     LocalError,
 )
-from spark_kafka_source.net import Deadline, HasFileno, readable
+from spark_kafka_source.net import Address, Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.answers import Answers, Flight
 from spark_kafka_source.producer.batch import ProducerBatch
-from spark_kafka_source.producer.config import MOST_IN_FLIGHT, ProducerConfig
+from spark_kafka_source.producer.config import MOST_IN_FLIGHT, Acks, ProducerConfig
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.producer.metrics import ProducerMetrics
@@ -70,6 +70,8 @@ class Sender:
         self._metrics = metrics
         self._answers = Answers(config, client, accumulator, identity, metrics)
         self._flights: list[Flight] = []
+        self._unanswered: set[Address] = set()
+        """Where requests without an answer went, on connections that were open after it."""
         self._orders = 0
         self._is_closing = False
         self._close_by: Deadline | None = None
@@ -118,7 +120,11 @@ class Sender:
         self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
         for flight in [each for each in self._flights if each.asked.is_over()]:
             self._flights.remove(flight)
+            if self._config.acks is Acks.NONE:
+                self._unanswered.add(flight.broker.address)
             self._answers.take(flight)
+            if self._config.acks is Acks.NONE:
+                self._unanswered.add(flight.broker.address)
         self._leaders.step()
         queues = self._accumulator.queues()
         self._identity.step(self._lookups, queues)
@@ -166,7 +172,8 @@ class Sender:
                 self._wake_at(batch.created_at_seconds + timeout_ms / 1000)
                 continue
             found = f"{batch.record_count} records were not written within {timeout_ms} ms"
-            why = batch.error or self._leaders.error(batch.topic_partition.topic)
+            topic = batch.topic_partition.topic
+            why = batch.error or self._identity.trouble() or self._leaders.error(topic)
             said = f"the last error: {why}" if why else "no leader has answered"
             where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
             self._answers.fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
@@ -207,12 +214,28 @@ class Sender:
             if leader is not None:
                 ready.setdefault(leader, []).append(queue)
         for broker, led in ready.items():
+            if self._has_hung_up(broker):
+                self._client.cluster.forget_leaders_of(each.topic_partition.topic for each in led)
+                self._wake_at(0.0)
+                continue
             led.sort(key=lambda each: each.waiting[0].created_at_seconds)
             while self._has_room(broker):
-                self._request(broker, self._drain(led))
-                led[:] = [each for each in led if self._leader_for(each) == broker]
+                drained = self._drain(led)
+                self._request(broker, drained)
+                del led[: len(drained)]
+                # Nothing has changed for those that are left, and there may be hundreds.
+                led.extend(queue for queue, _ in drained if self._leader_for(queue) == broker)
                 if not led:
                     break
+
+    def _has_hung_up(self, broker: Broker) -> bool:
+        """Whether a broker that says nothing else (`acks=0`) has done so: it may lead no more."""
+        if self._config.acks is not Acks.NONE or broker.address not in self._unanswered:
+            return False
+        if self._client.connections.has(broker.address):
+            return False
+        self._unanswered.remove(broker.address)
+        return True
 
     def _leader_for(self, queue: PartitionQueue) -> Broker | None:
         """Return where the queue's next batch can be sent to now, if anywhere."""

@@ -26,6 +26,8 @@ class PreparedTransaction(NamedTuple):
 
     transactional_id: str
     producer: ProducerId
+    partition_count: int = 0
+    """To how many partitions it has written; 0 where that is not known."""
 
 
 def next_sequence(sequence: int, record_count: int) -> int:

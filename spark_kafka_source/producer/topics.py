@@ -8,7 +8,15 @@ import numpy as np
 
 from spark_kafka_source.client import Cluster, KafkaClient, Topic
 from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
+from spark_kafka_source.errors import (
+    BootstrapError,
+    BrokerError,
+    ErrorCode,
+    KafkaTimeoutError,
+    LocalError,
+    Remedy,
+    error_named,
+)
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.sticky import StickyPartitioner
@@ -123,12 +131,14 @@ class Topics:
             if found is not None and not error.code and not found.partitions:
                 error = _NO_LEADER
             if found is None or error.code:
-                raise BrokerError(error, what, lacking(error, topic=topic, access=Access.WRITE))
+                raise _failure(error, topic)
             return found
 
         try:
             found = self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
-        except KafkaTimeoutError as error:
+        except (KafkaTimeoutError, BootstrapError) as error:
+            if isinstance(error, BootstrapError) and not self._client.contacts.was_reached:
+                raise
             raise self._out_of_time(topic, str(error)) from error
         with self._lock:
             known = self._known.get(topic)
@@ -150,3 +160,11 @@ class Topics:
     def _out_of_time(self, topic: str, why: str) -> KafkaTimeoutError:
         waited = f"within {self._config.max_block_ms} ms ('kafka.max.block.ms')"
         return KafkaTimeoutError(f"the partitions of topic {topic!r} are not known {waited}: {why}")
+
+
+def _failure(error: ErrorCode, topic: str) -> BrokerError:
+    lack = lacking(error, topic=topic, access=Access.WRITE)
+    failure = BrokerError(error, f"Metadata of {topic}", lack)
+    if failure.retriable:  # What is known of other topics is not to be forgotten for this one.
+        failure.remedy = Remedy.RETRY
+    return failure

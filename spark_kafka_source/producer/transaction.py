@@ -14,7 +14,7 @@ from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
+from spark_kafka_source.producer.errors import TransactionAbortableError
 from spark_kafka_source.producer.leaders import is_lasting
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
@@ -27,6 +27,20 @@ class TransactionStateError(LocalError):
 
 class TransactionAbortedError(LocalError):
     """A record was not sent, since its transaction is aborted."""
+
+
+class TransactionOpenError(LocalError):
+    """A transactional id cannot be taken, since a transaction is open under it."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(transactional_id)
+        self.transactional_id = transactional_id
+
+    def _text(self) -> str:
+        return (
+            f"A transaction is open under {self.transactional_id!r}, and others are to end it: "
+            "'spark-kafka-source transactions' shows it, and ends it"
+        )
 
 
 class _State(Enum):
@@ -44,6 +58,12 @@ class _State(Enum):
 
 _WITH_RECORDS = frozenset({_State.OPEN, _State.WAITING})
 _ENDED_OTHERWISE = "INVALID_TXN_STATE"
+
+
+_NO_MEMBER = (
+    "the consumer is in no generation of its group, so that its positions cannot be committed;"
+    " abort, and they are read again, by whoever has the partitions then"
+)
 
 
 class Transaction:
@@ -68,6 +88,7 @@ class Transaction:
         self._calling = threading.Lock()
         self._changing = threading.RLock()
         self._error: KafkaError | None = None
+        self._trouble: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
         self._asked: frozenset[TopicPartition] = frozenset()
@@ -91,9 +112,14 @@ class Transaction:
             self._become(_State.READY)
 
     def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
-        """Go on under another transactional id, and begin a transaction."""
+        """Go on under another transactional id, and begin a transaction.
+
+        What is open under it is not aborted, as `init` would: its end is for others to decide.
+        """
         with self._called(_State.NEW, _State.READY):
             coordinator = TransactionCoordinator(self._client, transactional_id)
+            if coordinator.is_open(timeout_ms=self._config.max_block_ms):
+                raise TransactionOpenError(transactional_id)
             self._producer = self._new_producer(coordinator, transaction_timeout_ms)
             self._coordinator, self.transactional_id = coordinator, transactional_id
             self._timeout_ms = transaction_timeout_ms
@@ -113,7 +139,8 @@ class Transaction:
         """Wait for all records, and leave the end to others; None where there is no record."""
         with self._called(_State.OPEN):
             self._wait_for_records()
-            prepared = PreparedTransaction(self.transactional_id, self._current())
+            count = len(self._added)
+            prepared = PreparedTransaction(self.transactional_id, self._current(), count)
             self._become(_State.READY)
             return prepared if self._has_begun else None
 
@@ -128,10 +155,12 @@ class Transaction:
         self._become(_State.OPEN)
 
     def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member | None
     ) -> None:
         """Have a group's offsets committed with the transaction."""
         with self._called(_State.OPEN):
+            if member is None:
+                raise TransactionStateError(_NO_MEMBER)
             producer, timeout_ms = self._current(), self._config.max_block_ms
             self._has_begun = True
             self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)
@@ -184,12 +213,14 @@ class Transaction:
             raise KafkaTimeoutError(f"{found} within {timeout_ms} ms ('kafka.max.block.ms')")
 
     def _end_aborted(self) -> None:
-        """Where it was ended before, a new epoch tells by whom: another producer's is refused."""
+        """Where it was ended before, a new epoch tells by whom: another producer's is refused.
+
+        One that is fenced asks for none: the broker would first abort what its successor has open.
+        """
         try:
             self._end(commit=False)
         except BrokerError as error:
-            is_fenced = isinstance(error, ProducerFencedError)
-            if not is_fenced and error.error.name != _ENDED_OTHERWISE:
+            if error.error.name != _ENDED_OTHERWISE:
                 raise
             self._has_begun, self._has_gap = False, True
 
@@ -205,7 +236,7 @@ class Transaction:
     def _raise_if_over(self) -> None:
         """Say again what ended the producer, such as that it is fenced: aborting does not help."""
         if self._state is _State.OVER and self._error is not None:
-            raise self._error
+            raise self._error.with_traceback(None)
 
     @contextmanager
     def _called(self, *states: _State) -> Iterator[None]:
@@ -288,9 +319,11 @@ class Transaction:
 
     def _take_added(self, lookup: Lookup[None]) -> None:
         """Take the answer. After one that says no, nothing of it was added."""
+        self._trouble = None
         try:
             lookup.result()
         except KafkaError as error:
+            self._trouble = error
             self._next.failed()
             if isinstance(error, TransactionAbortableError):
                 self._fail(error, *_WITH_RECORDS)
@@ -306,6 +339,10 @@ class Transaction:
     def refusal(self) -> KafkaError | None:
         """Return why the transaction's records are not sent any more, if so."""
         return self._error
+
+    def trouble(self) -> KafkaError | None:
+        """Return why partitions could not be added, the last time."""
+        return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition is in the transaction by now."""

@@ -23,6 +23,8 @@ from spark_kafka_source.protocol import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
     EndTxnRequest,
     EndTxnResponse,
     InitProducerIdRequest,
@@ -35,6 +37,7 @@ from spark_kafka_source.protocol import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from spark_kafka_source.protocol.messages.describe_transactions import TransactionState
 from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -50,6 +53,8 @@ _NO_PRODUCER = ProducerId(-1, -1)
 # one has to wait: Kafka's producer asks again as soon.
 _FIRST_PAUSE_MS = 20
 _NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
+_NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
+_ONGOING = "Ongoing"
 _TOPIC_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
@@ -176,6 +181,19 @@ class TransactionCoordinator:
 
         self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
 
+    def is_open(self, *, timeout_ms: int | None = None) -> bool:
+        """Return whether anyone has a transaction open under the id (KIP-664)."""
+        what = f"DescribeTransactions of {self._key}"
+
+        def check(answer: DescribeTransactionsResponse) -> None:
+            code = _described(answer, self._transactional_id, what).error_code
+            if code != _NOT_FOUND:
+                self._check(code, what)
+
+        request = DescribeTransactionsRequest([self._transactional_id])
+        answer = self._ask(what, request, self._key, check, timeout_ms)
+        return _described(answer, self._transactional_id, what).transaction_state == _ONGOING
+
     def end(self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None) -> None:
         """Commit the transaction, or abort it.
 
@@ -234,6 +252,15 @@ def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> Pr
         return _producer_of(answer, what)
 
     return client.retrying(what, attempt, timeout_ms=timeout_ms)
+
+
+def _described(
+    answer: DescribeTransactionsResponse, transactional_id: str, what: str
+) -> TransactionState:
+    for each in answer.transaction_states:
+        if each.transactional_id == transactional_id:
+            return each
+    raise ProtocolError(f"{what}: the answer leaves it out")
 
 
 def _producer_of(answer: InitProducerIdResponse, what: str) -> ProducerId:

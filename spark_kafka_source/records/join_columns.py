@@ -21,7 +21,7 @@ def join_columns(pieces: Sequence[pa.RecordBatch], timestamp_ms: int) -> pa.Reco
     first = pieces[0].schema
     if not all(each.schema.equals(first) for each in pieces):
         present = {name for each in pieces for name in each.schema.names}
-        names = [each for each in COLUMN_NAMES if each in present]
+        names = [each for each in COLUMN_NAMES if each in present] or ["value"]
         pieces = [_alike(each, names, timestamp_ms) for each in pieces]
     return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
 

@@ -10,7 +10,7 @@ import argparse
 import datetime
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +30,7 @@ from tests.benchmarks import (
     scan,
     trickle,
 )
+from tests.benchmarks.page import table
 from tests.benchmarks.scan import Case
 from tests.benchmarks.session import BROKER_JAVA_OPTIONS, broker, session
 from tests.benchmarks.topics import CODECS
@@ -93,7 +94,7 @@ def _scans(spark: SparkSession, scale: int) -> Iterator[str]:
     with broker() as kafka:
         found = {case: scan.measure(spark, kafka, case) for case in cases}
     plots.bars(found, PLOTS / "scans.svg")
-    yield from _table(scan.HEAD, (scan.cells(case, each) for case, each in found.items()))
+    yield from table(scan.HEAD, (scan.cells(case, each) for case, each in found.items()))
 
 
 def _processors(spark: SparkSession, scale: int) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _processors(spark: SparkSession, scale: int) -> Iterator[str]:
         for case in (*map(Case, CODECS), Case("lz4", 2048, rows=1_000_000)):
             smaller = _smaller(case, scale)
             rows += processors.cells(smaller, processors.measure(spark, kafka, smaller))
-    yield from _table(processors.HEAD, rows)
+    yield from table(processors.HEAD, rows)
 
 
 def _clients(_: SparkSession, scale: int) -> Iterator[str]:
@@ -112,7 +113,7 @@ def _clients(_: SparkSession, scale: int) -> Iterator[str]:
     ]
     with broker() as kafka:
         found = [clients.cells(case, clients.measure(kafka, case)) for case in cases]
-    yield from _table(clients.HEAD, found)
+    yield from table(clients.HEAD, found)
 
 
 def _curves(spark: SparkSession, scale: int) -> Iterator[str]:
@@ -127,7 +128,7 @@ def _curves(spark: SparkSession, scale: int) -> Iterator[str]:
             found["brokers"].append(_point(spark, kafka, count, case))
     plots.curves(found, PLOTS / "curves.svg")
     rows = (point.cells(name) for name, points in found.items() for point in points)
-    yield from _table(plots.HEAD, rows)
+    yield from table(plots.HEAD, rows)
 
 
 def _point(spark: SparkSession, kafka: LocalKafka, at: int, case: Case) -> plots.Point:
@@ -138,14 +139,14 @@ def _trickle(spark: SparkSession, scale: int) -> Iterator[str]:
     counts = (4, 16) if scale > 1 else (4, 16, 64, 256)
     with broker() as kafka:
         found = {each: trickle.measure(spark, kafka, each) for each in counts}
-    yield from _table(trickle.HEAD, (trickle.cells(each, took) for each, took in found.items()))
+    yield from table(trickle.HEAD, (trickle.cells(each, took) for each, took in found.items()))
 
 
 def _distance(spark: SparkSession, scale: int) -> Iterator[str]:
     round_trips = [0.0, 20.0, 50.0]
     sizes = {"rows": 4_000_000 // scale, "peer_rows": 100_000 // scale}
     rates = distance.measure(spark, round_trips, **sizes)
-    yield from _table(distance.HEAD, (distance.cells(each, 0.0, rates) for each in round_trips))
+    yield from table(distance.HEAD, (distance.cells(each, 0.0, rates) for each in round_trips))
 
 
 def _alone(_: SparkSession, scale: int) -> Iterator[str]:
@@ -155,7 +156,7 @@ def _alone(_: SparkSession, scale: int) -> Iterator[str]:
     for name, value in planning.measure(10_000 // scale, 100).items():
         found[f"10,000 partitions on 100 brokers in memory: {name}"] = value
     found["importing, ms over pyspark's own"] = sorted(cold.measure(9))[4]
-    yield from _table(("what", "figure"), ([name, f"{one:,.0f}"] for name, one in found.items()))
+    yield from table(("what", "figure"), ([name, f"{one:,.0f}"] for name, one in found.items()))
 
 
 _SECTIONS: Mapping[str, Callable[[SparkSession, int], Iterator[str]]] = {
@@ -167,14 +168,6 @@ _SECTIONS: Mapping[str, Callable[[SparkSession, int], Iterator[str]]] = {
     "distance": _distance,
     "alone": _alone,
 }
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    head = list(head)
-    yield f"| {' | '.join(head)} |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 def _arguments() -> argparse.Namespace:

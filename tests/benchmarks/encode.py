@@ -1,7 +1,7 @@
-"""What a record costs on one core to encode: `python -m tests.benchmarks.encode`.
+"""What a record costs on one core to encode: `python -m tests.benchmarks.encode [--page FILE]`.
 
-Prints nanoseconds of the thread's CPU time per record, the median of all rounds and below it half
-the distance between their quartiles, then the fastest round; all ways of a round run one after the
+Prints nanoseconds of the thread's CPU time per record: the median of all rounds, half the distance
+between their quartiles, and in brackets the fastest round. All ways of a round run one after the
 other. `columns` is `encode_columns` and `pieces`, from Arrow columns to the bytes of a request;
 `partitions` the same for 8 partitions by murmur2 of the key, grouped and gathered; `compress` the
 codec alone, for as many bytes; `records` is `encode_batch`, with the objects already made. The load
@@ -11,7 +11,6 @@ long. Pin it to a core: `taskset -c 1`.
 
 import argparse
 import gc
-import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +27,16 @@ from spark_kafka_source.records import (
     encode_columns,
 )
 from spark_kafka_source.records.freed_memory import keep_freed_memory
+from tests.benchmarks.page import add_page, publish
+from tests.benchmarks.page import table as lines
 from tests.benchmarks.topics import json_value
 
 PARTITIONS = 8
 NOW_MS = 1_700_000_000_000
 RECORDS_OF_ORACLE = 500
+
+WAYS = ("columns", "partitions", "compress", "records")
+HEAD = ("codec", *(f"{way} ns" for way in WAYS))
 
 Ways = Mapping[str, tuple[Callable[[], object], int]]
 """What to run, and how many records it encodes."""
@@ -42,11 +46,12 @@ def main() -> None:
     keep_freed_memory()  # As producers do.
     options = _options()
     columns = table(options.rows, options.value_bytes, timestamps=options.timestamps)
+    found = []
     for name in options.codecs.split(","):
         ways = _ways(columns, Codec[name.upper()], options.batch_bytes)
         rounds = [measured(ways) for _ in range(options.rounds + 1)][1:]
-        _print(f"{name}, {options.value_bytes} B", rounds)
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+        found.append(cells(name, rounds))
+    publish("encoding", "tests.benchmarks.encode", lines(HEAD, found), options.page)
 
 
 def table(rows: int, value_bytes: int, *, timestamps: bool = False) -> pa.RecordBatch:
@@ -112,13 +117,14 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.thread_time() - started
 
 
-def _print(case: str, rounds: Sequence[Mapping[str, float]]) -> None:
-    columns = [[each[name] for each in rounds] for name in rounds[0]]
-    quartiles = [quantiles(column, n=4) for column in columns]
-    print(f"{case:24}" + "".join(f"{name:>12}" for name in rounds[0]))
-    print(f"{'':24}" + "".join(f"{median(column):12.1f}" for column in columns))
-    print(f"{'':24}" + "".join(f"{'±':>8}{(high - low) / 2:4.1f}" for low, _, high in quartiles))
-    print(f"{'fastest':24}" + "".join(f"{min(column):12.1f}" for column in columns), flush=True)
+def cells(codec: str, rounds: Sequence[Mapping[str, float]]) -> list[str]:
+    """A row of the table, under `HEAD`."""
+    return [codec, *(_cell([each[way] for each in rounds]) for way in WAYS)]
+
+
+def _cell(found: Sequence[float]) -> str:
+    low, _, high = quantiles(found, n=4)
+    return f"{median(found):,.0f} ± {(high - low) / 2:.0f} ({min(found):,.0f})"
 
 
 def _options() -> argparse.Namespace:
@@ -129,6 +135,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--batch-bytes", type=int, default=1 << 20)
     parser.add_argument("--timestamps", action="store_true", help="a column of them, too")
     parser.add_argument("--rounds", type=int, default=31)
+    add_page(parser)
     return parser.parse_args()
 
 

@@ -14,6 +14,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
+from tests.benchmarks.costs import seconds, with_ended
 from tests.benchmarks.interleaved import interleaved
 from tests.benchmarks.scan import Case, ways
 from tests.benchmarks.session import broker, session
@@ -46,8 +47,8 @@ def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 3) -
 
     def now() -> list[float]:
         # What the JVM started are its Python workers.
-        workers = sum(map(_with_ended, java.children(recursive=True)))
-        return [_seconds(server), _seconds(java), workers]
+        workers = sum(map(with_ended, java.children(recursive=True)))
+        return [seconds(server), seconds(java), workers]
 
     with ways(spark, kafka, case) as runnable:
         for name in runnable:
@@ -63,27 +64,14 @@ def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 3) -
     found = {}
     for name, each in used.items():
         by_process = [statistics.median(column) for column in zip(*each[1:], strict=True)]
-        seconds = [*by_process, sum(by_process), statistics.median(passed[name])]
-        found[name] = [one / case.rows * 1e9 for one in seconds]
+        all_of_it = [*by_process, sum(by_process), statistics.median(passed[name])]
+        found[name] = [one / case.rows * 1e9 for one in all_of_it]
     return found
 
 
 def cells(case: Case, found: Nanoseconds) -> list[list[str]]:
     """Rows of the table, under `HEAD`."""
     return [[str(case), name, *(f"{one:.0f}" for one in each)] for name, each in found.items()]
-
-
-def _seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
-def _with_ended(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-    except psutil.NoSuchProcess:  # Its parent has counted it.
-        return 0.0
-    return float(times.user + times.system + times.children_user + times.children_system)
 
 
 def _arguments() -> argparse.Namespace:

@@ -111,7 +111,10 @@ class FastSource(KafkaDataSource):
 
 
 class ReadyMadeSource(DataSource):
-    """`rows` rows with values of `valueBytes` and `headers` headers, in `partitions` partitions."""
+    """`rows` rows with values of `valueBytes` and `headers` headers, in `partitions` partitions.
+
+    As a stream it has as many rows more for each partition whenever it is asked, by default one.
+    """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -130,7 +133,7 @@ class ReadyMadeSource(DataSource):
         return ReadyMadeReader(self._rows, self._partitions, self._value_bytes, self._headers)
 
     def streamReader(self, schema: StructType) -> "ReadyMadeStreamReader":
-        return ReadyMadeStreamReader(self._partitions, self._value_bytes)
+        return ReadyMadeStreamReader(self._partitions, self._value_bytes, max(self._rows, 1))
 
 
 def _columns(headers: int) -> tuple[str, ...]:
@@ -146,10 +149,10 @@ class Part(InputPartition):
 
 
 class ReadyMadeStreamReader(DataSourceStreamReader):
-    """Has one more row for each partition whenever it is asked."""
+    """Has so many rows more for each partition whenever it is asked."""
 
-    def __init__(self, partitions: int, value_bytes: int) -> None:
-        self._partitions, self._value_bytes = partitions, value_bytes
+    def __init__(self, partitions: int, value_bytes: int, rows: int) -> None:
+        self._partitions, self._value_bytes, self._rows = partitions, value_bytes, rows
         self._asked = 0
 
     def initialOffset(self) -> dict[str, int]:
@@ -162,11 +165,11 @@ class ReadyMadeStreamReader(DataSourceStreamReader):
         return {"asked": self._asked}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        return [Part(1) for _ in range(self._partitions)]
+        return [Part(self._rows) for _ in range(self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         frozen_imports.freeze()  # as ours does, and any other could
-        yield _one_row(self._value_bytes)
+        yield _few_rows(self._rows, self._value_bytes)
 
 
 class ReadyMadeReader(DataSourceReader):
@@ -188,8 +191,8 @@ class ReadyMadeReader(DataSourceReader):
 
 
 @cache
-def _one_row(value_bytes: int) -> pa.RecordBatch:
-    return ready_batch(1, value_bytes, 0)
+def _few_rows(rows: int, value_bytes: int) -> pa.RecordBatch:
+    return ready_batch(rows, value_bytes, 0)
 
 
 def ready_batch(rows: int, value_bytes: int, headers: int) -> pa.RecordBatch:

@@ -34,8 +34,8 @@ HEAD = (
 )  # fmt: skip
 _PATIENCE_SECONDS = 600
 _PAUSE_SECONDS = 0.02
-# The first few run code for the first time.
-_WARM_UP = 3
+WARM_UP = 3
+"""The first few run code for the first time."""
 
 
 class Took(NamedTuple):
@@ -101,12 +101,12 @@ def _run(
         try:
             # Beside the floor, too: what writes takes its share of the machine.
             with trickling(kafka, topic, partitions):
-                _wait(query, _WARM_UP + batches)
+                wait_for_batches(query, WARM_UP + batches)
             progress = [each for each in query.recentProgress if each["numInputRows"]]
         finally:
             query.stop()
     kafka.delete_topic(topic)
-    durations = [each["durationMs"] for each in progress[_WARM_UP:]]
+    durations = [each["durationMs"] for each in progress[WARM_UP:]]
     return [Took(each["triggerExecution"], each["addBatch"]) for each in durations]
 
 
@@ -143,7 +143,8 @@ def trickling(kafka: LocalKafka, topic: str, partitions: int) -> Iterator[None]:
         writing.join()
 
 
-def _wait(query: StreamingQuery, batches: int) -> None:
+def wait_for_batches(query: StreamingQuery, batches: int) -> None:
+    """Waits until a query has had so many micro-batches with rows."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while sum(bool(each["numInputRows"]) for each in query.recentProgress) < batches:
         error = query.exception()

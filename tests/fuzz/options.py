@@ -1,7 +1,14 @@
-"""The values of options, JSON and others, as a user's reader hands them over."""
+"""The values of options, JSON and others, as users hand them over to read and to write."""
+
+from collections.abc import Callable
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS, parse_source_options
+from spark_kafka_source.spark.options import (
+    OF_KAFKA,
+    OPTIONS,
+    parse_sink_options,
+    parse_source_options,
+)
 from tests.net.certificates import authority
 
 _PLACES = ("location", "keytab", "principal", "service.name")
@@ -17,6 +24,7 @@ NAMES = [*_JSON * 4, *sorted(name for name in _READ if not name.endswith(_PLACES
 """What the first byte of an input chooses from."""
 
 _BASE = {"kafka.bootstrap.servers": "broker:9092"}
+_TO_READ = {"subscribe": "t"}
 _BY_PREFIX = {
     # With an authority of its own: reading those of the system takes milliseconds.
     "kafka.ssl.": {
@@ -35,13 +43,18 @@ _BY_PREFIX = {
 def options(data: bytes) -> None:
     """A byte for the option, then its value."""
     name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
-    given = dict(_BASE) if name in _SUBSCRIPTIONS else {**_BASE, "subscribe": "t"}
+    given = dict(_BASE)
     for prefix, others in _BY_PREFIX.items():
         if name.startswith(prefix):
             given |= others
     given[name] = data[1:].decode(errors="replace")
+    _understand(parse_source_options, given if name in _SUBSCRIPTIONS else _TO_READ | given)
+    _understand(parse_sink_options, given)
+
+
+def _understand(parse: Callable[[dict[str, str]], object], given: dict[str, str]) -> None:
     try:
-        parse_source_options(given)
+        parse(given)
     except ConfigurationError as error:
         assert error.option
         assert error.expected

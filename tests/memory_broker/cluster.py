@@ -1,5 +1,6 @@
 """What all nodes of an in-memory cluster know: topics, leaders, coordinators, committed offsets."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -103,6 +104,7 @@ class Pending(NamedTuple):
 
     offset: int
     commit: int
+    metadata: str = ""
 
 
 class RefusedError(Exception):
@@ -133,6 +135,8 @@ class MemoryCluster:
     groups: dict[str, Any] = field(default_factory=dict)
     consumer_groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    metadata: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
+    """What was said with an offset that is committed."""
     racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
@@ -153,6 +157,8 @@ class MemoryCluster:
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)
     session_lifetime_ms: int = 0
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    """By which transactions are begun."""
 
     def create_topic(
         self, name: str, partitions: int = 1, topic_id: uuid.UUID | None = None
@@ -179,12 +185,13 @@ class MemoryCluster:
         """Any node that is up, unless a test names one."""
         return self.transaction_coordinators.get(transactional_id, min(self.ports))
 
-    def commit(self, group_id: str, where: TopicPartition, offset: int, commit: int) -> None:
+    def commit(self, group_id: str, where: TopicPartition, found: Pending) -> None:
         """The offset counts from now on, unless a commit that came later does already."""
         committed = self.committed.setdefault(group_id, {})
-        if where not in committed or commit > self.last_commits.get((group_id, where), -1):
-            committed[where] = offset
-            self.last_commits[group_id, where] = commit
+        if where not in committed or found.commit > self.last_commits.get((group_id, where), -1):
+            committed[where] = found.offset
+            self.metadata[group_id, where] = found.metadata
+            self.last_commits[group_id, where] = found.commit
 
     def has_offsets(self, group_id: str) -> bool:
         """Whether the group has some, or will have once a transaction is committed."""

@@ -7,6 +7,7 @@ from typing import Any
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.protocol import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -22,6 +23,7 @@ from spark_kafka_source.protocol import (
     OffsetFetchResponseTopics,
     Request,
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -31,6 +33,8 @@ from tests.memory_broker.cluster import MemoryCluster, Pending
 from tests.memory_broker.consumer_coordinator import KIP_848_COMMIT, ConsumerGroup
 from tests.memory_broker.coordinator import Handler, MemoryGroup
 from tests.memory_broker.transactions import offsets_error
+
+_LONGEST_METADATA = 4096
 
 
 def code(name: str) -> int:
@@ -52,14 +56,32 @@ def offset_commit(
         partitions = []
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
-            unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
-            error = cluster.refusal or unknown or refusal
+            error = cluster.refusal or _offset_error(cluster, where, each) or refusal
             if not error:
-                number = next(cluster.commits)
-                cluster.commit(request.group_id, where, each.committed_offset, number)
+                cluster.commit(request.group_id, where, _pending(cluster, each))
             partitions.append(OffsetCommitResponsePartition(each.partition_index, error))
         topics.append(OffsetCommitResponseTopic(topic.name, partitions=partitions))
     return OffsetCommitResponse(topics=topics)
+
+
+def _offset_error(
+    cluster: MemoryCluster,
+    where: TopicPartition,
+    found: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+) -> int:
+    """Why one offset is not taken, or 0."""
+    if cluster.log(*where) is None:
+        return code("UNKNOWN_TOPIC_OR_PARTITION")
+    is_long = len(found.committed_metadata or "") > _LONGEST_METADATA
+    return code("OFFSET_METADATA_TOO_LARGE") if is_long else 0
+
+
+def _pending(
+    cluster: MemoryCluster,
+    found: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+) -> Pending:
+    metadata = found.committed_metadata or ""
+    return Pending(found.committed_offset, next(cluster.commits), metadata)
 
 
 def _commit_refusal(cluster: MemoryCluster, request: OffsetCommitRequest, version: int) -> int:
@@ -106,18 +128,21 @@ class _Offsets:
     is_stable: bool
 
     def alone(self, topic: str, partition: int) -> OffsetFetchResponsePartition:
-        offset, error = self._of(TopicPartition(topic, partition))
-        return OffsetFetchResponsePartition(partition, offset, error_code=error)
+        offset, metadata, error = self._of(TopicPartition(topic, partition))
+        return OffsetFetchResponsePartition(partition, offset, metadata=metadata, error_code=error)
 
     def of_several(self, topic: str, partition: int) -> OffsetFetchResponsePartitions:
-        offset, error = self._of(TopicPartition(topic, partition))
-        return OffsetFetchResponsePartitions(partition, offset, error_code=error)
+        offset, metadata, error = self._of(TopicPartition(topic, partition))
+        return OffsetFetchResponsePartitions(partition, offset, metadata=metadata, error_code=error)
 
-    def _of(self, where: TopicPartition) -> tuple[int, int]:
+    def _of(self, where: TopicPartition) -> tuple[int, str, int]:
         pending = self.cluster.pending.get(self.group_id, {}).values()
         if self.is_stable and any(where in offsets for offsets in pending):
-            return -1, code("UNSTABLE_OFFSET_COMMIT")
-        return self.cluster.committed.get(self.group_id, {}).get(where, -1), 0
+            return -1, "", code("UNSTABLE_OFFSET_COMMIT")
+        committed = self.cluster.committed.get(self.group_id, {})
+        if where not in committed:
+            return -1, "", 0
+        return committed[where], self.cluster.metadata.get((self.group_id, where), ""), 0
 
 
 def _committed_of_group(
@@ -167,12 +192,10 @@ def txn_offset_commit(
         partitions = []
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
-            unknown = 0 if cluster.log(*where) else code("UNKNOWN_TOPIC_OR_PARTITION")
-            error = cluster.refusal or unknown or refusal
+            error = cluster.refusal or _offset_error(cluster, where, each) or refusal
             if not error:
                 pending = cluster.pending.setdefault(request.group_id, {})
-                offset = Pending(each.committed_offset, next(cluster.commits))
-                pending.setdefault(request.producer_id, {})[where] = offset
+                pending.setdefault(request.producer_id, {})[where] = _pending(cluster, each)
             partitions.append(TxnOffsetCommitResponsePartition(each.partition_index, error))
         topics.append(TxnOffsetCommitResponseTopic(topic.name, partitions))
     return TxnOffsetCommitResponse(topics=topics)

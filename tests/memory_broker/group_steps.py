@@ -52,6 +52,7 @@ class Commit(Question):
     by: str = NOBODY
     shift: int = 0
     highest_version: int = 9
+    metadata: str = ""
 
     def request(self, side: Side) -> OffsetCommitRequest:
         return OffsetCommitRequest(
@@ -62,7 +63,7 @@ class Commit(Question):
                 OffsetCommitRequestTopic(
                     side.name(topic),
                     partitions=[
-                        OffsetCommitRequestPartition(at.partition, at.number, -1, "")
+                        OffsetCommitRequestPartition(at.partition, at.number, -1, self.metadata)
                         for at in those
                     ],
                 )

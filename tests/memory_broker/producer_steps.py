@@ -171,6 +171,7 @@ class CommitInTransaction(_OfTransaction):
     member: str = NOBODY
     member_shift: int = 0
     highest_version: int = FIRST_GENERATION[TxnOffsetCommitRequest]
+    metadata: str = ""
 
     def request(self, side: Side) -> TxnOffsetCommitRequest:
         return TxnOffsetCommitRequest(
@@ -183,7 +184,7 @@ class CommitInTransaction(_OfTransaction):
                 TxnOffsetCommitRequestTopic(
                     side.name(topic),
                     [
-                        TxnOffsetCommitRequestPartition(at.partition, at.number, -1, "")
+                        TxnOffsetCommitRequestPartition(at.partition, at.number, -1, self.metadata)
                         for at in those
                     ],
                 )

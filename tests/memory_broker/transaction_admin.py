@@ -17,7 +17,7 @@ from spark_kafka_source.protocol.messages import (
     list_transactions,
 )
 from tests.memory_broker.cluster import MemoryCluster
-from tests.memory_broker.transactions import ONGOING, Transaction, coordinator_error
+from tests.memory_broker.transactions import Transaction, coordinator_error
 
 _NO_OFFSET = -1
 
@@ -55,7 +55,7 @@ def _described(
         transactional_id,
         found.state,
         found.timeout_ms,
-        0 if found.state == ONGOING else -1,
+        found.started_at_ms,
         found.producer_id,
         found.epoch,
         [describe_transactions.TopicData(*each) for each in topics.items()],

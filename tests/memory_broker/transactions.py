@@ -1,7 +1,7 @@
 """The coordinator of transactions, of their first generation (KIP-98, KIP-360), in memory.
 
 A transaction is ended at once: a real coordinator answers EndTxn before its markers are written,
-and has the next request wait with CONCURRENT_TRANSACTIONS. Nothing times out.
+and has the next request wait with CONCURRENT_TRANSACTIONS. Nothing times out by itself.
 """
 
 from collections.abc import Iterable
@@ -50,6 +50,7 @@ class Transaction:
     state: str = EMPTY
     partitions: set[TopicPartition] = field(default_factory=set)
     group_ids: set[str] = field(default_factory=set)
+    started_at_ms: int = _NONE
 
     def error_for(self, producer_id: int, epoch: int) -> int:
         """Why one is not the producer, or 0."""
@@ -57,10 +58,15 @@ class Transaction:
             return code("INVALID_PRODUCER_ID_MAPPING")
         return 0 if epoch == self.epoch else code("PRODUCER_FENCED")
 
-    def add(self, partitions: Iterable[TopicPartition]) -> None:
+    def add(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         if self.state != ONGOING:
-            self.state = ONGOING
+            self.state, self.started_at_ms = ONGOING, now_ms
         self.partitions.update(partitions)
+
+    def time_out(self, cluster: MemoryCluster) -> None:
+        """It was open for too long; who had it is fenced."""
+        self.epoch += 1
+        self.end(cluster, commit=False)
 
     def end(self, cluster: MemoryCluster, *, commit: bool) -> None:
         """Writes the markers, in the logs and among the groups' offsets."""
@@ -70,7 +76,7 @@ class Transaction:
         for group_id in self.group_ids:
             pending = cluster.pending.get(group_id, {}).pop(self.producer_id, {})
             for where, each in pending.items() if commit else ():
-                cluster.commit(group_id, where, *each)
+                cluster.commit(group_id, where, each)
         self.partitions.clear()
         self.group_ids.clear()
         self.state = COMMITTED if commit else ABORTED
@@ -154,7 +160,7 @@ def _begin_anew(
         transaction.epoch += 1
     elif expected != transaction.last_epoch:
         return code("PRODUCER_FENCED")
-    transaction.state = EMPTY
+    transaction.state, transaction.started_at_ms = EMPTY, _NONE
     return 0
 
 
@@ -180,7 +186,7 @@ def add_partitions_to_txn(
         producer = request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
         error = _error(cluster, node_id, transactional_id, *producer)
     if not error:
-        cluster.transactions[transactional_id].add(asked)
+        cluster.transactions[transactional_id].add(asked, cluster.now_ms())
     error = _as_of(version, error)
 
     def result(where: TopicPartition) -> AddPartitionsToTxnPartitionResult:
@@ -205,7 +211,7 @@ def add_offsets_to_txn(
     error = _error(cluster, node_id, request.transactional_id, *producer)
     if not error:
         found = cluster.transactions[request.transactional_id]
-        found.add(())
+        found.add((), cluster.now_ms())
         found.group_ids.add(request.group_id)
         cluster.pending.setdefault(request.group_id, {})
     return AddOffsetsToTxnResponse(error_code=_as_of(version, error))

@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios, and the table of how they end: `--parity-table README.md`."""
+"""Fixtures of the scenarios, and the table of how they end: `--parity-table docs/parity.md`."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The table of `make parity`: what each format made of each scenario, as the README carries it."""
+"""The table of `make parity`: each scenario with each format, for docs/parity.md."""
 
 import re
 from collections import Counter, defaultdict

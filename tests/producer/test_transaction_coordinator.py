@@ -347,34 +347,40 @@ def test_too_long_a_time(coordinator: TransactionCoordinator) -> None:
         coordinator.init_producer_id(1_000_000)
 
 
-def test_a_topic_that_is_denied_is_named_before_those_that_were_left_alone(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
-) -> None:
-    producer = coordinator.init_producer_id(TIMEOUT_MS)
-    codes = {0: "OPERATION_NOT_ATTEMPTED", 1: "TOPIC_AUTHORIZATION_FAILED"}
+def answered(*names: str) -> AddPartitionsToTxnResponse:
+    """What a coordinator says of the partitions of t, by the names of errors."""
     results = [
         AddPartitionsToTxnPartitionResult(partition, error_named(name).code)
-        for partition, name in codes.items()
+        for partition, name in enumerate(names)
     ]
-    answer = AddPartitionsToTxnResponse(0, [AddPartitionsToTxnTopicResult("t", results)])
-    broker.control(AddPartitionsToTxnRequest, answer)
+    return AddPartitionsToTxnResponse(0, [AddPartitionsToTxnTopicResult("t", results)])
+
+
+@pytest.mark.parametrize("other", ["OPERATION_NOT_ATTEMPTED", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"])
+def test_a_topic_that_is_denied_is_named_before_others(
+    broker: MemoryBroker, coordinator: TransactionCoordinator, other: str
+) -> None:
+    broker.control(AddPartitionsToTxnRequest, answered(other, "TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(TransactionAbortableError, match=r"of t-1 to.*needs WRITE on topic 't'"):
-        coordinator.add_partitions(producer, [T0, T1])
+        coordinator.add_partitions(ProducerId(1, 0), [T0, T1])
 
 
-def test_what_will_not_heal_is_told_before_what_may(
+def test_partitions_that_were_left_alone_are_not_added(
+    broker: MemoryBroker, coordinator: TransactionCoordinator
+) -> None:
+    broker.control(AddPartitionsToTxnRequest, answered("NONE", "OPERATION_NOT_ATTEMPTED"))
+    with pytest.raises(TransactionAbortableError, match="of t-1 to"):
+        coordinator.add_partitions(ProducerId(1, 0), [T0, T1])
+
+
+def test_partitions_that_were_left_alone_for_what_may_heal_are_asked_for_again(
     broker: MemoryBroker, coordinator: TransactionCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
-    codes = {0: "UNKNOWN_TOPIC_OR_PARTITION", 1: "TOPIC_AUTHORIZATION_FAILED"}
-    results = [
-        AddPartitionsToTxnPartitionResult(partition, error_named(name).code)
-        for partition, name in codes.items()
-    ]
-    answer = AddPartitionsToTxnResponse(0, [AddPartitionsToTxnTopicResult("t", results)])
-    broker.control(AddPartitionsToTxnRequest, answer)
-    with pytest.raises(TransactionAbortableError, match="t-1"):
-        coordinator.add_partitions(producer, [T0, T1])
+    healing = answered("OPERATION_NOT_ATTEMPTED", "UNKNOWN_TOPIC_OR_PARTITION")
+    broker.control(AddPartitionsToTxnRequest, healing)
+    coordinator.add_partitions(producer, [T0, T1])
+    assert transaction(broker).partitions == {T0, T1}
 
 
 def test_offsets_of_a_topic_that_is_denied_lack_the_right_to_read_it(

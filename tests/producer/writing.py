@@ -65,7 +65,7 @@ class Written(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]] | None
+    headers: Sequence[tuple[str, bytes | None]]
     timestamp_ms: int
 
 
@@ -80,12 +80,16 @@ def written(log: PartitionLog) -> list[Written]:
                 columns["offset"].to_pylist(),
                 columns["key"].to_pylist(),
                 columns["value"].to_pylist(),
-                columns["headers"].to_pylist(),
+                map(_pairs, columns["headers"].to_pylist()),
                 times.to_pylist(),
                 strict=True,
             )
             found += [Written(*row) for row in rows]
     return found
+
+
+def _pairs(headers: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None]]:
+    return [(each["key"], each["value"]) for each in headers or ()]
 
 
 def values(log: PartitionLog) -> list[bytes | None]:

@@ -51,6 +51,11 @@ class SparkChild:
         self._process.communicate(timeout=timeout_seconds)
         return self._process.returncode
 
+    @property
+    def pid(self) -> int:
+        """Also the number of the group that it and its JVM are in."""
+        return self._process.pid
+
     def there(self) -> list[psutil.Process]:
         """Those of its processes that still run: Python workers are in its session, too."""
         return [each for each in psutil.process_iter() if self._has(each)]

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 180
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -3,16 +3,22 @@
 import logging
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from spark_kafka_source.admin.transactions import (
+    ONGOING,
+    describe_transactions,
+    list_transactions,
+)
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Names,
+    TaskId,
     TwoPhaseCommit,
+    begin_attempt,
     chosen_timeout_ms,
     prefix_of_query,
     refused_timeout,
@@ -20,6 +26,7 @@ from spark_kafka_source.exactly_once import (
 from spark_kafka_source.producer import KafkaProducer, PreparedTransaction, ProducerConfig
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
+from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.producers import kept_producers
 from spark_kafka_source.topic_partition import TopicPartition
@@ -29,6 +36,12 @@ logger = logging.getLogger(__name__)
 # Each attempt has an id of its own; this stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
+# A worker that writes with more configurations than this in turn asks anew.
+_MOST_TIMEOUTS = 64
+
+
+class UnknownBatchError(LocalError):
+    """Spark does not say which micro-batch a task belongs to, so that a replay cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +69,17 @@ class ExactlyOnce(Guarantee):
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return a producer with a transaction of this attempt's own."""
-        names, run_id = self._names(attempt), attempt.run_id or self.write_id
-        transactional_id = names.task_id(run_id, attempt.partition, attempt.number)
-        timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
+        _batch(attempt, attempt.batch_id)
+        with kept_clients.lent(self.config.client) as client:
+            timeout_ms = timeouts.of(client, self.timeout_ms)
+        run_id = attempt.run_id or self.write_id
+        task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
         producer = kept_producers.take(self.config)
         try:
-            producer.begin_as(transactional_id, timeout_ms)
+            begin_attempt(producer, task_id, timeout_ms)
         except BaseException as error:
             producer.close(timeout_seconds=0)
+            timeouts.forget(self.config.client)
             if isinstance(error, KafkaError):
                 raise refused_timeout(error, timeout_ms) from error
             raise
@@ -71,7 +87,11 @@ class ExactlyOnce(Guarantee):
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
         """Leave the transaction open, and tell the driver how to end it."""
-        prepared = producer.prepare_transaction()
+        try:
+            prepared = producer.prepare_transaction()
+        except BaseException:
+            self.give_up(producer)
+            raise
         kept_producers.put(self.config, producer)
         return replace(written, prepared=prepared)
 
@@ -79,8 +99,10 @@ class ExactlyOnce(Guarantee):
         """Abort the transaction, so that no reader waits for it; if that lasts, brokers do."""
 
         def abort() -> None:
-            with suppress(KafkaError):
+            try:
                 producer.abort_transaction()
+            except Exception as error:
+                logger.info("A transaction is left to its timeout: %s", error)
 
         thread = threading.Thread(target=abort, name="aborting", daemon=True)
         thread.start()
@@ -96,39 +118,66 @@ class ExactlyOnce(Guarantee):
             return
         attempt = written[0].attempt
         prepared = _prepared(written)
-        with self._two_phase(attempt) as two_phase:
-            batch = _batch(attempt, batch_id)
+        batch = _batch(attempt, batch_id)
+        if batch is None and not prepared:
+            return
+        with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
                 two_phase.end_all(prepared)
             else:
                 two_phase.commit(batch, prepared, _where(written))
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
-        """Abort the attempts' transactions, unless the micro-batch is decided with them."""
+        """Abort the attempts' transactions, unless the micro-batch is decided with them.
+
+        Also those of attempts that have no message, but were tasks of the same run: where the rows
+        cannot be computed, Spark tells the writer that they end, and then that nobody listens. The
+        run of a stream is not known if no task has told; then it is up to the next run.
+        """
         written = [each for each in messages if each is not None]
-        prepared = _prepared(written)
+        attempt = written[0].attempt if written else Attempt(0, 0)
+        batch = _batch(attempt, batch_id) if written else None
+        if batch is None and batch_id is not None:
+            return
+        # Both know the same of an attempt that has told.
+        prepared = list(dict.fromkeys([*_prepared(written), *self._left_open(attempt)]))
         if not prepared:
             return
-        attempt = written[0].attempt
-        with self._two_phase(attempt) as two_phase:
-            batch = _batch(attempt, batch_id)
+        with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
                 two_phase.abort_all(prepared)
             else:
-                two_phase.abort(batch, prepared)
+                two_phase.abort(batch, prepared, _where(written))
+
+    def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
+        """Return what is open of the run that an attempt is of."""
+        names, run_id = self._names(attempt), attempt.run_id or self.write_id
+
+        def is_of_run(transactional_id: str) -> bool:
+            found = TaskId.parse(transactional_id)
+            return found is not None and (found.prefix, found.run_id) == (names.prefix, run_id)
+
+        try:
+            with kept_clients.lent(self.config.client) as client:
+                listed, _ = list_transactions(client, [ONGOING])
+                ids = [each.transactional_id for each in listed if is_of_run(each.transactional_id)]
+                found = describe_transactions(client, ids)
+        except KafkaError as error:
+            logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
+            return []
+        return [
+            PreparedTransaction(each.transactional_id, each.producer, len(each.topic_partitions))
+            for each in found.values()
+            if each is not None and each.state == ONGOING
+        ]
 
     def _names(self, attempt: Attempt) -> Names:
         if self.prefix is not None:
             return Names(self.prefix)
         return Names(prefix_of_query(attempt.query_id or self.write_id))
 
-    @contextmanager
-    def _two_phase(self, attempt: Attempt) -> Iterator[TwoPhaseCommit]:
-        two_phase = TwoPhaseCommit(KafkaClient(self.config.client), self._names(attempt))
-        try:
-            yield two_phase
-        finally:
-            two_phase.close()
+    def _committing(self, attempt: Attempt) -> "_Committing":
+        return _Committing(self.config.client, self._names(attempt))
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
@@ -136,17 +185,36 @@ def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
 
 
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
-    """Return which micro-batch it is; None for a plain batch."""
+    """Return which micro-batch it is; None for a plain batch. Raises `UnknownBatchError`.
+
+    The ids of a run must be no other run's: else a replay would abort, by beginning, what the run
+    before it has decided.
+    """
     found = attempt.batch_id if batch_id is None else batch_id
-    if attempt.query_id is None or attempt.run_id is None or found is None:
+    if attempt.query_id is None and found is None:
         return None
+    if attempt.query_id is None or found is None:
+        known = f"the query is {attempt.query_id}, and the micro-batch {found}"
+        raise UnknownBatchError(f"Spark says of a task too little to write exactly once: {known}")
+    if attempt.run_id is None or not _is_uuid(attempt.run_id):
+        raise UnknownBatchError(
+            f"The job group is {attempt.run_id!r}, where Spark has the id of the query's run, "
+            "which writing exactly once needs: do not call 'setJobGroup' within foreachBatch"
+        )
     return BatchId(attempt.query_id, attempt.run_id, found)
 
 
-def _where(written: Sequence[Written]) -> TopicPartition:
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _where(written: Sequence[Written]) -> TopicPartition | None:
     """Return a partition that is there, since rows were written to its topic."""
     topics = [each.topic for each in written if each.topic is not None]
-    return TopicPartition(min(topics, default=""), 0)
+    return TopicPartition(min(topics), 0) if topics else None
 
 
 class _Timeouts:
@@ -156,14 +224,38 @@ class _Timeouts:
         self._lock = threading.Lock()
         self._known: dict[tuple[ClientConfig, int | None], int] = {}
 
-    def of(self, config: ClientConfig, given_ms: int | None) -> int:
+    def of(self, client: KafkaClient, given_ms: int | None) -> int:
         """Return it in milliseconds. Raises as `chosen_timeout_ms` does."""
+        key = client.config, given_ms
         with self._lock:
-            found = self._known.get((config, given_ms))
-            if found is None:
-                with KafkaClient(config) as client:
-                    found = self._known[config, given_ms] = chosen_timeout_ms(client, given_ms)
-            return found
+            found = self._known.get(key)
+        if found is None:
+            found = chosen_timeout_ms(client, given_ms)
+            with self._lock:
+                if len(self._known) >= _MOST_TIMEOUTS:
+                    self._known.clear()
+                self._known[key] = found
+        return found
+
+    def forget(self, config: ClientConfig) -> None:
+        """Ask brokers anew the next time: what they allow may have been changed."""
+        with self._lock:
+            self._known = {key: each for key, each in self._known.items() if key[0] != config}
+
+
+@dataclass(frozen=True, slots=True)
+class _Committing:
+    """Of which cluster and query a driver commits."""
+
+    client: ClientConfig
+    names: Names
+
+    def begin(self) -> TwoPhaseCommit:
+        return TwoPhaseCommit(KafkaClient(self.client), self.names)
 
 
 timeouts = _Timeouts()
+kept_clients: Kept[ClientConfig, KafkaClient] = Kept(KafkaClient, KafkaClient.close)
+"""In executors: for what is asked before a task's first transaction begins."""
+kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
+"""On the driver: connections to the coordinators, from one micro-batch to the next."""

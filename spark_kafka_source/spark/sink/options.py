@@ -1,5 +1,6 @@
 """What the options of a writer say, understood before any row is written."""
 
+import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -26,6 +27,8 @@ from spark_kafka_source.spark.kinds import (
     one_of,
     parsed,
 )
+
+logger = logging.getLogger(__name__)
 
 _BYTES = "Rows are written as they are, texts in UTF-8: make bytes of them in the query"
 _REFUSED = {
@@ -104,6 +107,13 @@ class SinkOptions:
             found = f"is given, and '{_GUARANTEE.name}' is '{self.guarantee.value}'"
             expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
             raise ConfigurationError(_PREFIX.name, found, expected)
+        if not is_exact and self.transaction_timeout_ms is not None:
+            logger.warning(
+                "Option '%s' has no effect here: there are transactions with '%s' %s alone",
+                TIMEOUT_OPTION,
+                _GUARANTEE.name,
+                DeliveryGuarantee.EXACTLY_ONCE.value,
+            )
 
 
 OPTIONS: tuple[Option[Any], ...] = options_of(SinkOptions)

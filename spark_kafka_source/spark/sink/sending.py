@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.producer import ColumnsFuture, KafkaProducer
+from spark_kafka_source.producer import ColumnsFuture, KafkaProducer, RefusedRowsError
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.spark.conditions import null_topic
 from spark_kafka_source.spark.sink.options import SinkOptions
@@ -22,7 +22,8 @@ class Sending:
         """`partition` is the number of the DataFrame's partition whose rows these are."""
         self._producer, self._topic, self._partition = producer, options.topic, partition
         self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
-        self._on_their_way: deque[ColumnsFuture] = deque()
+        self._on_their_way: deque[tuple[int, ColumnsFuture]] = deque()
+        """Each after the number of its first row."""
         self.topic = options.topic
         """One that rows were sent to."""
         self.row_count = 0
@@ -45,7 +46,7 @@ class Sending:
             raise type(error)(rows, reason) from None
         if self.topic is None and columns.num_rows:
             self.topic = columns["topic"][0].as_py()
-        self._on_their_way.append(future)
+        self._on_their_way.append((self.row_count, future))
         self.row_count += columns.num_rows
         self.byte_count += columns.nbytes
         self._raise_failures()
@@ -53,16 +54,22 @@ class Sending:
     def finish(self) -> None:
         """Wait until the brokers have all rows; raises what went wrong."""
         self._producer.flush(self._patience_seconds)
-        for future in self._on_their_way:
-            future.result(0)
+        for first_row, future in self._on_their_way:
+            self._raise(first_row, future.exception(0))
 
     def _raise_failures(self) -> None:
-        for future in self._on_their_way:
-            error: KafkaError | None = future.failure()
-            if error is not None:
-                raise error
-        while self._on_their_way and self._on_their_way[0].done():
+        for first_row, future in self._on_their_way:
+            self._raise(first_row, future.failure())
+        while self._on_their_way and self._on_their_way[0][1].done():
             self._on_their_way.popleft()
+
+    def _raise(self, first_row: int, error: KafkaError | None) -> None:
+        if isinstance(error, RefusedRowsError):
+            found = error.counted_from(first_row)
+            detail = f"{error.detail or ''} (counted within {self._part})".strip()
+            raise RefusedRowsError(found.error, found.what, detail, found.rows)
+        if error is not None:
+            raise error
 
     @property
     def _part(self) -> str:

@@ -6,6 +6,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import Address
 from spark_kafka_source.producer.config import Acks
 from spark_kafka_source.records import Codec
+from spark_kafka_source.spark.sink.options import DeliveryGuarantee
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed
 
@@ -88,3 +89,69 @@ def test_a_slip_is_an_error(slip: str, meant: str) -> None:
 def test_what_spark_hands_on_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     parsed(checkpointLocation="x", queryName="x", path="x", topic="t")
     assert not caplog.records
+
+
+# -- exactly once --------------------------------------------------------------------------------
+
+EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
+
+
+def test_rows_are_written_at_least_once_unless_told_otherwise() -> None:
+    assert parsed().guarantee is DeliveryGuarantee.AT_LEAST_ONCE
+    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, None)
+
+
+def test_exactly_once_is_understood() -> None:
+    given = {"DELIVERYGUARANTEE": "Exactly-Once", "TRANSACTIONALIDPREFIX": " a_B-9 "}
+    found = shipped(parsed(**given, kafka_transaction_timeout_ms="5000"))
+    assert found.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+    assert found.prefix == "a_B-9"
+    assert found.transaction_timeout_ms == 5_000
+
+
+@pytest.mark.parametrize(
+    ("given", "option", "right"),
+    [
+        (
+            {"deliveryGuarantee": "at-most-once"},
+            "deliveryGuarantee",
+            "Give at-least-once or exactly-once",
+        ),
+        (
+            {"deliveryGuarantee": "exactly_once"},
+            "deliveryGuarantee",
+            "Give at-least-once or exactly-once",
+        ),
+        (EXACTLY_ONCE | {"kafka.acks": "1"}, "deliveryGuarantee", "Leave that out"),
+        (EXACTLY_ONCE | {"kafka.enable.idempotence": "false"}, "deliveryGuarantee", "Leave that"),
+        (EXACTLY_ONCE | {"transactionalIdPrefix": ""}, "transactionalIdPrefix", "at most 150"),
+        (EXACTLY_ONCE | {"transactionalIdPrefix": "x" * 151}, "transactionalIdPrefix", "150"),
+        (EXACTLY_ONCE | {"transactionalIdPrefix": "é"}, "transactionalIdPrefix", "letters"),
+        (
+            EXACTLY_ONCE | {"kafka.transaction.timeout.ms": "0"},
+            "kafka.transaction.timeout.ms",
+            "1",
+        ),
+        (EXACTLY_ONCE | {"kafka.transactional.id": "x"}, "kafka.transactional.id", "of its own"),
+    ],
+)
+def test_exactly_once_is_refused_where_it_cannot_be(
+    given: dict[str, str], option: str, right: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parsed(**given)
+    assert refused.value.option == option
+    assert right in str(refused.value)
+
+
+def test_a_timeout_of_transactions_without_any_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parsed(**EXACTLY_ONCE, kafka_transaction_timeout_ms="5000")
+    assert not caplog.records
+    parsed(kafka_transaction_timeout_ms="5000")
+    (message,) = (record.getMessage() for record in caplog.records)
+    assert message == (
+        "Option 'kafka.transaction.timeout.ms' has no effect here: there are transactions with "
+        "'deliveryGuarantee' exactly-once alone"
+    )

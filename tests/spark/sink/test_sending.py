@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from spark_kafka_source.errors import KafkaTimeoutError
+from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, error_named
+from spark_kafka_source.producer import RefusedRowsError
 from spark_kafka_source.records import RowTooLargeError, UnencodableRowError
 from spark_kafka_source.spark.conditions import NullTopicError
 from spark_kafka_source.spark.sink.sending import Sending
@@ -60,6 +61,15 @@ def test_what_is_written_is_forgotten(producer: FakeProducer) -> None:
     assert len(to_send._on_their_way) < 3
 
 
+def test_rows_may_be_written_before_the_next_are_there(producer: FakeProducer) -> None:
+    producer.answers_at_once = True
+    to_send = sending(producer)
+    to_send.send(values("a"))
+    to_send.send(values("b"))
+    assert not to_send._on_their_way
+    to_send.finish()
+
+
 @pytest.mark.parametrize("kind", [UnencodableRowError, RowTooLargeError])
 def test_a_row_that_cannot_be_written_is_named(
     producer: FakeProducer, kind: type[UnencodableRowError]
@@ -74,6 +84,17 @@ def test_a_row_that_cannot_be_written_is_named(
         "Row 3 (and 1 more rows): the key of a header is null (counted within partition 3 of "
         "the DataFrame)"
     )
+
+
+def test_a_row_that_a_broker_refuses_is_named(producer: FakeProducer) -> None:
+    to_send = sending(producer)
+    to_send.send(values("a", "b"))
+    to_send.send(values("c"))
+    producer.answer(1, BrokerError(error_named("MESSAGE_TOO_LARGE"), "Produce to t-0"))
+    with pytest.raises(RefusedRowsError) as refused:
+        to_send.finish()
+    assert refused.value.rows == (2,)
+    assert "(counted within partition 3 of the DataFrame)" in str(refused.value)
 
 
 def test_a_null_topic_is_named_before_anything_of_its_batch_is_sent(producer: FakeProducer) -> None:

@@ -16,10 +16,10 @@ from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.records import ColumnTypeError
 from spark_kafka_source.spark.sink import at_least_once
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
-from spark_kafka_source.spark.sink.producers import Producers
+from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from tests.spark.settings import BOOTSTRAP_SERVERS, shipped
-from tests.spark.sink.fake_producer import Makes
+from tests.spark.sink.fake_producer import FakeProducer, Makes
 from tests.spark.sink.settings import values
 
 GIVEN = BOOTSTRAP_SERVERS | {"topic": "t"}
@@ -30,8 +30,7 @@ SCHEMA = StructType([StructField("value", StringType())])
 def makes(monkeypatch: pytest.MonkeyPatch) -> Makes:
     """What makes the producers of a fresh worker."""
     makes = Makes()
-    kept = Producers(makes)  # type: ignore[arg-type]  # a fake's
-    monkeypatch.setattr(at_least_once, "kept_producers", kept)
+    monkeypatch.setattr(at_least_once, "kept_producers", Kept(makes, FakeProducer.close))
     return makes
 
 

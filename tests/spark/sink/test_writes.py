@@ -8,10 +8,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_kafka_source import KafkaDataSource
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, error_named
+from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.protocol import ProduceRequest
 from spark_kafka_source.records import chunks, to_arrow
 from spark_kafka_source.spark.sink import at_least_once
-from spark_kafka_source.spark.sink.producers import Producers
+from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker, PartitionLog
@@ -24,14 +25,14 @@ DENIED = error_named("TOPIC_AUTHORIZATION_FAILED").code
 
 
 @pytest.fixture(autouse=True)
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Producers]:
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept[ProducerConfig, KafkaProducer]]:
     """What a fresh worker keeps, closed at its end."""
-    kept = Producers()
+    kept = Kept(KafkaProducer.of, KafkaProducer.close)
     monkeypatch.setattr(at_least_once, "kept_producers", kept)
     yield kept
-    for each in kept._kept.values():
+    for each in kept._idle.values():
         each.timer.cancel()
-        each.producer.close(0)
+        each.item.close(0)
 
 
 @pytest.fixture

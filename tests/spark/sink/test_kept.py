@@ -1,4 +1,4 @@
-"""The producers that a worker keeps between tasks."""
+"""What a worker keeps between tasks: producers, as an example."""
 
 import threading
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.spark.sink.producers import Producers
+from spark_kafka_source.spark.sink.kept import Kept
 from tests.spark.sink.fake_producer import FakeProducer, Makes
 from tests.spark.sink.settings import parsed
 
@@ -23,8 +23,7 @@ def makes() -> Makes:
 
 
 def stock(makes: Makes, idle_seconds: float = NEVER_SECONDS) -> Any:
-    found: Any = Producers(makes, idle_seconds)  # type: ignore[arg-type]  # a fake's
-    return found
+    return Kept(makes, lambda producer: producer.close(5.0), idle_seconds)
 
 
 def test_a_producer_is_used_again(makes: Makes) -> None:

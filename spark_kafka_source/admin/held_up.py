@@ -1,0 +1,83 @@
+"""Where readers of committed records wait for a transaction's end (KIP-664), and for whose."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.leaders import ByTopic, ask_leaders
+from spark_kafka_source.consumer.offsets import latest_offsets
+from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.protocol import DescribeProducersRequest, DescribeProducersResponse
+from spark_kafka_source.protocol.messages.describe_producers import TopicRequest
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWriter:
+    """A producer that has a transaction open in a partition, from `start_offset` on."""
+
+    producer: ProducerId
+    start_offset: int
+    last_written_ms: int
+    """The time of its last batch of records, as the batch says; -1 where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUpPartition:
+    """A partition, up to where readers of committed records see it, and who is in the way."""
+
+    topic_partition: TopicPartition
+    last_stable_offset: int
+    end_offset: int
+    writers: tuple[OpenWriter, ...]
+    """In the order in which they began: readers wait for the first."""
+
+    @property
+    def offsets_held_up(self) -> int:
+        """How many offsets are not to be seen yet."""
+        return max(self.end_offset - self.last_stable_offset, 0)
+
+
+def held_up(
+    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
+) -> list[HeldUpPartition]:
+    """Return these partitions as they stand, in order. Raises as `list_offsets` does."""
+    asked = sorted(set(topic_partitions))
+    writers = ask_leaders(
+        client, "DescribeProducers", dict.fromkeys(asked, 0), _request, _open_writers
+    )
+    stable = latest_offsets(client, asked, IsolationLevel.READ_COMMITTED)
+    ends = latest_offsets(client, asked)
+    return [
+        HeldUpPartition(each, stable[each].offset, ends[each].offset, writers[each])
+        for each in asked
+    ]
+
+
+def _request(by_topic: ByTopic[int]) -> DescribeProducersRequest:
+    return DescribeProducersRequest(
+        [
+            TopicRequest(name, [question[0] for question in questions])
+            for name, questions in by_topic.items()
+        ]
+    )
+
+
+def _open_writers(
+    answer: DescribeProducersResponse,
+) -> Iterator[tuple[TopicPartition, int, tuple[OpenWriter, ...]]]:
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            found = [
+                OpenWriter(
+                    ProducerId(each.producer_id, each.producer_epoch),
+                    each.current_txn_start_offset,
+                    each.last_timestamp,
+                )
+                for each in partition.active_producers
+                if each.current_txn_start_offset >= 0
+            ]
+            found.sort(key=lambda each: each.start_offset)
+            where = TopicPartition(topic.name, partition.partition_index)
+            yield where, partition.error_code, tuple(found)

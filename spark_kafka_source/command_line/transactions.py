@@ -1,0 +1,223 @@
+"""`transactions list`, `describe`, `abort` and `finish`."""
+
+import argparse
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from spark_kafka_source.admin import HeldUpPartition, KafkaAdmin, TransactionDescription
+from spark_kafka_source.admin.transactions import OPEN, describe_transactions, list_transactions
+from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.output import Output
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once import Names, checked_prefix
+from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.oversight import (
+    Finished,
+    TaskTransaction,
+    abort_undecided,
+    finish,
+    look_at_last,
+    task_transactions,
+)
+from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.secret import printable
+
+_LISTED = (
+    *("transaction", "state", "producer", "epoch", "open", "left"),
+    *("query", "batch", "task", "attempt", "note"),
+)
+_PARTITIONS = ("topic", "partition", "start", "stable", "end", "held_up", "note")
+_WINNERS = ("transaction", "task", "attempt", "producer", "epoch", "outcome")
+_DECIDED = "decided: start the query, which commits it, or 'finish' it"
+_NOBODY_WAITS = "committed or aborted for certain: its end is under way"
+
+
+def list_open(arguments: argparse.Namespace, output: Output) -> int:
+    """Those that are open, or in certain states; brokers that do not answer are noted."""
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        client = admin.client
+        listed, failures = list_transactions(client, arguments.state or OPEN)
+        wanted = [each for each in listed if _is_wanted(each.transactional_id, arguments.prefix)]
+        described = describe_transactions(client, [each.transactional_id for each in wanted])
+        found = [each for each in described.values() if each is not None]
+        tasks = task_transactions(client, found)
+    for broker, error in failures.items():
+        output.note(f"Broker {broker.node_id} ({broker.address}) does not tell its own: {error}")
+    rows = [_row(each, tasks.get(each.transactional_id)) for each in found]
+    rows.sort(key=lambda row: (row["started_ms"], row["transaction"]))
+    output.rows(rows, _LISTED, "No such transaction" if arguments.state else "None is open")
+    return int(bool(failures))
+
+
+def _is_wanted(transactional_id: str, prefix: str | None) -> bool:
+    return prefix is None or transactional_id.startswith(f"{prefix}.")
+
+
+def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[str, object]:
+    now_ms = time.time_ns() // 1_000_000
+    began = found.is_open and found.started_at_ms >= 0
+    return {
+        "transaction": found.transactional_id,
+        "state": found.state,
+        "producer": found.producer.producer_id,
+        "epoch": found.producer.epoch,
+        "started_ms": found.started_at_ms,
+        "started": _time(found.started_at_ms) if found.started_at_ms >= 0 else None,
+        "open": _span(now_ms - found.started_at_ms) if began else None,
+        "timeout_ms": found.timeout_ms,
+        "left": _span(found.remaining_ms(now_ms)) if began else None,
+        "coordinator": found.coordinator_id,
+        "partitions": [each._asdict() for each in found.topic_partitions],
+        "query": task.query_id if task else None,
+        "run": task.task_id.run_id if task else None,
+        "batch": task.batch_id if task else None,
+        "last_batch": task.last.batch.batch_id if task and task.last else None,
+        "task": task.task_id.task if task else None,
+        "attempt": task.task_id.attempt if task else None,
+        "decided": task.is_decided if task else None,
+        "note": _note(found, task),
+    }
+
+
+def _note(found: TransactionDescription, task: TaskTransaction | None) -> str | None:
+    if found.is_open and found.state.startswith("PrepareC"):
+        return _NOBODY_WAITS
+    if task is None:
+        return None
+    if task.error is not None:
+        return f"decisions cannot be read: {task.error}"
+    if task.is_decided:
+        return _DECIDED if found.is_open else "decided"
+    return "not decided" if found.is_open else None
+
+
+def describe(arguments: argparse.Namespace, output: Output) -> int:
+    """Each by itself, so that one that is not there does not hide the others."""
+    failures = 0
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        for place, transactional_id in enumerate(arguments.transactions):
+            try:
+                found = admin.describe_transaction(transactional_id)
+            except KafkaError as error:
+                output.note(str(error))
+                failures += 1
+                continue
+            row = _row(found, task_transactions(admin.client, [found]).get(transactional_id))
+            row["partitions"] = _partition_rows(admin, found, output)
+            if output.as_json:
+                output.document(row)
+            else:
+                _show(output, row, is_first=not place)
+    return min(failures, 1)
+
+
+def _partition_rows(
+    admin: KafkaAdmin, found: TransactionDescription, output: Output
+) -> list[dict[str, object]]:
+    """Those that it has written to, with what it means to readers, as far as that is told."""
+    partitions = [each for each in found.topic_partitions if not each.topic.startswith("__")]
+    try:
+        return [_partition_row(each, found.producer) for each in admin.held_up(partitions)]
+    except KafkaError as error:
+        output.note(f"What readers wait for is not told: {error}")
+        return [each._asdict() for each in partitions]
+
+
+def _partition_row(found: HeldUpPartition, producer: ProducerId) -> dict[str, object]:
+    own = [each for each in found.writers if each.producer.producer_id == producer.producer_id]
+    start = own[0].start_offset if own else None
+    is_first = start is not None and start == found.last_stable_offset
+    return {
+        **found.topic_partition._asdict(),
+        "start": start,
+        "stable": found.last_stable_offset,
+        "end": found.end_offset,
+        "held_up": found.offsets_held_up,
+        "note": "readers wait for it" if is_first else None,
+    }
+
+
+def _show(output: Output, row: dict[str, object], *, is_first: bool) -> None:
+    if not is_first:
+        output.line("")
+    names = (
+        *("transaction", "state", "producer", "epoch", "coordinator", "started", "open", "left"),
+        *("query", "run", "batch", "last_batch", "task", "attempt", "note"),
+    )
+    for name in names:
+        if row[name] is not None:
+            output.line(f"{name.replace('_', ' ') + ':':13}{printable(str(row[name]))}")
+    partitions = row["partitions"]
+    if isinstance(partitions, list) and partitions:
+        output.line("")
+        output.rows(partitions, [each for each in _PARTITIONS if each in partitions[0]])
+
+
+def abort(arguments: argparse.Namespace, output: Output) -> int:
+    """Shows what it would abort, and does it only with `--execute`."""
+    name, producer = arguments.transaction, ProducerId(arguments.producer_id, arguments.epoch)
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.describe_transaction(name)
+        task = task_transactions(admin.client, [found]).get(name)
+        if arguments.execute:
+            abort_undecided(admin.client, name, producer)
+    output.rows([_row(found, task) | {"aborted": arguments.execute}], _LISTED)
+    if not arguments.execute:
+        if found.producer != producer:
+            other = found.producer
+            output.note(f"Its producer is {other.producer_id} by now, with epoch {other.epoch}")
+            return 1
+        output.note("Nothing was aborted: this was a dry run; add --execute")
+    return 0
+
+
+def finish_decided(arguments: argparse.Namespace, output: Output) -> int:
+    """Shows how the last decision under a prefix stands, and ends it only with `--execute`."""
+    names = Names(checked_prefix(arguments.prefix))
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        if arguments.execute:
+            found = finish(admin.client, names, accept_loss=arguments.accept_loss)
+        else:
+            found = look_at_last(admin.client, names)
+    output.note(f"The last that is decided under {names.prefix!r} is {found.decision.batch}")
+    output.rows(list(_winner_rows(found)), _WINNERS, "It has no transactions")
+    lost = found.of(Outcome.ABORTED, Outcome.UNKNOWN)
+    if not arguments.execute:
+        output.note("Nothing was changed: this was a dry run; add --execute")
+    elif lost and arguments.accept_loss:
+        output.note("What is aborted or unknown is no part of it any more: start the query")
+    return int(bool(lost) and not arguments.accept_loss)
+
+
+def _winner_rows(found: Finished) -> Iterable[dict[str, object]]:
+    for each, kind in found.outcomes.items():
+        name, _, numbers = each.transactional_id.rpartition(".")
+        yield {
+            "transaction": each.transactional_id,
+            "task": int(name.rpartition(".")[2]),
+            "attempt": int(numbers),
+            "producer": each.producer.producer_id,
+            "epoch": each.producer.epoch,
+            "started": _time(each.started_at_ms),
+            "outcome": kind.name.lower(),
+            "batch": found.decision.batch.batch_id,
+        }
+
+
+def _time(time_ms: int) -> str | None:
+    try:
+        found = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return found.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _span(span_ms: int) -> str:
+    """A span as `2h03m`, `4m05s` or `6s`; what is past has a minus before it."""
+    sign, seconds = "-" if span_ms < 0 else "", abs(span_ms) // 1000
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{sign}{hours}h{minutes:02}m"
+    return f"{sign}{minutes}m{seconds:02}s" if minutes else f"{sign}{seconds}s"

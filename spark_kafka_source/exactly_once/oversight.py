@@ -1,0 +1,160 @@
+"""What one sees and does from outside about the transactions of exactly-once queries."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from spark_kafka_source.admin.transactions import (
+    TransactionDescription,
+    abort_transaction,
+    describe_transactions,
+)
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.decision import Decision, Winner, part_count
+from spark_kafka_source.exactly_once.decisions import Decisions, Kept
+from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over, outcome
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
+    NothingDecidedError,
+    NotYetCommittedError,
+)
+from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer import ProducerId
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTransaction:
+    """What is known of a task's transaction: its id says the task, the last decision the query."""
+
+    task_id: TaskId
+    last: Decision | None
+    """The last decision under its prefix; None where there is none, or it cannot be read."""
+    is_decided: bool
+    error: KafkaError | None = None
+    """Why decisions cannot be read."""
+
+    @property
+    def query_id(self) -> str | None:
+        """Which query it is of, where that is known."""
+        if self.last is not None:
+            return self.last.batch.query_id
+        return query_of_prefix(self.task_id.prefix)
+
+    @property
+    def batch_id(self) -> int | None:
+        """Which micro-batch it is of, where it is decided: else it is a later one."""
+        return self.last.batch.batch_id if self.last is not None and self.is_decided else None
+
+
+def task_transactions(
+    client: KafkaClient, transactions: Iterable[TransactionDescription]
+) -> dict[str, TaskTransaction]:
+    """Return what is known of those of these that are tasks', by their ids."""
+    lasts: dict[str, Decision | KafkaError | None] = {}
+    found = {}
+    for each in transactions:
+        task_id = TaskId.parse(each.transactional_id)
+        if task_id is None:
+            continue
+        if task_id.prefix not in lasts:
+            lasts[task_id.prefix] = _last(client, Names(task_id.prefix))
+        last = lasts[task_id.prefix]
+        if isinstance(last, KafkaError):
+            found[each.transactional_id] = TaskTransaction(task_id, None, False, last)
+        else:
+            found[each.transactional_id] = TaskTransaction(task_id, last, _counts(last, each))
+    return found
+
+
+def _last(client: KafkaClient, names: Names) -> Decision | KafkaError | None:
+    try:
+        return Decisions(client, names).last(require_stable=False)
+    except KafkaError as error:
+        return error
+
+
+def _counts(last: Decision | None, found: TransactionDescription) -> bool:
+    return last is not None and any(
+        each.transactional_id == found.transactional_id
+        and outcome(each, found) is not Outcome.UNKNOWN
+        for each in last.winners
+    )
+
+
+def abort_undecided(client: KafkaClient, transactional_id: str, producer: ProducerId) -> None:
+    """Abort a transaction, unless it is a task's, and decided; a driver that decides is fenced.
+
+    Raises `DecidedTransactionError`, and as `abort_transaction` does.
+    """
+    task_id = TaskId.parse(transactional_id)
+    if task_id is not None:
+        names = Names(task_id.prefix)
+        decisions = Decisions(client, names)
+        if describe_transactions(client, [names.control_id])[names.control_id] is not None:
+            decisions.fence()  # Else it could be decided right now.
+        last = decisions.last()
+        decided = [] if last is None else [each.transaction[:2] for each in last.winners]
+        if last is not None and (transactional_id, producer) in decided:
+            raise DecidedTransactionError(transactional_id, last.batch)
+    abort_transaction(client, transactional_id, producer)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last micro-batch under a prefix, and what became of each of its transactions."""
+
+    decision: Decision
+    outcomes: dict[Winner, Outcome]
+
+    def of(self, *kinds: Outcome) -> list[Winner]:
+        """Return those that have come to these."""
+        return [each for each, found in self.outcomes.items() if found in kinds]
+
+
+def look_at_last(client: KafkaClient, names: Names) -> Finished:
+    """Return how the last decision stands. Raises `NothingDecidedError`."""
+    kept = _kept(client, names, require_stable=False)
+    return Finished(kept.decision, Transactions(client, names).outcomes(kept.decision.winners))
+
+
+def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> Finished:
+    """Commit what is decided and open still, as the next run of the query would.
+
+    With `accept_loss` what is lost, or not known any more, is no part of the decision from now on:
+    then the next run takes the micro-batch for written. Drivers that are there are fenced. Raises
+    `NothingDecidedError`, `NotYetCommittedError`.
+    """
+    decisions = Decisions(client, names)
+    control = decisions.fence()
+    where, decision = _kept(client, names, require_stable=True)
+    transactions = Transactions(client, names)
+    try:
+        left = [
+            each
+            for each, found in transactions.outcomes(decision.winners).items()
+            if found is Outcome.OPEN
+        ]
+        errors = transactions.end([each.transaction for each in left], commit=True)
+        failed = [error for error in errors if error is not None and not is_over(error)]
+        found = Finished(decision, transactions.outcomes(decision.winners))
+        if failed:
+            ids = [each.transactional_id for each in found.of(Outcome.OPEN)]
+            raise NotYetCommittedError(decision.batch, ids, len(decision.winners), failed[0])
+    finally:
+        transactions.close()
+    if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
+        kept = tuple(found.of(Outcome.COMMITTED))
+        accepted = replace(decision, winners=kept, number=decision.number + 1)
+        deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+        decisions.begin(control, part_count(len(kept)))
+        decisions.record(control, accepted, where, deadline)
+        decisions.decide(control, deadline)
+    return found
+
+
+def _kept(client: KafkaClient, names: Names, *, require_stable: bool) -> Kept:
+    found = Decisions(client, names).kept(require_stable=require_stable)
+    if found is None:
+        raise NothingDecidedError(names.prefix)
+    return found

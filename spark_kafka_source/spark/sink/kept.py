@@ -1,0 +1,78 @@
+"""What a Python worker keeps from one task, or one micro-batch, to the next: its connections."""
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+
+IDLE_SECONDS = 600.0
+"""How long an item is kept that nobody takes: about as long as brokers keep idle connections."""
+
+# A worker that has to do with more clusters than this in turn connects anew.
+_MOST_KEPT = 8
+
+
+@dataclass(eq=False, slots=True)
+class _Idle(Generic[Item]):
+    item: Item
+    timer: threading.Timer
+
+
+class Kept(Generic[Key, Item]):
+    """Items that are in order and in nobody's use, by what they were made for."""
+
+    def __init__(
+        self,
+        make: Callable[[Key], Item],
+        close: Callable[[Item], object],
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._make, self._close = make, close
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._idle: dict[Key, _Idle[Item]] = {}
+
+    def take(self, key: Key) -> Item:
+        """Return one that belongs to the caller alone until it is put back."""
+        with self._lock:
+            found = self._idle.pop(key, None)
+        if found is None:
+            return self._make(key)
+        found.timer.cancel()
+        return found.item
+
+    def put(self, key: Key, item: Item) -> None:
+        """Keep one that nothing went wrong with, or close it where there are enough."""
+        timer = threading.Timer(self._idle_seconds, self._close_idle, (key, item))
+        timer.daemon = True
+        with self._lock:
+            is_kept = key not in self._idle and len(self._idle) < _MOST_KEPT
+            if is_kept:
+                self._idle[key] = _Idle(item, timer)
+        if is_kept:
+            timer.start()
+        else:
+            self._close(item)
+
+    def _close_idle(self, key: Key, item: Item) -> None:
+        with self._lock:
+            found = self._idle.get(key)
+            if found is None or found.item is not item:
+                return  # A task was faster.
+            del self._idle[key]
+        self._close(item)
+
+    @contextmanager
+    def lent(self, key: Key) -> Iterator[Item]:
+        """Take one and put it back; after an error it is closed, whatever the error says of it."""
+        item = self.take(key)
+        try:
+            yield item
+        except BaseException:
+            self._close(item)
+            raise
+        self.put(key, item)

@@ -1,0 +1,101 @@
+"""A driver to be killed: `python -m tests.exactly_once.driver` reads what it is to do as JSON.
+
+It ends with status 9 at once when it has reached the step at which it is to die, as a machine would
+that loses its power. What went wrong it writes as JSON.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from tests.exactly_once.query import Query, Run
+
+DEAD = 9
+TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """A commit of a micro-batch by a driver."""
+
+    servers: str
+    topic: str
+    partitions: int
+    prefix: str
+    query_id: str
+    run_id: str
+    batch_id: int
+    winners: list[tuple[str, int, int, int]]
+    """Transactional id, producer id, epoch and how many partitions."""
+    dies_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a driver ended: killed, or with an error, or well."""
+
+    is_dead: bool
+    error: str | None = None
+    text: str = ""
+
+
+def commit_in_process(
+    run: Run, batch_id: int, winners: Sequence[PreparedTransaction], dies_at: Step | None
+) -> End:
+    """Have a micro-batch committed by a driver that may die at a step."""
+    query = run.query
+    orders = Orders(
+        query.servers,
+        query.topic,
+        query.partitions,
+        query.prefix,
+        query.query_id,
+        run.run_id,
+        batch_id,
+        [(each.transactional_id, *each.producer, each.partition_count) for each in winners],
+        dies_at.name if dies_at else None,
+    )
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.exactly_once.driver"],
+        input=json.dumps(asdict(orders)),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    if process.returncode == DEAD:
+        return End(is_dead=True)
+    assert process.returncode == 0, process.stderr
+    return End(is_dead=False, **json.loads(process.stdout))
+
+
+def main() -> None:
+    """Commits, or dies."""
+    orders = Orders(**json.loads(sys.stdin.read()))
+    query = Query(orders.servers, orders.topic, orders.partitions, orders.prefix, orders.query_id)
+    winners = [
+        PreparedTransaction(name, ProducerId(producer_id, epoch), count)
+        for name, producer_id, epoch, count in orders.winners
+    ]
+
+    def reached(step: Step) -> None:
+        if step.name == orders.dies_at:
+            os._exit(DEAD)
+
+    found: dict[str, str | None] = {"error": None, "text": ""}
+    try:
+        Run(query, orders.run_id).commit(orders.batch_id, winners, reached)
+    except KafkaError as error:
+        found = {"error": type(error).__name__, "text": str(error)}
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What a reader of committed records finds, on real brokers one that is not ours."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from spark_kafka_source.records import AbortedTransaction, chunks, to_arrow
+from spark_kafka_source.records import IsolationLevel as Level
+from spark_kafka_source.topic_partition import TopicPartition as Place
+from tests.memory_broker import MemoryBroker
+
+TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All committed values of a topic, and in how many partitions readers wait for an end."""
+
+    values: list[bytes]
+    held_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many rows are not there, and are there too often; partitions that readers wait in."""
+
+    lost: int
+    doubled: int
+    held_up: int
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.lost or self.doubled or self.held_up)
+
+
+def judge(found: Found, written: Iterable[bytes]) -> Verdict:
+    """Hold what is committed against what was to be written, each row once."""
+    there, expected = Counter(found.values), Counter(set(written))
+    return Verdict((expected - there).total(), (there - expected).total(), found.held_up)
+
+
+def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
+    """What a reader finds that is not ours."""
+    return Found(committed(servers, topic, partitions), held_up(servers, topic, partitions))
+
+
+def found_in_memory(broker: MemoryBroker, _: str, topic: str, partitions: int) -> Found:
+    """What a reader of the logs in memory finds."""
+    found: list[bytes] = []
+    logs = [broker.cluster.topics[topic].logs[each] for each in range(partitions)]
+    for log in logs:
+        read = chunks(
+            log.read(0, log.last_stable_offset, 1 << 30),
+            topic_partition=Place(topic, 0),
+            isolation_level=Level.READ_COMMITTED,
+            aborted=[
+                AbortedTransaction(each.producer_id, each.first_offset) for each in log.aborted
+            ],
+        )
+        for chunk in read:
+            found += to_arrow(chunk)["value"].to_pylist()
+    return Found(found, sum(each.last_stable_offset != each.end_offset for each in logs))
+
+
+def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
+    """All committed values, partition after partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "-",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(partitions)])
+    rows: list[bytes] = []
+    at_end = 0
+    while at_end < partitions:
+        message = consumer.poll(TIMEOUT_SECONDS)
+        assert message is not None, f"nothing within {TIMEOUT_SECONDS} s"
+        error = message.error()
+        if error is None:
+            rows.append(message.value() or b"")
+        elif error.code() == KafkaError._PARTITION_EOF:
+            at_end += 1
+        else:
+            raise KafkaException(error)
+    consumer.close()
+    return rows
+
+
+def held_up(servers: str, topic: str, partitions: int) -> int:
+    """In how many partitions readers of committed records wait for a transaction's end."""
+    ends = [
+        _ends(servers, topic, partitions, level)
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+    ]
+    return sum(stable != end for stable, end in zip(*ends, strict=True))
+
+
+def _ends(servers: str, topic: str, partitions: int, level: IsolationLevel) -> list[int]:
+    admin = AdminClient({"bootstrap.servers": servers})
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # confluent has no type for it
+    asked = {TopicPartition(topic, each): latest for each in range(partitions)}
+    found = admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_SECONDS)
+    return [found[each].result().offset for each in asked]

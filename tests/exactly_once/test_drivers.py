@@ -1,0 +1,219 @@
+"""Several drivers, and drivers that go on where they should not: every row once, or an error."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from spark_kafka_source.admin.transactions import describe_transactions
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once import (
+    DecidedRowsLostError,
+    OtherDriverError,
+    PrefixInUseError,
+    TransactionTimedOutError,
+)
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.producer import TransactionCoordinator
+from tests.exactly_once.conftest import Trial
+from tests.exactly_once.query import Run, client_of
+
+DUELS = 5
+MOST_JITTER_SECONDS = 0.03
+
+
+class CrashError(Exception):
+    """A driver's end, by the test's hand."""
+
+
+def dies_at(step: Step) -> Callable[[Step], None]:
+    def reached(found: Step) -> None:
+        if found is step:
+            raise CrashError
+
+    return reached
+
+
+def test_two_drivers_at_once(trial: Trial) -> None:
+    """The same micro-batch, committed by two runs, at any time of each other."""
+    chance = random.Random(1)
+    for batch_id in range(DUELS):
+        runs = [trial.query.start(), trial.query.start()]
+        errors: list[KafkaError] = []
+
+        def fight(run: Run, errors: list[KafkaError] = errors, batch_id: int = batch_id) -> None:
+            winners = run.write(batch_id)
+            jitter = [chance.uniform(0, MOST_JITTER_SECONDS) for _ in Step]
+            try:
+                run.commit(batch_id, winners, lambda step: time.sleep(jitter[step.value - 1]))
+            except KafkaError as error:
+                errors.append(error)
+                run.abort(batch_id, winners)
+
+        threads = [threading.Thread(target=fight, args=[run]) for run in runs]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert all(isinstance(each, OtherDriverError) for each in errors), errors
+        if len(errors) == 2:  # Each has fenced the other: then the query is started once more.
+            run = trial.query.start()
+            run.commit(batch_id, run.write(batch_id))
+    trial.judge()
+
+
+def test_a_driver_that_comes_late_decides_nothing(trial: Trial) -> None:
+    """It stops before its decision; meanwhile another run goes on by two micro-batches."""
+    late, other = trial.query.start(), trial.query.start()
+    winners = late.write(0)
+
+    def meanwhile(step: Step) -> None:
+        if step is Step.RECORDED:
+            other.commit(0, other.write(0))
+            other.commit(1, other.write(1))
+
+    with pytest.raises(OtherDriverError, match="Another driver decides under"):
+        late.commit(0, winners, meanwhile)
+    with pytest.raises(PrefixInUseError, match="rolled back, or the query runs twice"):
+        late.commit(0, winners)
+    late.abort(0, winners)
+    trial.judge()
+
+
+@pytest.mark.parametrize("step", [Step.DECIDED, Step.ENDED])
+def test_a_driver_that_comes_late_ends_what_it_has_decided(step: Step, trial: Trial) -> None:
+    late, other = trial.query.start(), trial.query.start()
+
+    def meanwhile(found: Step) -> None:
+        if found is step:
+            other.commit(0, other.write(0))
+            other.commit(1, other.write(1))
+
+    late.commit(0, late.write(0), meanwhile)
+    other.commit(2, other.write(2))
+    trial.judge()
+
+
+def test_what_is_committed_is_not_written_again_where_its_run_has_gone_on(trial: Trial) -> None:
+    """A second driver on an old checkpoint, while the ids of the decision are in use again."""
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    going_on = run.write(1)
+    second = trial.query.start()
+    replayed = second.write(0)
+    with pytest.raises(DecidedRowsLostError, match="do not know any more how 2 ended"):
+        second.commit(0, replayed)
+    second.abort(0, replayed)
+    run.commit(1, going_on)
+    trial.judge()
+
+
+def test_a_driver_of_which_a_part_is_ended_while_another_undoes_it(trial: Trial) -> None:
+    """One of two transactions timed out after the decision; its driver wakes and ends the other.
+
+    That is between the look of the second driver and its undoing of what is left.
+    """
+    run, second = trial.query.start(), trial.query.start()
+    first, other = run.write(0)
+    with pytest.raises(CrashError):
+        run.commit(0, [first, other], dies_at(Step.DECIDED))
+    with client_of(trial.query.servers) as client:
+        TransactionCoordinator(client, first.transactional_id).end(first.producer, commit=False)
+
+        def wakes(step: Step) -> None:
+            if step is Step.READ:
+                end = TransactionCoordinator(client, other.transactional_id)
+                end.end(other.producer, commit=True)
+
+        replayed = second.write(0)
+        with pytest.raises(DecidedRowsLostError, match=r"aborted 1: task 0 \(attempt 0\)\."):
+            second.commit(0, replayed, wakes)
+    second.abort(0, replayed)
+
+
+def test_a_run_that_goes_on_after_a_commit_that_failed(trial: Trial) -> None:
+    """As where foreachBatch swallows the error: what was decided is ended all the same."""
+    run = trial.query.start()
+    with pytest.raises(CrashError):
+        run.commit(0, run.write(0), dies_at(Step.DECIDED))
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_a_write_that_is_repeated_in_the_same_run_loses_nothing(trial: Trial) -> None:
+    """As where foreachBatch tries again: it says so, and the next run ends what was decided."""
+    run = trial.query.start()
+    with pytest.raises(CrashError):
+        run.commit(0, run.write(0), dies_at(Step.DECIDED))
+    again = run.write(0)
+    with pytest.raises(PrefixInUseError, match="do not repeat one that failed"):
+        run.commit(0, again)
+    run.abort(0, again)
+    trial.judge()
+
+
+def test_an_attempt_of_the_same_number_leaves_the_first_alone(trial: Trial) -> None:
+    """As where Spark runs a stage once more, and both attempts come to their end."""
+    run = trial.query.start()
+    first, second = run.write(0), run.write(0)
+    assert {each.transactional_id for each in first}.isdisjoint(
+        each.transactional_id for each in second
+    )
+    run.commit(0, first)
+    trial.judge()
+
+
+@pytest.mark.parametrize("step", [None, *Step])
+def test_an_abort_of_what_may_be_decided(step: Step | None, trial: Trial) -> None:
+    """Spark calls `abort` where `commit` has raised; what is decided is committed by it."""
+    run = trial.query.start()
+    winners = run.write(0)
+    if step is not None:
+        with pytest.raises(CrashError):
+            run.commit(0, winners, dies_at(step))
+    run.abort(0, winners)
+    is_decided = step is not None and step.value >= Step.DECIDED.value
+    if is_decided:
+        trial.judge()
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_a_driver_that_is_fenced_says_so_whichever_step_it_is_at(trial: Trial) -> None:
+    run, other = trial.query.start(), trial.query.start()
+    for batch_id, step in enumerate([Step.FENCED, Step.READ, Step.CHECKED, Step.RECORDED]):
+        winners = run.write(batch_id)
+
+        def fence(found: Step, step: Step = step, batch_id: int = batch_id) -> None:
+            if found is step:
+                other.abort(batch_id, [])
+
+        with pytest.raises(OtherDriverError):
+            run.commit(batch_id, winners, fence)
+        run.abort(batch_id, winners)
+        run = trial.query.start()
+        run.commit(batch_id, run.write(batch_id))
+    trial.judge()
+
+
+def test_what_was_aborted_amid_its_rows_is_not_decided(trial: Trial) -> None:
+    """Whatever it has written since, in a transaction that began after that."""
+    query = trial.query
+    run = query.start()
+    task_id = str(query.names.task_id(run.run_id, 0, 0))
+    with run.producer() as producer, client_of(query.servers) as client:
+        producer.begin_as(task_id, query.timeout_ms)
+        producer.send(query.topic, b"aborted", partition=0).result(10)
+        found = describe_transactions(client, [task_id])[task_id]
+        assert found is not None
+        TransactionCoordinator(client, task_id).end(found.producer, commit=False)
+        producer.send(query.topic, b"since", partition=1)
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    with pytest.raises(TransactionTimedOutError, match="has aborted it amid its rows"):
+        run.commit(0, [prepared])
+    run.abort(0, [prepared])
+    trial.judge()

@@ -1,0 +1,28 @@
+"""Micro-batches of so many tasks that a decision has several parts."""
+
+import pytest
+
+from spark_kafka_source.exactly_once.decision import part_count
+from spark_kafka_source.exactly_once.two_phase import Step
+from tests.exactly_once.conftest import Trial
+from tests.exactly_once.driver import commit_in_process
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("tasks", [200, 600])
+def test_many_tasks(tasks: int, trial: Trial) -> None:
+    """Killed amid their ends, and once more; then a smaller one, with fewer parts."""
+    query = trial.query
+    assert part_count(tasks) > 1
+    run = query.start()
+    assert commit_in_process(run, 0, run.write(0, tasks, count=1), Step.ONE_ENDED).is_dead
+    run = query.start()
+    replayed = run.write(0, tasks, count=1)
+    assert commit_in_process(run, 0, replayed, Step.ONE_ENDED).is_dead
+    run = query.start()
+    run.commit(0, run.write(0, tasks, count=1))
+    run.commit(1, run.write(1, 2))
+    run = query.start()
+    run.commit(1, run.write(1, 2))
+    trial.judge()

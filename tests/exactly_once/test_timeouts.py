@@ -1,0 +1,114 @@
+"""Transactions that are out of time before a decision, and after it."""
+
+import time
+from collections.abc import Iterable
+
+import pytest
+
+from spark_kafka_source.admin.transactions import ABORTED, describe_transactions
+from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTimedOutError
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
+from tests.exactly_once.conftest import Trial
+from tests.exactly_once.query import Query, client_of
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+SOON_MS = 3_000
+PATIENCE_MS = 60_000
+
+
+def wait_until_aborted(query: Query, transactions: Iterable[PreparedTransaction]) -> None:
+    """Until their time is up, and the broker has taken note."""
+    names = [each.transactional_id for each in transactions]
+    deadline = Deadline.after_ms(PATIENCE_MS)
+    with client_of(query.servers) as client:
+        while any(
+            each is None or each.state not in ABORTED
+            for each in describe_transactions(client, names).values()
+        ):
+            assert not deadline.expired, names
+            time.sleep(0.1)
+
+
+def test_out_of_time_before_the_decision(trial: Trial) -> None:
+    query = trial.query
+    query.timeout_ms = SOON_MS
+    run = query.start()
+    winners = run.write(0)
+    wait_until_aborted(query, winners)
+    with pytest.raises(TransactionTimedOutError, match="is in state CompleteAbort"):
+        run.commit(0, winners)
+    run.abort(0, winners)
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
+    """Nobody has seen a row of it: it is decided anew, as often as it takes."""
+    query = trial.query
+    query.timeout_ms = SOON_MS
+    for _ in range(2):
+        run = query.start()
+        winners = run.write(0)
+        with pytest.raises(KeyboardInterrupt):
+            run.commit(0, winners, _interrupting)
+        wait_until_aborted(query, winners)
+    run = query.start()
+    run.commit(0, run.write(0))
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
+    """What is open still is aborted first; then it is decided anew."""
+    query = trial.query
+    run = query.start()
+    winners = run.write(0, 1)
+    query.timeout_ms = SOON_MS
+    with run.producer() as producer:
+        late = run.write_task(producer, 0, 1)
+    with pytest.raises(KeyboardInterrupt):
+        run.commit(0, [*winners, late], _interrupting)
+    wait_until_aborted(query, [late])
+    query.timeout_ms = PATIENCE_MS
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
+    """One of its tasks is committed: the other's rows are lost, and no replay hides it."""
+    query = trial.query
+    run = query.start()
+    committed = run.write(0, 1)
+    query.timeout_ms = SOON_MS
+    with run.producer() as producer:
+        late = run.write_task(producer, 0, 1)
+    with pytest.raises(KeyboardInterrupt):
+        run.commit(0, [*committed, late], _interrupting)
+    wait_until_aborted(query, [late])
+    with client_of(query.servers) as client:
+        for each in committed:
+            coordinator = TransactionCoordinator(client, each.transactional_id)
+            coordinator.end(each.producer, commit=True)
+    query.timeout_ms = PATIENCE_MS
+    for _ in range(2):
+        replay = query.start()
+        winners = replay.write(0)
+        with pytest.raises(DecidedRowsLostError) as raised:
+            replay.commit(0, winners)
+        assert raised.value.lost == (late.transactional_id,)
+        assert not raised.value.unknown
+        assert "the brokers have aborted 1: task 1 (attempt 0)" in str(raised.value)
+        assert f"'spark-kafka-source groups delete {query.prefix}'" in str(raised.value)
+        replay.abort(0, winners)
+    query.written -= set(query.values(0, 1))
+    trial.judge()
+
+
+def _interrupting(step: Step) -> None:
+    if step is Step.DECIDED:
+        raise KeyboardInterrupt

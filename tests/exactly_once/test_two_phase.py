@@ -1,0 +1,638 @@
+"""Odd situations of a commit, in memory: what is said then, and that every row is there once."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaTimeoutError,
+    ProtocolError,
+    error_named,
+)
+from spark_kafka_source.exactly_once import (
+    DecidedRowsLostError,
+    NotYetCommittedError,
+    PartlyCommittedError,
+    PrefixInUseError,
+    PrefixIsGroupError,
+    TransactionTimedOutError,
+)
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.producer import PreparedTransaction, TransactionOpenError
+from spark_kafka_source.protocol import (
+    AddOffsetsToTxnRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ListTransactionsRequest,
+    OffsetFetchRequest,
+    Request,
+    TxnOffsetCommitRequest,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
+from tests.exactly_once.query import Query, Run
+from tests.exactly_once.test_drivers import CrashError, dies_at
+from tests.memory_broker import Action, MemoryBroker
+from tests.memory_broker.cluster import Pending
+from tests.memory_broker.transactions import Transaction
+
+OF_A_COMMIT: list[type[Request[Any]]] = [
+    InitProducerIdRequest,
+    OffsetFetchRequest,
+    ListTransactionsRequest,
+    AddOffsetsToTxnRequest,
+    DescribeTransactionsRequest,
+    TxnOffsetCommitRequest,
+    EndTxnRequest,
+]
+EACH_REQUEST = pytest.mark.parametrize(
+    "request_type", OF_A_COMMIT, ids=lambda each: each.__name__.removesuffix("Request")
+)
+DENIED = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        yield broker
+
+
+@pytest.fixture
+def trial(broker: MemoryBroker, topic: str) -> Trial:
+    return in_memory_trial(broker, topic)
+
+
+@pytest.fixture
+def query(trial: Trial) -> Query:
+    return trial.query
+
+
+def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Transaction:
+    found: Transaction = broker.cluster.transactions[prepared.transactional_id]
+    return found
+
+
+def time_out(broker: MemoryBroker, prepared: PreparedTransaction) -> None:
+    transaction_of(broker, prepared).time_out(broker.cluster)
+
+
+def commit_partly(run: Run, winners: list[PreparedTransaction], ended: int = 0) -> None:
+    """The driver dies after its decision, and after it has committed so many."""
+    left = iter([None] * ended)
+
+    def reached(step: Step) -> None:
+        if step is Step.DECIDED and not ended:
+            raise CrashError
+        if step is Step.ONE_ENDED and next(left, 0) == 0:
+            raise CrashError
+
+    with pytest.raises(CrashError):
+        run.commit(0, winners, reached)
+
+
+# -- brokers that do not answer --------------------------------------------------------------------
+
+
+@EACH_REQUEST
+@pytest.mark.parametrize("action", [Action.LOSE, Action.CLOSE])
+def test_an_answer_that_is_lost_costs_nothing(
+    action: Action, request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    for batch_id in range(2):
+        winners = run.write(batch_id)
+        broker.control(request_type, action, times=2)
+        run.commit(batch_id, winners)
+    trial.judge()
+
+
+@EACH_REQUEST
+def test_a_coordinator_that_is_not_ready_costs_nothing(
+    request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    for name in ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"):
+        broker.control(request_type, error_named(name))
+    run.commit(0, winners)
+    trial.judge()
+
+
+@EACH_REQUEST
+def test_a_denial_at_any_request_loses_nothing_and_doubles_nothing(
+    request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    broker.control(request_type, DENIED, times=None)
+    if request_type is ListTransactionsRequest:
+        run.commit(0, winners)
+    else:
+        with pytest.raises(BrokerError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+            run.commit(0, winners)
+    broker.forget()
+    run.abort(0, winners)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_open_transactions_that_cannot_be_listed_are_left_to_their_timeouts(
+    broker: MemoryBroker, trial: Trial, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    run.write(0, attempt=1)
+    broker.control(DescribeTransactionsRequest, DENIED)
+    run.commit(0, winners)
+    assert "Open transactions of " in caplog.text
+    assert DENIED.name in caplog.text
+
+
+def test_what_is_decided_and_cannot_be_ended_is_not_called_lost(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0, 3)
+
+    def deny(step: Step) -> None:
+        if step is Step.DECIDED:
+            broker.control(EndTxnRequest, DENIED, times=2)
+
+    with pytest.raises(NotYetCommittedError) as raised:
+        run.commit(0, winners, deny)
+    assert len(raised.value.left) == 2
+    assert raised.value.total == 3
+    assert "2 of its 3 transactions could not be committed" in str(raised.value)
+    assert "within 'kafka.transaction.timeout.ms'" in str(raised.value)
+    run.abort(0, winners)
+    trial.judge()
+
+
+def test_all_ends_together_take_no_longer_than_one_may(broker: MemoryBroker, trial: Trial) -> None:
+    query = trial.query
+    query.settings = {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
+    run = query.start()
+    winners = run.write(0, 40)
+
+    def silence(step: Step) -> None:
+        if step is Step.DECIDED:
+            broker.control(EndTxnRequest, Action.SILENCE, times=None)
+
+    with pytest.raises(NotYetCommittedError) as raised:
+        run.commit(0, winners, silence)
+    assert len(raised.value.left) == 40
+    assert isinstance(raised.value.error, KafkaTimeoutError)
+    # Eight at once, each with all of the time; there was none left for the others.
+    assert len(broker.requests(EndTxnRequest)) <= 1 + 2 * 8
+    broker.forget()
+    run.abort(0, winners)
+    trial.judge()
+
+
+def test_a_decision_whose_answer_is_lost_for_good_is_found_by_abort(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    query = trial.query
+    query.settings = {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
+    run = query.start()
+    winners = run.write(0)
+
+    def lose(step: Step) -> None:
+        if step is Step.RECORDED:
+            broker.control(EndTxnRequest, Action.LOSE)
+            broker.control(EndTxnRequest, Action.SILENCE, times=None)
+
+    with pytest.raises(
+        KafkaTimeoutError, match=r"EndTxn \(commit\) of transactional id '.*control"
+    ):
+        run.commit(0, winners, lose)
+    broker.forget()
+    run.abort(0, winners)
+    trial.judge()
+
+
+# -- decisions that are not those of this query ----------------------------------------------------
+
+
+def commit_offset(
+    broker: MemoryBroker, group_id: str, where: TopicPartition, offset: int, metadata: str = ""
+) -> None:
+    pending = Pending(offset, next(broker.cluster.commits), metadata)
+    broker.cluster.commit(group_id, where, pending)
+
+
+def test_a_prefix_that_is_a_group_of_consumers(broker: MemoryBroker, query: Query) -> None:
+    run = query.start()
+    run.commit(0, run.write(0))
+    commit_offset(broker, query.prefix, TopicPartition(query.topic, 1), 0)
+    winners = run.write(1)
+    with pytest.raises(PrefixIsGroupError) as raised:
+        run.commit(1, winners)
+    assert str(raised.value) == (
+        f"Option 'transactionalIdPrefix': '{query.prefix}' is also a group of consumers: "
+        f"{query.topic}-1 is committed there at offset 0: '' is no decision. Decisions are kept in "
+        "the group of that name, in which there must be nothing else. Give a prefix that no group "
+        "has"
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset", "change", "said"),
+    [
+        (0, ('"v":1', '"v":2'), "it is of version 2, and only version 1 is known"),
+        (0, ('"parts":1', '"parts":2'), "has no part of it"),
+        (1, ("", ""), "it is at offset 1, not 0"),
+    ],
+)
+def test_a_decision_that_cannot_be_read(
+    offset: int,
+    change: tuple[str, str],
+    said: str,
+    broker: MemoryBroker,
+    query: Query,
+) -> None:
+    run = query.start()
+    run.commit(0, run.write(0))
+    text = broker.cluster.metadata[query.prefix, query.where].replace(*change)
+    commit_offset(broker, query.prefix, query.where, offset, text)
+    winners = run.write(1)
+    for call in (run.commit, run.abort):
+        with pytest.raises(ProtocolError, match=said) as raised:
+            call(1, winners)
+        assert f"the last decision in group {query.prefix!r} cannot be read" in str(raised.value)
+
+
+def test_a_group_that_is_given_too_little_metadata(broker: MemoryBroker, query: Query) -> None:
+    run = query.start()
+    winners = run.write(0)
+    broker.control(TxnOffsetCommitRequest, error_named("OFFSET_METADATA_TOO_LARGE"))
+    with pytest.raises(BrokerError, match=r"decisions need 4096 of 'offset\.metadata\."):
+        run.commit(0, winners)
+
+
+def test_another_query_under_the_same_prefix(trial: Trial) -> None:
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    other = Query(query.servers, query.topic, PARTITIONS, query.prefix).start()
+    winners = other.write(3)
+    with pytest.raises(PrefixInUseError, match="another query, or the same with another check"):
+        other.commit(3, winners)
+    other.abort(3, winners)
+    trial.judge()
+
+
+def test_a_checkpoint_that_was_rolled_back(trial: Trial) -> None:
+    run = trial.query.start()
+    for batch_id in range(2):
+        run.commit(batch_id, run.write(batch_id))
+    run = trial.query.start()
+    for count in (2, 0):
+        with pytest.raises(PrefixInUseError, match="The checkpoint was rolled back"):
+            run.commit(0, run.write(0, count))
+    run.abort(0, [])
+    run.commit(2, run.write(2))
+    trial.judge()
+
+
+def test_batches_that_are_not_the_first_and_find_no_decision(
+    query: Query, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = query.start()
+    run.commit(4, [])
+    assert not caplog.records
+    run.commit(5, run.write(5))
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
+    assert "nothing was decided before it under " in caplog.text
+    run.commit(6, run.write(6))
+    assert len(caplog.records) == 1
+
+
+# -- micro-batches without rows --------------------------------------------------------------------
+
+
+def test_a_micro_batch_without_rows_decides_nothing(broker: MemoryBroker, trial: Trial) -> None:
+    run = trial.query.start()
+    run.commit(0, [])
+    run.commit(1, [])
+    assert trial.query.prefix not in broker.cluster.committed
+    run.commit(2, run.write(2))
+    run.commit(3, [])
+    trial.judge()
+
+
+def test_a_replay_without_rows_ends_what_was_decided(trial: Trial) -> None:
+    run = trial.query.start()
+    commit_partly(run, run.write(0))
+    trial.query.start().commit(0, [])
+    trial.judge()
+
+
+def test_rows_without_a_place_for_the_decision_are_refused(query: Query) -> None:
+    run = query.start()
+    winners = run.write(0)
+    with run.driver() as driver, pytest.raises(ValueError, match="a partition"):
+        driver.commit(run.batch(0), winners, None)
+
+
+# -- places of decisions ---------------------------------------------------------------------------
+
+
+def test_the_last_decision_counts_wherever_it_is_kept(broker: MemoryBroker, trial: Trial) -> None:
+    """Of one micro-batch there may be two, at two topics: where the first timed out whole."""
+    query = trial.query
+    broker.create_topic("a")
+    broker.create_topic("z")
+    for first, second in (("a", "z"), ("z", "a")):
+        query.prefix = f"p-{first}"
+        run = query.start()
+        winners = run.write(0)
+        with run.driver(dies_at(Step.DECIDED)) as driver, pytest.raises(CrashError):
+            driver.commit(run.batch(0), winners, TopicPartition(first, 0))
+        for each in winners:
+            time_out(broker, each)
+        run = query.start()
+        with run.driver() as driver:
+            driver.commit(run.batch(0), run.write(0), TopicPartition(second, 0))
+        run = query.start()
+        with run.driver() as driver:
+            driver.commit(run.batch(0), run.write(0), TopicPartition(first, 0))
+        trial.judge()
+        broker.create_topic(query.topic, PARTITIONS)
+
+
+def test_a_decision_that_is_about_to_be_made_is_waited_for(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    """Brokers before 4.0 end a transaction before its offsets can be seen."""
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    kept = broker.cluster.committed.pop(query.prefix)
+    metadata = broker.cluster.metadata[query.prefix, query.where]
+    pending = Pending(0, next(broker.cluster.commits), metadata)
+    broker.cluster.pending[query.prefix] = {1: {query.where: pending}}
+    asked = iter(range(3))
+
+    def later(_: object) -> Action:
+        if next(asked) == 2:  # Of all first, then of this one, which is to come.
+            broker.cluster.pending.clear()
+            broker.cluster.committed[query.prefix] = kept
+        return Action.HANDLE
+
+    broker.control(OffsetFetchRequest, later, times=3)
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+# -- what was decided and is gone ------------------------------------------------------------------
+
+
+def test_what_is_left_of_a_decision_is_aborted_before_it_is_decided_anew(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0, 3)
+    commit_partly(run, winners)
+    time_out(broker, winners[1])
+    run = trial.query.start()
+    run.commit(0, run.write(0, 3))
+    assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
+    trial.judge()
+
+
+def test_it_is_not_decided_anew_where_its_driver_commits_it_meanwhile(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    commit_partly(run, winners)
+    time_out(broker, winners[0])
+
+    def wakes(request: EndTxnRequest) -> Action:
+        found: Transaction = broker.cluster.transactions[request.transactional_id]
+        found.end(broker.cluster, commit=True)
+        return Action.HANDLE
+
+    broker.control(EndTxnRequest, wakes)
+    replay = trial.query.start()
+    replayed = replay.write(0)
+    with pytest.raises(DecidedRowsLostError) as raised:
+        replay.commit(0, replayed)
+    assert raised.value.lost == (winners[0].transactional_id,)
+    replay.abort(0, replayed)
+
+
+def test_it_is_not_decided_anew_where_what_is_left_cannot_be_aborted(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    commit_partly(run, winners)
+    time_out(broker, winners[0])
+    broker.control(EndTxnRequest, DENIED)
+    replay = trial.query.start()
+    replayed = replay.write(0)
+    with pytest.raises(BrokerError, match=DENIED.name):
+        replay.commit(0, replayed)
+    replay.abort(0, replayed)
+    replay = trial.query.start()
+    replay.commit(0, replay.write(0))
+    trial.judge()
+
+
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_what_brokers_do_not_know_any_more_is_not_called_aborted(
+    broker: MemoryBroker, trial: Trial, *, is_forgotten: bool
+) -> None:
+    """Its id has expired, or another transaction has begun under it."""
+    run = trial.query.start()
+    winners = run.write(0)
+    run.commit(0, winners)
+    if is_forgotten:
+        for each in winners:
+            del broker.cluster.transactions[each.transactional_id]
+    else:
+        run.write(1)
+    replay = trial.query.start()
+    replayed = replay.write(0)
+    with pytest.raises(DecidedRowsLostError) as raised:
+        replay.commit(0, replayed)
+    assert not raised.value.lost
+    assert raised.value.unknown == tuple(each.transactional_id for each in winners)
+    assert (
+        "Of its 2 transactions they do not know any more how 2 ended: task 0 (attempt 0), task 1 "
+        "(attempt 0): look whether their rows are there."
+    ) in str(raised.value)
+
+
+def test_rows_that_are_lost_while_they_are_ended(broker: MemoryBroker, trial: Trial) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+
+    def late(step: Step) -> None:
+        if step is Step.DECIDED:
+            time_out(broker, winners[1])
+
+    with pytest.raises(DecidedRowsLostError) as raised:
+        run.commit(0, winners, late)
+    assert raised.value.lost == (winners[1].transactional_id,)
+    assert transaction_of(broker, winners[0]).state == "CompleteCommit"
+
+
+def test_brokers_that_are_gone_are_told_before_what_is_lost(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    """What is lost in the end is not known while some of it can still be committed."""
+    run = trial.query.start()
+    winners = run.write(0, 3)
+
+    def late(step: Step) -> None:
+        if step is Step.DECIDED:
+            time_out(broker, winners[1])
+            broker.control(EndTxnRequest, DENIED)
+
+    with pytest.raises(NotYetCommittedError):
+        run.commit(0, winners, late)
+    with pytest.raises(DecidedRowsLostError):
+        trial.query.start().commit(0, [])
+
+
+# -- checks before a decision ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clock_ms", [0, 1_000_000_000_000, 1 << 45])
+def test_clocks_of_brokers_need_not_be_ours(
+    clock_ms: int, broker: MemoryBroker, trial: Trial
+) -> None:
+    broker.cluster.now_ms = lambda: clock_ms
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+@pytest.mark.parametrize(("timeout_ms", "left_ms"), [(60_000, 9_000), (10_000, 1_900)])
+def test_a_transaction_with_little_time_left_is_not_decided(
+    timeout_ms: int, left_ms: int, broker: MemoryBroker, trial: Trial
+) -> None:
+    query = trial.query
+    query.timeout_ms = timeout_ms
+    run = query.start()
+    winners = run.write(0)
+    found = transaction_of(broker, winners[1])
+    found.started_at_ms = broker.cluster.now_ms() + left_ms - timeout_ms
+    with pytest.raises(TransactionTimedOutError, match=r"only \d+ ms of 'kafka.transaction"):
+        run.commit(0, winners)
+    control: Transaction = broker.cluster.transactions[query.names.control_id]
+    assert control.state == "CompleteAbort"
+    run.abort(0, winners)
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+@pytest.mark.parametrize("how", ["forgotten", "aborted", "timed out"])
+def test_a_transaction_that_is_not_open_is_not_decided(
+    how: str, broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    found = transaction_of(broker, winners[0])
+    if how == "aborted":
+        found.end(broker.cluster, commit=False)
+    else:
+        found.time_out(broker.cluster)
+    if how == "forgotten":
+        del broker.cluster.transactions[winners[0].transactional_id]
+    said = "is unknown to the brokers" if how == "forgotten" else "is in state CompleteAbort"
+    with pytest.raises(TransactionTimedOutError, match=said):
+        run.commit(0, winners)
+    run.abort(0, winners)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+# -- what others have left open --------------------------------------------------------------------
+
+
+def test_what_other_attempts_have_left_open_is_aborted(broker: MemoryBroker, trial: Trial) -> None:
+    query = trial.query
+    former = query.start()
+    left = [*former.write(0), *former.write(0, 1, attempt=3)]
+    other = Query(query.servers, query.topic, PARTITIONS, f"{query.prefix}-2").start().write(0)
+    run = query.start()
+    run.commit(0, run.write(0))
+    assert {transaction_of(broker, each).state for each in left} == {"CompleteAbort"}
+    assert {transaction_of(broker, each).state for each in other} == {"Ongoing"}
+    run = query.start()
+    left = run.write(0, 3)
+    query.start().commit(0, run.write(0, 1, attempt=1))
+    assert {transaction_of(broker, each).state for each in left} == {"CompleteAbort"}
+
+
+def test_a_replay_leaves_open_what_another_driver_may_have_decided(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    left = query.start().write(1)
+
+    def fence(_: object) -> Action:
+        broker.cluster.transactions[query.names.control_id].epoch += 1
+        return Action.HANDLE
+
+    broker.control(ListTransactionsRequest, fence)
+    replay = query.start()
+    replay.commit(0, replay.write(0))
+    assert {transaction_of(broker, each).state for each in left} == {"Ongoing"}
+
+
+def test_an_id_under_which_one_is_open_is_not_taken(query: Query) -> None:
+    run = query.start()
+    found = [each for _ in range(16) for each in run.write(0, 1)]
+    attempts = [int(each.transactional_id.rpartition(".")[2]) for each in found]
+    assert attempts == list(range(0, 16_000, 1_000))
+    with pytest.raises(TransactionOpenError, match="'spark-kafka-source transactions' shows it"):
+        run.write(0, 1)
+
+
+# -- without a decision ----------------------------------------------------------------------------
+
+
+def test_transactions_that_nobody_runs_again(trial: Trial) -> None:
+    run = trial.query.start()
+    winners = run.write(0, 3)
+    with run.driver() as driver:
+        driver.end_all(winners)
+    trial.judge()
+
+
+def test_they_are_ended_all_or_none_if_one_has_timed_out(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0, 3)
+    time_out(broker, winners[2])
+    with run.driver() as driver:
+        with pytest.raises(TransactionTimedOutError):
+            driver.end_all(winners)
+        driver.abort_all(winners)
+    trial.query.written.clear()
+    trial.judge()
+
+
+def test_those_that_could_not_be_ended_are_named(broker: MemoryBroker, trial: Trial) -> None:
+    run = trial.query.start()
+    winners = run.write(0, 3)
+    broker.control(EndTxnRequest, DENIED)
+    with run.driver() as driver, pytest.raises(PartlyCommittedError) as raised:
+        driver.end_all(winners)
+    assert len(raised.value.failed) == 1
+    assert "2 of 3 transactions are committed" in str(raised.value)

@@ -1,0 +1,417 @@
+"""What waits to be sent: batches by partition, their size, `linger.ms`, room, and its ends."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.errors import ClosedError, LocalError
+from spark_kafka_source.net import Address, Deadline, readable
+from spark_kafka_source.producer import BufferFullError, ProducerConfig, ProducerId
+from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import eventually
+from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1
+from tests.records.batches import rows_of
+
+SIZE = 100
+"""What each row is said to take."""
+
+
+def config_of(**values: Any) -> ProducerConfig:
+    known: dict[str, Any] = {"linger_ms": HOUR_MS, "delivery_timeout_ms": 2 * HOUR_MS}
+    client = ClientConfig(bootstrap_servers=(Address("127.0.0.1", 9092),))
+    return ProducerConfig(client, **known | values)
+
+
+def accumulator_of(**values: Any) -> Accumulator:
+    return Accumulator(config_of(**values))
+
+
+@pytest.fixture
+def accumulator() -> Iterator[Accumulator]:
+    yield accumulator_of(batch_size=3 * SIZE)
+
+
+def in_time() -> Deadline:
+    return Deadline.after_ms(int(IN_TIME * 1_000))
+
+
+def row(number: int) -> Row:
+    return None, b"%d" % number, [], 5
+
+
+def columns(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": [b"%d" % each for each in numbers]})
+
+
+def put(accumulator: Accumulator, *numbers: int, where: TopicPartition = T0) -> None:
+    for number in numbers:
+        accumulator.append(where, row(number), SIZE)
+
+
+def heads(accumulator: Accumulator, where: TopicPartition = T0) -> list[list[int]]:
+    """Takes all batches of a partition that are ready, and returns the values of each."""
+    queue = accumulator.queue(where)
+    found = []
+    while accumulator.head(queue) is not None:
+        found.append(values_of(accumulator.take(queue)))
+    return found
+
+
+def values_of(batch: ProducerBatch) -> list[int]:
+    assert batch.encoded is not None
+    return [int(each.value or b"-1") for each in rows_of(batch.encoded.to_bytes())]
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_takes_records_up_to_its_size(accumulator: Accumulator) -> None:
+    put(accumulator, *range(7))
+    assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+    assert accumulator.queue(T0).open is not None
+
+
+def test_a_record_that_does_not_fit_begins_the_next_batch(accumulator: Accumulator) -> None:
+    put(accumulator, 0, 1)
+    accumulator.append(T0, row(2), 2 * SIZE)
+    assert heads(accumulator) == [[0, 1]]
+    put(accumulator, 3)
+    assert heads(accumulator) == [[2, 3]]
+
+
+def test_a_record_larger_than_a_batch_is_one_by_itself(accumulator: Accumulator) -> None:
+    put(accumulator, 0)
+    accumulator.append(T0, row(1), 30 * SIZE)
+    put(accumulator, 2)
+    assert heads(accumulator) == [[0], [1]]
+
+
+def test_a_batch_is_no_larger_than_the_whole_buffer() -> None:
+    accumulator = accumulator_of(batch_size=10 * SIZE, buffer_memory=2 * SIZE)
+    assert accumulator.batch_bytes == 2 * SIZE
+    put(accumulator, 0, 1)
+    assert heads(accumulator) == [[0, 1]]
+
+
+def test_rows_and_columns_keep_the_order_in_which_they_were_given(accumulator: Accumulator) -> None:
+    put(accumulator, 0)
+    run = accumulator.append_columns(T0, columns(1, 2), 2 * SIZE)
+    assert (run.first, run.count) == (1, 2)
+    assert accumulator.room_in(T0) == 3 * SIZE
+    run = accumulator.append_columns(T0, columns(3), SIZE)
+    assert accumulator.room_in(T0) == 2 * SIZE
+    delivery, number = accumulator.append(T0, row(4), SIZE)
+    assert (delivery, number) == (run.delivery, 1)
+    put(accumulator, 5)
+    assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_partitions_have_batches_of_their_own(accumulator: Accumulator) -> None:
+    put(accumulator, 0, 2, 4)
+    put(accumulator, 1, where=T1)
+    assert heads(accumulator) == [[0, 2, 4]]
+    assert heads(accumulator, T1) == []
+    assert (accumulator.queued(T0), accumulator.queued(T1), accumulator.room_in(T1)) == (
+        0,
+        0,
+        2 * SIZE,
+    )
+    assert [each.topic_partition for each in accumulator.queues()] == [T1]
+
+
+def test_an_open_batch_is_ready_after_linger_ms() -> None:
+    accumulator = accumulator_of(linger_ms=0)
+    put(accumulator, 0)
+    assert heads(accumulator) == [[0]]
+    patient = accumulator_of(linger_ms=1_000)
+    put(patient, 0)
+    opened = patient.queue(T0).open
+    assert opened is not None
+    assert heads(patient) == []
+    assert patient.ready_at_seconds(opened) == opened.created_at_seconds + 1.0
+    opened.created_at_seconds -= 1.0
+    assert heads(patient) == [[0]]
+
+
+def test_a_batch_that_another_thread_encodes_holds_back_those_behind_it(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_encode = threading.Event()
+    encode = OpenBatch.encode
+
+    def slowly(opened: OpenBatch, *how: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            assert may_encode.wait(IN_TIME)
+        return encode(opened, *how)
+
+    monkeypatch.setattr(OpenBatch, "encode", slowly)
+    thread = threading.Thread(target=put, args=[accumulator, 0, 1, 2], daemon=True)
+    thread.start()
+    eventually(lambda: accumulator.queued(T0) == 1)
+    put(accumulator, 3, 4, 5)
+    assert heads(accumulator) == []
+    may_encode.set()
+    thread.join()
+    assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_batch_that_cannot_be_encoded_is_ready_to_fail_by_name(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("too little")
+
+    monkeypatch.setattr(OpenBatch, "encode", fail)
+    put(accumulator, 0, 1, 2)
+    head = accumulator.head(accumulator.queue(T0))
+    assert head is not None
+    assert isinstance(head.error, LocalError)
+    assert str(head.error) == "a batch of t-0: MemoryError('too little')"
+
+
+def test_what_is_sent_again_comes_before_what_is_new_in_the_first_order(
+    accumulator: Accumulator,
+) -> None:
+    put(accumulator, *range(12))
+    queue = accumulator.queue(T0)
+    sent = [accumulator.take(queue) for _ in range(3)]
+    for order, batch in enumerate(sent, 1):
+        batch.order = order
+    assert accumulator.unfinished_of(queue) == []
+    accumulator.put_back(queue, [sent[2]])
+    accumulator.put_back(queue, [sent[0]])
+    queue.in_flight.append(sent[1])
+    assert accumulator.unfinished_of(queue) == [sent[1], sent[0], sent[2]]
+    accumulator.put_back(queue, [sent[1]])
+    assert heads(accumulator) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+
+
+def test_what_is_dropped_is_told_and_the_open_batch_stays(accumulator: Accumulator) -> None:
+    put(accumulator, *range(7))
+    queue = accumulator.queue(T0)
+    second = list(queue.waiting)[1]
+    assert accumulator.drop(queue, lambda each: each is not second) == [second]
+    assert heads(accumulator) == [[0, 1, 2]]
+    assert queue.open is not None
+
+
+def test_a_leader_that_knows_no_batch_of_the_producer_gets_one_at_a_time() -> None:
+    queue = PartitionQueue(T0)
+    assert queue.most_in_flight > 5
+    queue.begin_sequences(ProducerId(7, 0))
+    assert queue.most_in_flight == 1
+    queue.is_known = True
+    assert queue.most_in_flight > 5
+    queue.begin_sequences(ProducerId(7, 1))
+    assert queue.most_in_flight == 1
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+
+def test_a_batch_whose_encoding_is_interrupted_is_encoded_by_who_sends_it(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    put(accumulator, 0, 1)
+    monkeypatch.setattr(OpenBatch, "encode", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        put(accumulator, 2)
+    assert readable([accumulator.wakeup], in_time())
+    put(accumulator, 3, 4, 5)
+    assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_record_whose_adding_is_interrupted_harms_no_other(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OpenBatch, "append", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        put(accumulator, 0)
+    put(accumulator, 1)
+    monkeypatch.setattr(OpenBatch, "close", interrupt)
+    put(accumulator, 2)
+    with pytest.raises(KeyboardInterrupt):
+        put(accumulator, 3)
+    put(accumulator, 4)
+    assert heads(accumulator) == [[1, 2, 3]]
+    assert len(accumulator.unfinished()) == 2
+
+
+# -- room ------------------------------------------------------------------------------------------
+
+
+def test_the_room_of_a_batch_is_given_back_as_far_as_it_turns_out_smaller() -> None:
+    accumulator = accumulator_of(batch_size=1_000, buffer_memory=10_000)
+    accumulator.append(T0, row(1), 1_000)
+    queue = accumulator.queue(T0)
+    batch = accumulator.take(queue)
+    assert batch.encoded is not None
+    assert accumulator.memory.free == 10_000 - batch.encoded.size
+    batch.delivered()
+    accumulator.release(batch)
+    accumulator.release(batch)
+    assert accumulator.memory.free == 10_000
+    assert not accumulator.unfinished()
+
+
+def test_a_batch_that_is_over_before_it_is_encoded_gives_its_room_back_once() -> None:
+    accumulator = accumulator_of(batch_size=1_000, buffer_memory=10_000)
+    accumulator.append(T0, row(1), 900)
+    queue = accumulator.queue(T0)
+    assert queue.open is not None
+    closed: list[tuple[OpenBatch, ProducerBatch]] = []
+    accumulator._close(queue, queue.open, closed)
+    ((_, batch),) = closed
+    batch.failed(ClosedError("it is over"))
+    accumulator.release(batch)
+    accumulator._encode(closed)
+    assert accumulator.memory.free == 10_000
+
+
+def test_a_full_buffer_ends_linger_ms_and_wakes_whoever_sends() -> None:
+    accumulator = accumulator_of(batch_size=3 * SIZE, buffer_memory=4 * SIZE)
+    put(accumulator, 0, 1)
+    put(accumulator, 2, 3, where=T1)
+    accumulator.wakeup.clear()
+    assert heads(accumulator) == []
+    thread = threading.Thread(target=put, args=[accumulator, 4], daemon=True)
+    thread.start()
+    assert readable([accumulator.wakeup], in_time())
+    assert accumulator.memory.is_exhausted
+    queue = accumulator.queue(T0)
+    batch = accumulator.head(queue)
+    assert batch is not None
+    accumulator.take(queue)
+    batch.delivered()
+    accumulator.release(batch)
+    thread.join()
+    assert heads(accumulator, T1) == []
+
+
+def test_where_there_is_no_room_in_time_nothing_is_taken() -> None:
+    accumulator = accumulator_of(buffer_memory=2 * SIZE, batch_size=10 * SIZE, max_block_ms=0)
+    put(accumulator, 0)
+    with pytest.raises(BufferFullError):
+        accumulator.append(T0, row(1), 2 * SIZE)
+    with pytest.raises(BufferFullError):
+        accumulator.append_columns(T0, columns(1), 2 * SIZE)
+    assert accumulator.memory.free == SIZE
+    put(accumulator, 2)
+    assert heads(accumulator) == [[0, 2]]
+
+
+def test_whoever_empties_the_buffer_does_not_wait_for_room_in_it() -> None:
+    accumulator = accumulator_of(buffer_memory=SIZE, max_block_ms=HOUR_MS)
+    put(accumulator, 0)
+    accumulator.emptied_by = threading.current_thread()
+    with pytest.raises(BufferFullError):
+        put(accumulator, 1)
+    with pytest.raises(LocalError, match="a callback of the producer cannot wait"):
+        accumulator.flush(None)
+
+
+# -- ends ------------------------------------------------------------------------------------------
+
+
+def test_flush_makes_all_ready_and_waits_for_it_from_any_threads(accumulator: Accumulator) -> None:
+    put(accumulator, 0)
+    put(accumulator, 1, where=T1)
+    found: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(accumulator.flush(in_time())), daemon=True)
+        for _ in range(3)
+    ]
+    for each in threads:
+        each.start()
+    eventually(lambda: accumulator._flushing == 3)
+    for where in (T0, T1):
+        assert not found
+        batch = accumulator.head(accumulator.queue(where))
+        assert batch is not None
+        accumulator.take(accumulator.queue(where))
+        batch.delivered()
+        accumulator.release(batch)
+    for each in threads:
+        each.join()
+    assert found == [True] * 3
+    assert accumulator._flushing == 0
+
+
+def test_flush_says_where_it_is_not_over_in_time(accumulator: Accumulator) -> None:
+    assert accumulator.flush(Deadline.after_ms(0))
+    put(accumulator, 0)
+    assert not accumulator.flush(Deadline.after_ms(1))
+    assert heads(accumulator) == [], "linger.ms counts again"
+
+
+def test_what_is_refused_leaves_nothing_behind_and_the_first_reason_counts(
+    accumulator: Accumulator,
+) -> None:
+    put(accumulator, 0)
+    free = accumulator.memory.free
+    accumulator.refuse(ClosedError("the producer is closed"))
+    accumulator.refuse(LocalError("another reason"))
+    with pytest.raises(ClosedError, match="the producer is closed"):
+        put(accumulator, 1)
+    with pytest.raises(ClosedError, match="the producer is closed"):
+        accumulator.raise_if_refused()
+    with pytest.raises(ClosedError):
+        accumulator.append_columns(T1, columns(1), SIZE)
+    assert accumulator.memory.free == free
+    assert heads(accumulator) == [[0]], "what is there is sent at once"
+
+
+def test_what_is_held_is_refused_until_it_is_not(accumulator: Accumulator) -> None:
+    accumulator.hold(LocalError("not now"))
+    with pytest.raises(LocalError, match="not now"):
+        put(accumulator, 0)
+    assert accumulator.memory.free == accumulator.memory.size
+    accumulator.raise_if_refused()
+    accumulator.hold(None)
+    put(accumulator, 1)
+    accumulator.close_open()
+    assert heads(accumulator) == [[1]]
+
+
+def test_many_threads_lose_and_double_nothing() -> None:
+    accumulator = accumulator_of(batch_size=7 * SIZE, buffer_memory=1_000 * SIZE)
+    count, threads = 300, 4
+
+    def fill(thread: int) -> None:
+        for number in range(0, count, 2):
+            accumulator.append(T0, row(thread * count + number), SIZE)
+            each = columns(thread * count + number + 1)
+            accumulator.append_columns(T0, each, SIZE)
+
+    found: list[int] = []
+    filling = [threading.Thread(target=fill, args=[each], daemon=True) for each in range(threads)]
+    for each in filling:
+        each.start()
+    while any(each.is_alive() for each in filling) or len(found) < count * threads:
+        if not any(each.is_alive() for each in filling):
+            accumulator.close_open()
+        queue = accumulator._queues.get(T0)
+        while queue is not None and accumulator.head(queue) is not None:
+            batch = accumulator.take(queue)
+            found += values_of(batch)
+            batch.delivered()
+            accumulator.release(batch)
+    for thread in range(threads):
+        of_thread = [each for each in found if each // count == thread]
+        assert of_thread == list(range(thread * count, (thread + 1) * count))
+    assert accumulator.memory.free == accumulator.memory.size
+    assert not accumulator.unfinished()

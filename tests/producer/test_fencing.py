@@ -1,0 +1,36 @@
+"""A producer whose transactional id another has taken: it ends, and the other does not notice."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.producer import ProducerFencedError
+from tests.memory_broker import MemoryBroker
+from tests.producer.writing import IN_TIME, producing
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        broker.create_topic("t")
+        yield broker
+
+
+def test_a_fenced_producers_abort_leaves_its_successors_transaction_alone(
+    broker: MemoryBroker,
+) -> None:
+    """To go on by InitProducerId would abort it before the broker says that one is fenced."""
+    with (
+        producing(broker, transactional_id="x") as first,
+        producing(broker, transactional_id="x") as second,
+    ):
+        first.init_transactions()
+        first.begin_transaction()
+        first.send("t", b"no").result(IN_TIME)
+        second.init_transactions()
+        second.begin_transaction()
+        second.send("t", b"yes").result(IN_TIME)
+        with pytest.raises(ProducerFencedError):
+            first.abort_transaction()
+        second.commit_transaction()
+    assert broker.cluster.transactions["x"].state == "CompleteCommit"

@@ -1,0 +1,156 @@
+"""Who the producer is to brokers, and the sequences of its batches."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient, Lookups, NextTry
+from spark_kafka_source.errors import BrokerError, ClosedError, error_named
+from spark_kafka_source.net import Wakeup
+from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.producer.accumulator import PartitionQueue
+from spark_kafka_source.producer.identity import Anonymous, Idempotent
+from spark_kafka_source.producer.sequences import MAX_EPOCH, next_sequence
+from spark_kafka_source.protocol import InitProducerIdRequest
+from tests.consumer.consumers import eventually
+from tests.memory_broker import ONE_TRY, MemoryBroker
+from tests.producer.writing import T0, T1
+
+DENIED = error_named("CLUSTER_AUTHORIZATION_FAILED")
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def lookups(broker: MemoryBroker) -> Iterator[Lookups]:
+    with KafkaClient(broker.config(**ONE_TRY)) as client:
+        lookups = Lookups(client, Wakeup())
+        yield lookups
+        lookups.close()
+
+
+def idempotent(pause_seconds: float = 0.0) -> Idempotent:
+    return Idempotent(NextTry(lambda _: pause_seconds))
+
+
+def stepped(identity: Idempotent, lookups: Lookups, queues: list[PartitionQueue]) -> None:
+    """Steps until the question is answered that the first of them may ask."""
+    identity.step(lookups, queues)
+    lookup = identity._lookup
+    assert lookup is not None
+    eventually(lambda: lookup.is_done)
+    identity.step(lookups, queues)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "count", "expected"),
+    [(0, 1, 1), ((1 << 31) - 1, 1, 0), ((1 << 31) - 3, 5, 2), (0, (1 << 31) - 1, (1 << 31) - 1)],
+)
+def test_after_the_last_sequence_comes_the_first(sequence: int, count: int, expected: int) -> None:
+    assert next_sequence(sequence, count) == expected
+
+
+def test_the_last_epoch_has_no_next_one() -> None:
+    assert ProducerId(7, 0).bumped() == ProducerId(7, 1)
+    assert ProducerId(7, MAX_EPOCH - 1).bumped() == ProducerId(7, MAX_EPOCH)
+    assert ProducerId(7, MAX_EPOCH).bumped() is None
+
+
+def test_an_id_is_asked_for_once_and_only_where_there_is_something_to_write(
+    broker: MemoryBroker, lookups: Lookups
+) -> None:
+    identity, queue = idempotent(), PartitionQueue(T0)
+    identity.step(lookups, [])
+    assert identity._lookup is None
+    assert not identity.may_send(T0)
+    stepped(identity, lookups, [queue])
+    identity.step(lookups, [queue])
+    assert identity.may_send(T0)
+    assert identity.producer_of(queue) == ProducerId(1_000, 0)
+    assert len(broker.requests(InitProducerIdRequest)) == 1
+
+
+def test_a_partition_whose_sequences_are_lost_goes_on_with_an_epoch_that_others_come_to_later(
+    lookups: Lookups,
+) -> None:
+    identity, one, other = idempotent(), PartitionQueue(T0), PartitionQueue(T1)
+    stepped(identity, lookups, [one, other])
+    for queue in (one, other):
+        identity.producer_of(queue)
+        queue.next_sequence, queue.is_known = 40, True
+    identity.renumber(one)
+    identity.renumber(one)  # A second batch of its found the same.
+    assert identity.producer_of(one) == ProducerId(1_000, 1)
+    assert (one.next_sequence, one.is_known) == (0, False)
+    assert identity.producer_of(other) == ProducerId(1_000, 0)
+    assert (other.next_sequence, other.is_known) == (40, True)
+    identity.renumber(other)
+    assert identity.producer_of(other) == ProducerId(1_000, 1)
+    identity.renumber(one)
+    assert identity.producer_of(one) == ProducerId(1_000, 2)
+
+
+def test_after_the_last_epoch_another_id_is_asked_for(
+    broker: MemoryBroker, lookups: Lookups
+) -> None:
+    identity, queue = idempotent(), PartitionQueue(T0)
+    stepped(identity, lookups, [queue])
+    identity._producer = ProducerId(1_000, MAX_EPOCH)
+    assert identity.producer_of(queue) == ProducerId(1_000, MAX_EPOCH)
+    identity.renumber(queue)
+    assert not identity.may_send(T0)
+    stepped(identity, lookups, [queue])
+    assert identity.producer_of(queue) == ProducerId(1_001, 0)
+
+
+def test_a_denial_is_told_once_and_asked_about_again_after_a_pause(
+    broker: MemoryBroker, lookups: Lookups
+) -> None:
+    broker.control(InitProducerIdRequest, DENIED)
+    identity, queue = idempotent(3_600.0), PartitionQueue(T0)
+    stepped(identity, lookups, [queue])
+    refusal = identity.refusal()
+    assert isinstance(refusal, BrokerError)
+    assert refusal.error == DENIED
+    identity.step(lookups, [queue])
+    assert identity.refusal() is None
+    due = [identity.next_try_seconds]
+    identity.step(lookups, [])
+    due.append(identity.next_try_seconds)
+    assert due[0] is not None
+    assert due[1] is None, "nothing is to be asked"
+    assert len(broker.requests(InitProducerIdRequest)) == 1
+
+
+def test_what_may_heal_refuses_nothing_and_is_asked_again_after_a_pause(
+    broker: MemoryBroker, lookups: Lookups
+) -> None:
+    broker.control(InitProducerIdRequest, error_named("COORDINATOR_LOAD_IN_PROGRESS"))
+    identity, queue = idempotent(0.0), PartitionQueue(T0)
+    stepped(identity, lookups, [queue])
+    assert identity.refusal() is None
+
+    def has_id() -> bool:
+        identity.step(lookups, [queue])
+        return identity.may_send(T0)
+
+    eventually(has_id)
+
+
+def test_without_idempotence_there_is_nothing_to_ask(
+    broker: MemoryBroker, lookups: Lookups
+) -> None:
+    identity, queue = Anonymous(), PartitionQueue(T0)
+    identity.step(lookups, [queue])
+    identity.renumber(queue)
+    identity.failed(ClosedError("it is lost"), was_sent=True)
+    assert identity.may_send(T0)
+    assert identity.producer_of(queue) is None
+    assert identity.refusal() is None
+    assert (identity.may_renumber, identity.next_try_seconds) == (False, None)
+    assert queue.most_in_flight > 5
+    assert not broker.seen

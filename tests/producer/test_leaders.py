@@ -1,0 +1,136 @@
+"""Leaders, looked up in the background: pauses, denials, and what is of no use."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import Cluster, KafkaClient, Lookups
+from spark_kafka_source.denials import Access
+from spark_kafka_source.errors import BootstrapError, BrokerError, error_named
+from spark_kafka_source.net import Address, Wakeup
+from spark_kafka_source.producer.leaders import Leaders
+from spark_kafka_source.protocol import MetadataRequest
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import eventually
+from tests.memory_broker import ONE_TRY, MemoryBroker
+from tests.net.ports import LOOPBACK, refused_port
+from tests.producer.writing import T0, T1
+
+OTHER = TopicPartition("other", 0)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        broker.create_topic("t", 2)
+        broker.create_topic("other")
+        yield broker
+
+
+class Looking:
+    """Leaders, and a hand to step them."""
+
+    def __init__(self, client: KafkaClient) -> None:
+        self.lookups = Lookups(client, Wakeup())
+        self.leaders = Leaders(client, self.lookups)
+
+    def look(self, *wanted: TopicPartition) -> list[int | None]:
+        """Asks for these, steps until there is an answer, and says who leads by then."""
+        for each in wanted:
+            self.leaders.of(each)
+        self.leaders.step()
+        lookup = self.leaders._lookup
+        if lookup is not None:
+            eventually(lambda: lookup.is_done)
+        self.leaders.step()
+        return [self.node(each) for each in wanted]
+
+    def node(self, where: TopicPartition) -> int | None:
+        found = self.leaders.of(where)
+        return None if found is None else found.node_id
+
+
+@pytest.fixture
+def looking(broker: MemoryBroker, request: pytest.FixtureRequest) -> Iterator[Looking]:
+    known: dict[str, Any] = ONE_TRY | getattr(request, "param", {})
+    with KafkaClient(broker.config(**known), Cluster(Access.WRITE)) as client:
+        looking = Looking(client)
+        yield looking
+        looking.lookups.close()
+
+
+def test_topics_are_asked_for_together_and_once(broker: MemoryBroker, looking: Looking) -> None:
+    assert looking.look(T0, T1, OTHER) == [0, 1, 0]
+    assert looking.look(T0, T1, OTHER) == [0, 1, 0]
+    (request,) = broker.requests(MetadataRequest)
+    assert [each.name for each in request.topics or ()] == ["other", "t"]
+    assert not request.allow_auto_topic_creation
+    assert looking.leaders.next_try_seconds is None
+
+
+@pytest.mark.parametrize(
+    "wanted", [TopicPartition("t", 7), TopicPartition("nope", 0), TopicPartition("t", 1)]
+)
+def test_where_metadata_says_nothing_of_use_there_is_a_pause(
+    broker: MemoryBroker, looking: Looking, wanted: TopicPartition
+) -> None:
+    """A topic that was made anew may have fewer partitions."""
+    broker.stop(1)
+    assert looking.look(wanted) == [None]
+    assert looking.look(wanted) == [None]
+    assert len(broker.requests(MetadataRequest)) == 1
+    assert looking.leaders.next_try_seconds is not None
+
+
+def test_a_denial_is_told_once_for_all_partitions_and_is_over_once_it_is_allowed(
+    broker: MemoryBroker, looking: Looking
+) -> None:
+    broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
+    assert looking.look(T0) == [None]
+    (denial,) = looking.leaders.take_denials().values()
+    assert "the user needs WRITE on topic 't'" in str(denial)
+    assert not looking.leaders.take_denials()
+    looking.leaders._next.at_seconds = 0.0
+    assert looking.look(T0) == [0]
+
+
+def test_what_was_said_of_one_topic_is_not_forgotten_for_another(
+    broker: MemoryBroker, looking: Looking
+) -> None:
+    broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
+    looking.look(T0)
+    looking.leaders._next.at_seconds = 0.0
+    looking.leaders._wanted.clear()
+    looking.look(OTHER)
+    assert list(looking.leaders.take_denials()) == ["t"]
+
+
+def test_a_topic_that_is_not_there_yet_is_no_denial(broker: MemoryBroker, looking: Looking) -> None:
+    looking.look(TopicPartition("nope", 0))
+    assert not looking.leaders.take_denials()
+    error = looking.leaders.error("nope")
+    assert isinstance(error, BrokerError)
+    assert error.error.name == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def test_brokers_that_are_all_down_are_no_denial(broker: MemoryBroker) -> None:
+    with refused_port() as port:
+        config = broker.config(bootstrap_servers=(Address(LOOPBACK, port),), **ONE_TRY)
+        with KafkaClient(config) as client:
+            looking = Looking(client)
+            assert looking.look(T0) == [None]
+            assert isinstance(looking.leaders.error("t"), BootstrapError)
+            assert not looking.leaders.take_denials()
+            looking.lookups.close()
+
+
+@pytest.mark.parametrize("looking", [{"metadata_max_age_ms": 0}], indirect=True)
+def test_what_is_old_is_asked_for_again_and_serves_meanwhile(
+    broker: MemoryBroker, looking: Looking
+) -> None:
+    looking.look(T0)
+    broker.move_leader(T0, 1)
+    assert looking.node(T0) == 0
+    looking.look(T0)
+    assert looking.node(T0) == 1

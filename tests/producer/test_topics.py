@@ -1,0 +1,222 @@
+"""What senders know of topics: how many partitions there are, and which of them have a leader."""
+
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spark_kafka_source.client import Cluster, KafkaClient
+from spark_kafka_source.denials import Access
+from spark_kafka_source.errors import BootstrapError, BrokerError, KafkaTimeoutError, error_named
+from spark_kafka_source.net import Address
+from spark_kafka_source.producer import ProducerConfig, UnknownPartitionError
+from spark_kafka_source.producer.config import Partitioner
+from spark_kafka_source.producer.topics import Topics
+from spark_kafka_source.protocol import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import ONE_TRY, Action, MemoryBroker
+from tests.net.ports import LOOPBACK, refused_port
+
+UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        broker.create_topic("t", 2)
+        yield broker
+
+
+@pytest.fixture
+def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
+    with KafkaClient(broker.config(), Cluster(Access.WRITE)) as client:
+        yield client
+
+
+def topics_of(client: KafkaClient, **values: Any) -> Topics:
+    queued: dict[TopicPartition, int] = values.pop("queued", {})
+    config = ProducerConfig(client.config, **values)
+    return Topics(client, config, lambda where: queued.get(where, 0))
+
+
+def grow(broker: MemoryBroker, count: int) -> None:
+    """The topic t has so many partitions from now on."""
+    topic = broker.cluster.topics["t"]
+    broker.create_topic("t", count, topic_id=topic.topic_id)
+
+
+def chosen(topics: Topics, times: int = 40) -> set[int]:
+    return {topics.of("t").next_one(1_000_000) for _ in range(times)}
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def test_a_topic_is_asked_for_once_and_may_be_created_by_it(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.creates_topics = True
+    topics = topics_of(client)
+    assert topics.of("t").count == 2
+    assert topics.of("t").count == 2
+    assert topics.of("new").count >= 1
+    first, *_ = broker.requests(MetadataRequest)
+    assert first.allow_auto_topic_creation
+    assert [each.topics for each in broker.requests(MetadataRequest)].count(first.topics) == 1
+
+
+def test_a_topic_that_comes_late_is_waited_for(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.control(MetadataRequest, UNKNOWN, times=3)
+    assert topics_of(client).of("t").count == 2
+    assert len(broker.requests(MetadataRequest)) == 4
+
+
+def test_a_topic_that_does_not_come_is_named_with_the_option(broker: MemoryBroker) -> None:
+    with (
+        KafkaClient(broker.config(**ONE_TRY)) as client,
+        pytest.raises(KafkaTimeoutError) as caught,
+    ):
+        topics_of(client, max_block_ms=1_234).of("nope")
+    text = str(caught.value)
+    assert "the partitions of topic 'nope' are not known within 1234 ms" in text
+    assert "'kafka.max.block.ms'" in text
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in text
+
+
+def test_a_topic_that_is_denied_is_told_at_once_with_the_right_that_is_missing(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics = topics_of(client)
+    broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
+    with pytest.raises(BrokerError, match="the user needs WRITE on topic 't'"):
+        topics.of("t")
+    assert topics.of("t").count == 2, "it works again once it is allowed"
+
+
+def test_where_no_broker_is_reached_the_addresses_are_named(broker: MemoryBroker) -> None:
+    with refused_port() as port:
+        config = broker.config(bootstrap_servers=(Address(LOOPBACK, port),), **ONE_TRY)
+        with KafkaClient(config) as client, pytest.raises(BootstrapError, match=str(port)):
+            topics_of(client).of("t")
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [[], [MetadataResponseTopic(0, "another")], [MetadataResponseTopic(0, "t", partitions=[])]],
+    ids=["none", "another", "without partitions"],
+)
+def test_an_answer_of_no_use_is_asked_for_again(
+    broker: MemoryBroker, client: KafkaClient, topics: list[MetadataResponseTopic]
+) -> None:
+    broker.control(MetadataRequest, MetadataResponse(topics=topics))
+    assert topics_of(client).of("t").count == 2
+
+
+def test_a_topic_that_is_waited_for_keeps_nobody_from_another(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics = topics_of(client)
+    found: list[Exception] = []
+
+    def look() -> None:
+        try:
+            topics.of("nope")
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    broker.wait_for(MetadataRequest, 3)
+    assert topics.of("t").count == 2
+    assert not found
+    assert not client.cluster.missing([TopicPartition("t", 0)]), "nothing of others is forgotten"
+    client.close()
+    thread.join()
+    assert len(found) == 1
+
+
+# -- what changes ----------------------------------------------------------------------------------
+
+
+def test_more_partitions_are_seen_where_one_of_them_is_asked_for(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics = topics_of(client)
+    assert topics.of("t").count == 2
+    grow(broker, 4)
+    assert topics.of("t", 2).count == 2
+    assert topics.of("t", 4).count == 4
+    assert topics.of("t", 9).count == 4
+    with pytest.raises(UnknownPartitionError, match="'t' has no partition 4: it has 4, from 0 on"):
+        topics.of("t").check(4)
+    with pytest.raises(UnknownPartitionError):
+        topics.of("t").check(-1)
+
+
+def test_what_the_producers_thread_has_learnt_is_known_without_asking(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics = topics_of(client)
+    known = topics.of("t")
+    grow(broker, 4)
+    broker.stop(1)
+    with client.sibling() as other:
+        other.retrying("Metadata", lambda deadline: other.topics(["t"], deadline))
+    broker.forget()
+    assert topics.of("t") is known
+    assert known.count == 4
+    assert chosen(topics) == {0, 2}
+    assert not broker.seen
+
+
+def test_old_knowledge_serves_while_no_broker_answers(broker: MemoryBroker) -> None:
+    with KafkaClient(broker.config(metadata_max_age_ms=0)) as client:
+        topics = topics_of(client, max_block_ms=50)
+        assert topics.of("t").count == 2
+        broker.control(MetadataRequest, Action.SILENCE, times=None)
+        assert topics.of("t").count == 2
+        with pytest.raises(KafkaTimeoutError, match="topic 'other' are not known within 50 ms"):
+            topics.of("other")
+
+
+# -- where records without a key go ----------------------------------------------------------------
+
+
+def test_a_partition_without_a_leader_gets_nothing_as_long_as_another_has_one(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.stop(1)
+    assert chosen(topics_of(client)) == {0}
+
+
+def test_where_no_partition_has_a_leader_all_of_them_wait_for_one(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    for partition in range(2):
+        broker.move_leader(TopicPartition("t", partition), 7)
+    assert chosen(topics_of(client)) == {0, 1}
+
+
+def test_records_stay_together_for_a_batch(client: KafkaClient) -> None:
+    topics = topics_of(client, batch_size=1_000)
+    partitions = [topics.of("t").next_one(100) for _ in range(200)]
+    changes = sum(one != other for one, other in pairwise(partitions))
+    assert set(partitions) == {0, 1}
+    assert changes <= 20
+    assert topics.of("t").next_ones(np.full(5, 1)).tolist() in ([0] * 5, [1] * 5)
+
+
+def test_a_partition_for_which_more_batches_wait_gets_fewer_records(client: KafkaClient) -> None:
+    slow = {TopicPartition("t", 0): 10_000}
+    assert chosen(topics_of(client, queued=slow)) == {1}
+    every = topics_of(client, queued=slow, partitioner_adaptive_partitioning_enable=False)
+    assert chosen(every) == {0, 1}
+
+
+def test_without_a_sticky_partition_each_record_goes_anywhere(client: KafkaClient) -> None:
+    topics = topics_of(client, partitioner=Partitioner.CONSISTENT_RANDOM)
+    assert {topics.of("t").next_one(1) for _ in range(100)} == {0, 1}
+    assert set(topics.of("t").next_ones(np.full(100, 1)).tolist()) == {0, 1}

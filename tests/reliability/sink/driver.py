@@ -1,0 +1,145 @@
+"""A driver that copies a topic: `python -m tests.reliability.sink.driver` reads orders as JSON.
+
+It ends when all is copied, when the query fails, or when it is killed.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+import spark_kafka_source
+from spark_kafka_source.testing import peer_jars
+from tests.reliability.sink.faulty import FORMAT, FaultyDataSource
+
+FAILED = 3
+LOCAL, CLUSTER = "local[2,4]", "local-cluster[2,1,640]"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a driver does; without the last three it goes on to the end of the topic."""
+
+    source: dict[str, str]
+    sink: dict[str, str]
+    """With the format."""
+    checkpoint: str
+    tasks: int
+    seed: str
+    rows_fail: float = 0.0
+    """In which share of attempts an expression fails among the rows."""
+    dies_after_seconds: float | None = None
+    stops_after_seconds: float | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def session(master: str) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    paths = os.pathsep.join(filter(None, sys.path))
+    return (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "OFF")
+        .config("spark.jars", ",".join(map(str, peer_jars())))
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.executor.memory", "400m")
+        .config("spark.testing.reservedMemory", "50000000")
+        .config("spark.executorEnv.PYTHONPATH", paths)
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.speculation", "true")  # Where there are executors.
+        .config("spark.speculation.interval", "50ms")
+        .config("spark.speculation.quantile", "0.25")
+        .config("spark.speculation.multiplier", "1.1")
+        .config("spark.speculation.minTaskRuntime", "500ms")
+        .getOrCreate()
+    )
+
+
+def failing(seed: str, share: float) -> "object":
+    @udf("binary", useArrow=False)
+    def value(found: bytes) -> bytes:
+        context = TaskContext.get()
+        assert context is not None
+        chance = Random(f"{seed}-{context.taskAttemptId()}-{bytes(found).decode()}")
+        if context.attemptNumber() < 2 and chance.random() < share / 100:
+            raise RuntimeError("on purpose")
+        return found
+
+    return value
+
+
+def batches(checkpoint: str) -> int:
+    """How many micro-batches were begun, in this run and those before it."""
+    return len(list(Path(checkpoint, "offsets").glob("[0-9]*")))
+
+
+def after_a_batch_began(checkpoint: str, seconds: float, act: Callable[[], object]) -> None:
+    """Acts so long after this run has begun a micro-batch, whatever the machine's load."""
+    before = batches(checkpoint)
+
+    def wait() -> None:
+        while batches(checkpoint) == before:
+            time.sleep(0.02)
+        time.sleep(seconds)
+        act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def run(spark: SparkSession, orders: Orders) -> int:
+    frame = spark.readStream.format("pykafka").options(**orders.source).load()
+    value = failing(orders.seed, orders.rows_fail) if orders.rows_fail else None
+    frame = frame.select("key", value("value").alias("value") if callable(value) else "value")
+    query = (
+        frame.repartition(orders.tasks)
+        .writeStream.format(orders.sink["format"])
+        .options(**{name: each for name, each in orders.sink.items() if name != "format"})
+        .option("checkpointLocation", orders.checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    if orders.stops_after_seconds is not None:
+        after_a_batch_began(orders.checkpoint, orders.stops_after_seconds, query.stop)
+    try:
+        query.awaitTermination()
+    except Exception as error:
+        print(str(error)[:4000], file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def main() -> None:
+    spark = session(os.environ.get("SINK_MASTER", LOCAL))
+    spark_kafka_source.register(spark)
+    spark.dataSource.register(FaultyDataSource)
+    line = sys.stdin.readline()
+    if not line:
+        os._exit(0)
+    orders = Orders(**json.loads(line))
+    assert orders.sink["format"] in (FORMAT, "kafka")
+    if orders.dies_after_seconds is not None:
+        kill = partial(os.killpg, os.getpgrp(), signal.SIGKILL)
+        after_a_batch_began(orders.checkpoint, orders.dies_after_seconds, kill)
+    status = run(spark, orders)
+    spark.stop()
+    os._exit(status)  # A kill that is still to come is none any more.
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""Each fault: how a query that copies a topic is run again and again until all is copied."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from spark_kafka_source.testing import LocalKafka
+from tests.reliability.child import TIMEOUT_SECONDS, SparkChild
+from tests.reliability.sink.driver import CLUSTER, LOCAL, Orders
+from tests.reliability.sink.faulty import FORMAT, OPTION, Faults
+from tests.reliability.sink.judge import Verdict, judge
+from tests.spark.traffic import Events
+
+MODULE = "tests.reliability.sink.driver"
+EXACTLY_ONCE, AT_LEAST_ONCE, PEER = "exactly-once", "at-least-once", "Spark's own sink"
+_PARTITIONS = 3
+_ROWS_A_ROUND = 400
+_ROWS_A_BATCH = 120
+_LATEST_DEATH_SECONDS = 12.0
+_MOST_RUNS = 4
+_LONG_SECONDS = 3 * TIMEOUT_SECONDS
+
+
+@dataclass
+class Copying:
+    """A topic that is filled round by round, and what drivers have made of it by now."""
+
+    kafka: LocalKafka
+    directory: Path
+    chance: Random
+    guarantee: str = EXACTLY_ONCE
+    tasks: int = 4
+    master: str = LOCAL
+    rounds: int = 0
+    faults: int = 0
+    rows: list[str] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    name: str = field(default_factory=lambda: f"sink-{uuid.uuid4().hex[:8]}")
+
+    def __post_init__(self) -> None:
+        self.source, self.target = (
+            Events(self.kafka, self.name),
+            Events(self.kafka, self.name + "-to"),
+        )
+        self.source.create(_PARTITIONS)
+        self.target.create(_PARTITIONS)
+
+    def fill(self) -> None:
+        """Has some more to copy, of a few micro-batches."""
+        for partition in range(_PARTITIONS):
+            first = len(self.rows)
+            names = [str(first + each) for each in range(_ROWS_A_ROUND // _PARTITIONS)]
+            self.source.write(names, partition)
+            self.rows += names
+
+    def orders(self, faults: Faults | None = None, **more: object) -> Orders:
+        source = self.source.options(maxOffsetsPerTrigger=_ROWS_A_BATCH)
+        sink = {
+            "format": "kafka" if self.guarantee == PEER else FORMAT,
+            "kafka.bootstrap.servers": self.kafka.bootstrap_servers,
+            "topic": self.target.name,
+            "kafka.max.block.ms": "60000",
+        }
+        seed = f"{self.chance.random()}"
+        if self.guarantee != PEER:
+            sink["deliveryGuarantee"] = self.guarantee
+            sink[OPTION] = replace(faults or Faults(""), seed=seed).to_json()
+        given = {name: str(each) for name, each in source.items()}
+        checkpoint = str(self.directory / f"checkpoint-{self.name}")
+        return replace(Orders(given, sink, checkpoint, self.tasks, seed), **more)  # type: ignore[arg-type]
+
+    @contextmanager
+    def driver(self) -> Iterator[SparkChild]:
+        """One that waits for its orders."""
+        with closing(SparkChild(MODULE, {"SINK_MASTER": self.master})) as child:
+            yield child
+
+    def run(self, orders: Orders) -> int:
+        """A driver's whole life; its exit status."""
+        with self.driver() as driver:
+            return self.ended(driver.run(orders.to_json(), _LONG_SECONDS))
+
+    def ended(self, status: int) -> int:
+        self.ends.append(status)
+        self.faults += status != 0
+        return status
+
+    def finish(self) -> Verdict:
+        """Copies the rest without faults, and judges."""
+        self.fill()
+        for _ in range(_MOST_RUNS):
+            if self.run(self.orders()) == 0:
+                break
+        else:
+            raise AssertionError(f"the query fails again and again: {self.ends}")
+        servers = self.kafka.bootstrap_servers
+        return judge(servers, self.target.name, _PARTITIONS, self.rows)
+
+
+def drivers_killed(copying: Copying) -> None:
+    """At any moment after its start."""
+    after_seconds = copying.chance.uniform(1, _LATEST_DEATH_SECONDS)
+    copying.run(copying.orders(dies_after_seconds=after_seconds))
+
+
+def drivers_killed_in_commit(copying: Copying) -> None:
+    """Some 0 to 300 ms after a commit has begun."""
+    with copying.driver() as driver:
+        faults = Faults("", commits=0.6, group=driver.pid)
+        copying.ended(driver.run(copying.orders(faults).to_json(), _LONG_SECONDS))
+
+
+def tasks_killed(copying: Copying) -> None:
+    """A third of the attempts fail or are killed, half way or once they have written."""
+    copying.run(copying.orders(Faults("", tasks=0.33), rows_fail=0.2))
+    copying.faults += 1
+
+
+def queries_stopped(copying: Copying) -> None:
+    """`query.stop()` at any moment."""
+    copying.run(copying.orders(stops_after_seconds=copying.chance.uniform(1, 8)))
+    copying.faults += 1
+
+
+def two_drivers(copying: Copying) -> None:
+    """On one checkpoint at once."""
+    with ExitStack() as stack:
+        drivers = [stack.enter_context(copying.driver()) for _ in range(2)]
+        for driver in drivers:
+            driver.begin(copying.orders().to_json())
+        for driver in drivers:
+            copying.ended(driver.end(_LONG_SECONDS))
+
+
+def executors_killed(copying: Copying) -> None:
+    """Of two executors one, again and again, while some tasks dawdle and are tried elsewhere."""
+    copying.master = CLUSTER
+    with copying.driver() as driver:
+        driver.begin(copying.orders(Faults("", dawdlers=0.1)).to_json())
+        _kill_executors(copying, driver)
+        copying.ended(driver.end(_LONG_SECONDS))
+
+
+def _kill_executors(copying: Copying, driver: SparkChild) -> None:
+    for _ in range(2):
+        time.sleep(copying.chance.uniform(5, 15))
+        found = [each for each in driver.there() if "CoarseGrained" in " ".join(_command(each))]
+        if found:
+            with suppress(psutil.NoSuchProcess):
+                copying.chance.choice(found).kill()
+                copying.faults += 1
+
+
+def _command(process: psutil.Process) -> list[str]:
+    with suppress(psutil.NoSuchProcess):
+        return list(process.cmdline())
+    return []
+
+
+def speculation(copying: Copying) -> None:
+    """Some tasks dawdle, and are run a second time at another executor."""
+    copying.master = CLUSTER
+    copying.run(copying.orders(Faults("", dawdlers=0.2)))
+    copying.faults += 1
+
+
+def many_tasks(copying: Copying) -> None:
+    """200 tasks a micro-batch, and a driver that is killed."""
+    copying.tasks = 200
+    drivers_killed_in_commit(copying)
+
+
+def all_of_it(copying: Copying) -> None:
+    """One of these, and tasks that fail meanwhile."""
+    fault = copying.chance.choice(["time", "commit", "stop"])
+    with copying.driver() as driver:
+        commits = 0.4 if fault == "commit" else 0.0
+        orders = copying.orders(Faults("", tasks=0.2, commits=commits, group=driver.pid))
+        if fault == "time":
+            after_seconds = copying.chance.uniform(1, _LATEST_DEATH_SECONDS)
+            orders = replace(orders, dies_after_seconds=after_seconds)
+        elif fault == "stop":
+            orders = replace(orders, stops_after_seconds=copying.chance.uniform(1, 8))
+        copying.ended(driver.run(orders.to_json(), _LONG_SECONDS))
+
+
+SCENARIOS: dict[str, Callable[[Copying], None]] = {
+    "the driver killed at random": drivers_killed,
+    "the driver killed in commit": drivers_killed_in_commit,
+    "tasks that fail, and workers killed": tasks_killed,
+    "the query stopped at random": queries_stopped,
+    "two drivers on one checkpoint": two_drivers,
+    "200 tasks a batch, the driver killed in commit": many_tasks,
+    "executors killed": executors_killed,
+    "speculation": speculation,
+    "all of it at random": all_of_it,
+}
+
+
+def run_scenario(copying: Copying, name: str, rounds: int) -> Verdict:
+    """So many rounds on one checkpoint, then the rest without faults, and the verdict."""
+    for _ in range(rounds):
+        copying.fill()
+        SCENARIOS[name](copying)
+        copying.rounds += 1
+    return copying.finish()

@@ -1,0 +1,44 @@
+"""A `KafkaProducer` on brokers that fail it: see `tests.reliability.writing`."""
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+from random import Random
+
+import pytest
+
+from tests.reliability.conftest import Trial
+from tests.reliability.writing.cluster import Cluster, three_brokers
+from tests.reliability.writing.faults import FAULTS
+from tests.reliability.writing.rounds import run_round
+
+pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with three_brokers(Random()) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "not idempotent"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_acknowledged_is_lost(
+    cluster: Cluster, trial: Trial, fault: str, idempotent: bool
+) -> None:
+    """With idempotence nothing is doubled either, and the order within a partition stays."""
+    cluster.chance.seed(trial.chance.random())
+    outcomes = [run_round(cluster, fault, idempotent=idempotent) for _ in range(trial.rounds)]
+    outcome = reduce(add, outcomes)
+    verdict = outcome.verdict
+    trial.report(
+        "written once" if idempotent else "written",
+        f"{fault}: {outcome.faults} times in {outcome.rounds} rounds, "
+        f"{verdict.acknowledged} records acknowledged",
+        str(verdict),
+    )
+    assert verdict.acknowledged
+    assert outcome.faults
+    assert (verdict.lost, verdict.misplaced, verdict.failed) == (0, 0, 0)
+    if idempotent:
+        assert (verdict.doubled, verdict.out_of_order) == (0, 0)
