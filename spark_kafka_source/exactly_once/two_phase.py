@@ -122,9 +122,10 @@ class TwoPhaseCommit:
         """
         self._decisions.fence()
         last = self._decisions.last(where)
-        is_decided = last is not None and last.batch == batch
-        decided = [each.transaction for each in last.winners] if last and is_decided else []
-        kept = {(each.transactional_id, each.producer) for each in decided}
+        winners = [each.transaction for each in last.winners] if last else []
+        decided = winners if last is not None and last.batch == batch else []
+        # Nor what was decided before: a user may go on in spite of an error, and it be open still.
+        kept = {(each.transactional_id, each.producer) for each in winners}
         self._transactions.abort(
             each for each in attempts if (each.transactional_id, each.producer) not in kept
         )

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.sink [--only rows,micro-batches,memory] [--rows N] [--runs N]
                                     [--partitions 8,1] [--codec lz4] [--batches N] [--turns N]
-                                    [--gigabytes N] [--page FILE]
+                                    [--tasks 4,16,64] [--gigabytes N] [--page FILE]
 
 *rows*: a cached DataFrame with keys of 10 bytes and JSON values of 150 is written to topics of 8
 partitions and of one. Prints nanoseconds a row of Spark's processor time (its JVM and its Python
@@ -10,8 +10,8 @@ workers), of the broker's and of the time that passed; how many times as fast as
 at its defaults and tuned, and which part of its processor time, the broker's included: median
 (least-most) of the turns. *thrown away* is a sink in Python that does nothing with its rows.
 
-*micro-batches*: of 16 tasks with 10 rows each, the median milliseconds of `addBatch` and in
-brackets of the whole `triggerExecution`.
+*micro-batches*: of 4, 16 and 64 tasks with 10 rows each, the median milliseconds of `addBatch` and
+in brackets of the whole `triggerExecution`; then how many more of these than at least once.
 
 *memory*: the resident memory of a process that does what a worker does for a task with so many GiB,
 above what the imports alone take, the most in each eighth of the way.
@@ -51,10 +51,12 @@ HEAD = (
     "partitions", "sink", "Spark ns", "broker ns", "passed ns", "passed x", "tuned x",
     "both / peer", "both / tuned",
 )  # fmt: skip
-BATCHES_HEAD = ("tasks, rows of each", "sink", "addBatch ms (trigger ms)", "/ thrown away")
+BATCHES_HEAD = (
+    "tasks, rows of each", "sink", "addBatch ms (trigger ms)", "/ thrown away", "more than pykafka",
+)  # fmt: skip
 MEMORY_HEAD = ("what", *(f"{n}/8" for n in range(1, 9)))
 
-TASKS, ROWS_OF_A_TASK = 16, 10
+ROWS_OF_A_TASK = 10
 VALUE_BYTES = 150
 LARGE_VALUE_BYTES = 1_000
 _MIB = 1 << 20
@@ -163,14 +165,17 @@ def _used(spark: SparkSession) -> float:
 
 def _micro_batches(arguments: argparse.Namespace) -> Iterator[str]:
     spark = _session()
+    cells: list[list[str]] = []
     with broker() as kafka:
-        found = measure_batches(spark, kafka, arguments.batches, arguments.turns)
+        for tasks in map(int, arguments.tasks.split(",")):
+            turns = arguments.batches, arguments.turns
+            cells += batch_cells(tasks, measure_batches(spark, kafka, tasks, turns))
     spark.stop()
-    return table(BATCHES_HEAD, batch_cells(found))
+    return table(BATCHES_HEAD, cells)
 
 
 def measure_batches(
-    spark: SparkSession, kafka: LocalKafka, batches: int, turns: int
+    spark: SparkSession, kafka: LocalKafka, tasks: int, batches_and_turns: tuple[int, int]
 ) -> dict[str, list[Took]]:
     """The durations of `turns` times `batches` micro-batches into each sink, run in turn."""
     options: dict[str, tuple[str, Mapping[str, str]]] = {
@@ -181,17 +186,18 @@ def measure_batches(
     }
     found: dict[str, list[Took]] = {name: [] for name in options}
     order = list(options)
+    batches, turns = batches_and_turns
     for turn in range(turns):
         random.Random(turn).shuffle(order)
         for name in order:
-            with new_topic(kafka, TASKS, None) as topic:
+            with new_topic(kafka, tasks, None) as topic:
                 sink, given = options[name]
                 to = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": topic, **given}
-                found[name] += _run_batches(spark, sink, to, batches)
+                found[name] += _run_batches(spark, sink, to, (tasks, batches))
     return found
 
 
-def batch_cells(found: Mapping[str, list[Took]]) -> Iterator[list[str]]:
+def batch_cells(tasks: int, found: Mapping[str, list[Took]]) -> Iterator[list[str]]:
     """Rows of the table, under `BATCHES_HEAD`."""
     adding, whole = (
         {
@@ -203,13 +209,15 @@ def batch_cells(found: Mapping[str, list[Took]]) -> Iterator[list[str]]:
     for name in found:
         took = f"{adding[name]:.0f} ({whole[name]:.0f})"
         beside = f"{adding[name] / adding[THROWN_AWAY]:.2f}"
-        yield [f"{TASKS}, {ROWS_OF_A_TASK}", name, took, beside]
+        more = f"{adding[name] - adding[OURS]:+.0f} ({whole[name] - whole[OURS]:+.0f})"
+        yield [f"{tasks}, {ROWS_OF_A_TASK}", name, took, beside, more if name == EXACT else ""]
 
 
 def _run_batches(
-    spark: SparkSession, sink: str, options: Mapping[str, str], batches: int
+    spark: SparkSession, sink: str, options: Mapping[str, str], tasks_and_batches: tuple[int, int]
 ) -> list[Took]:
-    ready = {"partitions": TASKS, "rows": ROWS_OF_A_TASK, "valueBytes": VALUE_BYTES}
+    tasks, batches = tasks_and_batches
+    ready = {"partitions": tasks, "rows": ROWS_OF_A_TASK, "valueBytes": VALUE_BYTES}
     rows = spark.readStream.format(CEILING).options(**ready).load().select("key", "value")
     with tempfile.TemporaryDirectory() as checkpoint:
         writing = rows.writeStream.format(sink).options(**options)
@@ -300,6 +308,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--codec", default="lz4")
     parser.add_argument("--batches", type=int, default=20, help="micro-batches of each turn")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--tasks", default="4,16,64", help="of a micro-batch")
     parser.add_argument("--gigabytes", type=float, default=4)
     add_page(parser)
     return parser.parse_args()

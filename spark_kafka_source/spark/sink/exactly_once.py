@@ -6,11 +6,17 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from spark_kafka_source.admin.transactions import (
+    ONGOING,
+    describe_transactions,
+    list_transactions,
+)
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Names,
+    TaskId,
     TwoPhaseCommit,
     begin_attempt,
     chosen_timeout_ms,
@@ -122,18 +128,48 @@ class ExactlyOnce(Guarantee):
                 two_phase.commit(batch, prepared, _where(written))
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
-        """Abort the attempts' transactions, unless the micro-batch is decided with them."""
+        """Abort the attempts' transactions, unless the micro-batch is decided with them.
+
+        Also those of attempts that have no message, but were tasks of the same run: where the rows
+        cannot be computed, Spark tells the writer that they end, and then that nobody listens. The
+        run of a stream is not known if no task has told; then it is up to the next run.
+        """
         written = [each for each in messages if each is not None]
-        prepared = _prepared(written)
+        attempt = written[0].attempt if written else Attempt(0, 0)
+        batch = _batch(attempt, batch_id) if written else None
+        if batch is None and batch_id is not None:
+            return
+        # Both know the same of an attempt that has told.
+        prepared = list(dict.fromkeys([*_prepared(written), *self._left_open(attempt)]))
         if not prepared:
             return
-        attempt = written[0].attempt
-        batch = _batch(attempt, batch_id)
         with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
                 two_phase.abort_all(prepared)
             else:
                 two_phase.abort(batch, prepared, _where(written))
+
+    def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
+        """Return what is open of the run that an attempt is of."""
+        names, run_id = self._names(attempt), attempt.run_id or self.write_id
+
+        def is_of_run(transactional_id: str) -> bool:
+            found = TaskId.parse(transactional_id)
+            return found is not None and (found.prefix, found.run_id) == (names.prefix, run_id)
+
+        try:
+            with kept_clients.lent(self.config.client) as client:
+                listed, _ = list_transactions(client, [ONGOING])
+                ids = [each.transactional_id for each in listed if is_of_run(each.transactional_id)]
+                found = describe_transactions(client, ids)
+        except KafkaError as error:
+            logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
+            return []
+        return [
+            PreparedTransaction(each.transactional_id, each.producer, len(each.topic_partitions))
+            for each in found.values()
+            if each is not None and each.state == ONGOING
+        ]
 
     def _names(self, attempt: Attempt) -> Names:
         if self.prefix is not None:

@@ -72,7 +72,7 @@ def session(master: str) -> SparkSession:
 
 
 def failing(seed: str, share: float) -> "object":
-    @udf("binary")
+    @udf("binary", useArrow=False)
     def value(found: bytes) -> bytes:
         context = TaskContext.get()
         assert context is not None

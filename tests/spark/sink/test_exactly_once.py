@@ -376,24 +376,60 @@ def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
 
 def test_a_plain_batch_is_ended_and_nothing_decided(made: list[tuple[str, FakeCommit]]) -> None:
     guarantee().commit([PLAIN], None)
-    guarantee().abort([PLAIN, None], None)
-    assert [each.calls for _, each in made] == [
-        [("end all", [TRANSACTION])],
-        [("abort all", [TRANSACTION])],
-    ]
+    assert made[0][1].calls == [("end all", [TRANSACTION])]
 
 
 def test_without_a_row_a_plain_batch_asks_nothing(made: list[tuple[str, FakeCommit]]) -> None:
     guarantee().commit([Written(Attempt(0, 0), 0, 0)], None)
-    guarantee().abort([Written(Attempt(0, 0), 0, 0), None], None)
     assert not made
 
 
-def test_what_is_aborted_is_the_attempts_that_have_told(made: list[tuple[str, FakeCommit]]) -> None:
-    guarantee().abort([None, WRITTEN, EMPTY], 7)
+def test_what_is_aborted_is_all_of_the_run(
+    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
+) -> None:
+    """Also what was written for a task that Spark has given up, and that has told nobody."""
+    found = guarantee(broker)
+    told = write(found, IN_STREAM, "a")
+    untold = write(found, Attempt(4, 1, "q", RUN, 7), "a")
+    for other in (Attempt(4, 1, "q", OTHER_RUN, 7), Attempt(4, 1, "r", RUN, 7), Attempt(0, 0)):
+        write(found, other, "a")
+    ended = write(found, Attempt(5, 0, "q", RUN, 7), "a")
+    assert ended.prepared is not None
+    broker.cluster.transactions[ended.prepared.transactional_id].end(broker.cluster, commit=True)
+    found.abort([None, told], 7)
+    ((prefix, commit),) = made
+    assert prefix == "pykafka-q"
+    ((name, batch, aborted, where),) = commit.calls
+    assert (name, batch, where) == ("abort", BATCH, TopicPartition("t", 0))
+    assert set(aborted) == {told.prepared, untold.prepared}
+
+
+def test_of_a_plain_batch_all_is_aborted_though_no_task_has_told(
+    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
+) -> None:
+    found, other = guarantee(broker), guarantee(broker)
+    untold = write(found, Attempt(0, 0), "a")
+    write(other, Attempt(0, 0), "a")
+    found.abort([None, None], None)
+    assert made[0][1].calls == [("abort all", [untold.prepared])]
+
+
+def test_of_a_stream_of_which_no_task_has_told_nothing_is_known(
+    made: list[tuple[str, FakeCommit]],
+) -> None:
+    guarantee().abort([None, None], 7)
+    assert not made
+
+
+def test_what_has_told_is_aborted_though_brokers_do_not_say_what_is_open(
+    made: list[tuple[str, FakeCommit]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise KafkaTimeoutError("no broker")
+
+    monkeypatch.setattr(exactly_once, "list_transactions", gone)
+    guarantee().abort([None, WRITTEN], 7)
     assert made[0][1].calls == [("abort", BATCH, [TRANSACTION], TopicPartition("t", 0))]
-    guarantee().abort([None, EMPTY], 7)
-    assert len(made[0][1].calls) == 1
 
 
 def test_connections_are_kept_for_the_next_micro_batch(made: list[tuple[str, FakeCommit]]) -> None:
@@ -410,5 +446,5 @@ def test_connections_are_closed_after_an_error(made: list[tuple[str, FakeCommit]
     with pytest.raises(KafkaTimeoutError):
         guarantee().commit([WRITTEN], 8)
     assert made[0][1].closed == 1
-    guarantee().abort([WRITTEN], 8)
+    guarantee().commit([WRITTEN], 8)
     assert len(made) == 2

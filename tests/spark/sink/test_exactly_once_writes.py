@@ -149,10 +149,10 @@ def test_a_query_that_is_stopped_in_mid_batch_goes_on_where_it_was(
     marks = tmp_path / "marks"
     marks.mkdir()
 
-    @udf("binary")
+    @udf("binary", useArrow=False)
     def slow(value: bytes) -> bytes:
         (marks / bytes(value).decode()).touch()
-        while value == b"1:2" and not (marks / "go on").exists():
+        while bytes(value) == b"1:2" and not (marks / "go on").exists():
             time.sleep(0.05)
         return value
 
