@@ -636,3 +636,32 @@ def test_those_that_could_not_be_ended_are_named(broker: MemoryBroker, trial: Tr
         driver.end_all(winners)
     assert len(raised.value.failed) == 1
     assert "2 of 3 transactions are committed" in str(raised.value)
+
+
+# -- epochs that come to their end -----------------------------------------------------------------
+
+LAST_EPOCHS = range(32_760, 32_767)
+
+
+@pytest.mark.parametrize("step", [None, Step.RECORDED, Step.DECIDED, Step.ONE_ENDED])
+def test_epochs_of_all_ids_come_to_their_end(
+    step: Step | None, broker: MemoryBroker, trial: Trial
+) -> None:
+    """An id that is begun once a second has used up its epochs after nine hours."""
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    for found in broker.cluster.transactions.values():
+        found.epoch = LAST_EPOCHS[0]
+    for batch_id in range(1, 2 * len(LAST_EPOCHS)):
+        winners = run.write(batch_id)
+        if step is None:
+            run.commit(batch_id, winners)
+            continue
+        with pytest.raises(CrashError):
+            run.commit(batch_id, winners, dies_at(step))
+        run.abort(batch_id, winners)
+        other = query.start()
+        other.commit(batch_id, other.write(batch_id))
+    assert broker.cluster.transactions[query.names.control_id].epoch < 100
+    trial.judge()
