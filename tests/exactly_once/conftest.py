@@ -67,6 +67,7 @@ def in_memory_trial(broker: MemoryBroker, topic: str) -> Trial:
     """A query on a broker in memory."""
     broker.create_topic(topic, PARTITIONS)
     query = Query(str(broker.address()), topic, PARTITIONS)
+    query.settings = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 10}
     return Trial(query, partial(found_in_memory, broker))
 
 

@@ -174,7 +174,7 @@ def test_what_is_decided_and_cannot_be_ended_is_not_called_lost(
 
 def test_all_ends_together_take_no_longer_than_one_may(broker: MemoryBroker, trial: Trial) -> None:
     query = trial.query
-    query.settings = {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
+    query.settings |= {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
     run = query.start()
     winners = run.write(0, 40)
 
@@ -197,7 +197,7 @@ def test_a_decision_whose_answer_is_lost_for_good_is_found_by_abort(
     broker: MemoryBroker, trial: Trial
 ) -> None:
     query = trial.query
-    query.settings = {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
+    query.settings |= {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
     run = query.start()
     winners = run.write(0)
 
@@ -363,6 +363,7 @@ def test_the_last_decision_counts_wherever_it_is_kept(broker: MemoryBroker, tria
             driver.commit(run.batch(0), run.write(0), TopicPartition(first, 0))
         trial.judge()
         broker.create_topic(query.topic, PARTITIONS)
+        query.written.clear()
 
 
 def test_a_decision_that_is_about_to_be_made_is_waited_for(
