@@ -109,10 +109,6 @@ class Exchange:
         self._next_correlation_id = (self._next_correlation_id + 1) & _INT32_MAX
         return pieces
 
-    def request_bytes(self, request: Request[Any], *, max_version: int | None = None) -> bytes:
-        """Return what `request_frame` does, in one piece."""
-        return b"".join(self.request_frame(request, max_version=max_version))
-
     @staticmethod
     def expects_answer(request: Request[Any]) -> bool:
         """Whether a broker answers: to a `ProduceRequest` with `acks` of 0 it says nothing."""

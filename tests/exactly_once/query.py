@@ -26,11 +26,6 @@ def client_of(servers: str, **settings: object) -> KafkaClient:
     return KafkaClient(config_from_arguments(given, None).client)
 
 
-def values(batch_id: int, task: int, count: int = ROWS) -> list[bytes]:
-    """The rows of a task: the same in each run of the micro-batch."""
-    return [f"{batch_id}:{task}:{row}".encode() for row in range(count)]
-
-
 @dataclass
 class Query:
     """One that writes to a topic; `written` is what must be there in the end, each row once."""
@@ -52,6 +47,10 @@ class Query:
     @property
     def where(self) -> TopicPartition:
         return TopicPartition(self.topic, 0)
+
+    def values(self, batch_id: int, task: int, count: int = ROWS) -> list[bytes]:
+        """The rows of a task: the same in each run of the micro-batch."""
+        return [f"{self.prefix}:{batch_id}:{task}:{row}".encode() for row in range(count)]
 
     def start(self) -> "Run":
         """It is started, once more perhaps."""
@@ -101,7 +100,7 @@ class Run:
         query = self.query
         task_id = query.names.task_id(self.run_id, task, attempt)
         begin_attempt(producer, task_id, query.timeout_ms)
-        for row, value in enumerate(values(batch_id, task, count)):
+        for row, value in enumerate(query.values(batch_id, task, count)):
             producer.send(query.topic, value, partition=(task + row) % query.partitions)
             query.written.add(value)
         prepared = producer.prepare_transaction()

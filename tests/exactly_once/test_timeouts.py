@@ -11,7 +11,7 @@ from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
 from tests.exactly_once.conftest import Trial
-from tests.exactly_once.query import ROWS, Query, client_of, values
+from tests.exactly_once.query import Query, client_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -105,7 +105,7 @@ def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
         assert "the brokers have aborted 1: task 1 (attempt 0)" in str(raised.value)
         assert f"'spark-kafka-source groups delete {query.prefix}'" in str(raised.value)
         replay.abort(0, winners)
-    query.written -= set(values(0, 1, ROWS))
+    query.written -= set(query.values(0, 1))
     trial.judge()
 
 

@@ -121,15 +121,27 @@ def test_large_tables_are_encoded_alike_whatever_is_joined_at_once(
 ) -> None:
     monkeypatch.setattr(column_encoder, "SPAN_ROWS", span_rows)
     columns = many()
-    records = [
-        Record(key, value, (), ms)
-        for key, value, ms in zip(*(column.to_pylist() for column in columns), strict=True)
-    ]
-    table = RecordTable(columns, records)
+    table = RecordTable(columns, records_of(columns))
     found = encoded(columns, max_batch_bytes=max_batch_bytes)
     for batch in found:
-        assert batch.to_bytes() == table.expected(batch, list(range(len(records))))
-    assert found[-1].stop == len(records)
+        assert batch.to_bytes() == table.expected(batch, list(range(columns.num_rows)))
+    assert found[-1].stop == columns.num_rows
+
+
+@pytest.mark.parametrize("max_batch_bytes", [20_000, 1 << 20])
+def test_rows_of_large_tables_are_encoded_in_an_order_of_their_own(max_batch_bytes: int) -> None:
+    columns = many()
+    table = RecordTable(columns, records_of(columns))
+    rows = np.random.default_rng(1).permutation(columns.num_rows)[: columns.num_rows // 2]
+    found = encoded(columns, rows, max_batch_bytes=max_batch_bytes)
+    for batch in found:
+        assert batch.to_bytes() == table.expected(batch, rows.tolist())
+    assert found[-1].stop == len(rows)
+
+
+def records_of(columns: pa.RecordBatch) -> list[Record]:
+    cells = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [Record(key, value, (), ms) for key, value, ms in cells]
 
 
 def far_into_its_data() -> pa.Array:

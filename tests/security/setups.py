@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spark_kafka_source.errors import BootstrapError, BrokerError, ConfigurationError, ProtocolError
 from spark_kafka_source.net import AuthenticationError, TlsError
+from spark_kafka_source.producer import TransactionAbortableError
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.certificates import CertificateAuthority
 from spark_kafka_source.testing.ports import free_ports
@@ -22,6 +23,8 @@ from tests.security.servers import Serve, keeps_silent, old_tls, says
 
 HIDDEN, SEALED, GROUP, HIDDEN_GROUP = "hidden", "sealed", "sealed-group", "hidden-group"
 """What bob is denied: to describe or to read a topic, to commit to or to describe a group."""
+SEALED_ID = "sealed-id"
+"""A transactional id that bob may describe and no more."""
 
 PASSWORD = "wrong-canary"
 SERVERS_KEY = "kafka.bootstrap.servers"
@@ -54,8 +57,9 @@ class Setup:
     """Its name, a query's options, the error and what its text must have in it.
 
     `connections` is how many the bootstrap servers, two of them, see in all, of the driver, a task
-    and a commit together; None where it is tried again as long as there is time. `server` is what
-    stands in the broker's place, `token` a token that the user's own provider gives.
+    and a commit together; None where it is tried again as long as there is time, or where now the
+    one is asked and now the other. `server` is what stands in the broker's place, `token` a token
+    that the user's own provider gives.
     """
 
     name: str
@@ -154,7 +158,8 @@ BRIEFLY = {
 
 PROTOCOL = "'kafka.security.protocol'"
 KEYSTORE = "'kafka.ssl.keystore.location'"
-READ = "the user needs READ on"
+READ, WRITE = "the user needs READ on", "the user needs WRITE on"
+OFFSETS = "the topic of the offsets"
 
 SETUPS = [
     # -- something else is spoken there
@@ -411,7 +416,10 @@ SETUPS = [
         None,
         more=BRIEFLY,
     ),
-    # -- what one may do
+]
+"""What is in the way of those who read and of those who write."""
+
+READERS = [
     Setup(
         "a topic that one may not see (DESCRIBE)",
         _as_bob(subscribe=HIDDEN),
@@ -441,3 +449,49 @@ SETUPS = [
         3,
     ),
 ]
+"""What one may not do who reads."""
+
+WRITERS = [
+    Setup(
+        "a topic that one may not see (DESCRIBE)",
+        _as_bob(subscribe=HIDDEN),
+        BrokerError,
+        ("TOPIC_AUTHORIZATION_FAILED", f"{WRITE} topic '{HIDDEN}'", "write to another topic"),
+        1,
+    ),
+    Setup(
+        "a topic that one may see and not write to (WRITE)",
+        _as_bob(subscribe=SEALED),
+        BrokerError,
+        (f"Produce to {SEALED}-0", "TOPIC_AUTHORIZATION_FAILED", f"{WRITE} topic '{SEALED}'"),
+        1,
+    ),
+    Setup(
+        "a transactional id that one may not have (WRITE)",
+        _as_bob(**{"kafka.transactional.id": SEALED_ID}),
+        BrokerError,
+        (
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            f"{WRITE} transactional id '{SEALED_ID}'",
+            "'kafka.transactional.id'",
+        ),
+        None,
+    ),
+    Setup(
+        "a group whose offsets one may not commit (READ)",
+        _as_bob(**{"kafka.transactional.id": "of-bob", "kafka.group.id": HIDDEN_GROUP}),
+        TransactionAbortableError,
+        (f"{READ} group '{HIDDEN_GROUP}'", "to commit its offsets", "leave the offsets out"),
+        None,
+    ),
+    Setup(
+        "a topic whose offsets one may not commit (READ)",
+        _as_bob(
+            **{"kafka.transactional.id": "of-bob", "kafka.group.id": "of-bob", OFFSETS: HIDDEN}
+        ),
+        TransactionAbortableError,
+        (f"TxnOffsetCommit of {HIDDEN}-0", f"{READ} topic '{HIDDEN}'"),
+        None,
+    ),
+]
+"""What one may not do who writes."""

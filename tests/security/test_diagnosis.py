@@ -1,7 +1,7 @@
 """Every set-up that cannot work is told of by cause and option, at once, and tried no more."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 
 import pytest
@@ -23,24 +23,30 @@ from tests.security.setups import (
     HIDDEN,
     HIDDEN_GROUP,
     PASSWORD,
+    READERS,
     SEALED,
+    SEALED_ID,
     SERVERS_KEY,
     SETUPS,
+    WRITERS,
     Bench,
     Setup,
 )
+from tests.security.writing import write
 from tests.spark.traffic import TIMEOUT_SECONDS, batch, failure, sizes, stream, wait_until
 from tests.spark_session import Start
 from tests.testing.traffic import produce
 
 pytestmark = pytest.mark.kafka
 
+WRITTEN = "written"
 RIGHTS = [
     (deny, "DESCRIBE", {"topic": HIDDEN}),
     (allow, "DESCRIBE", {"topic": SEALED}),
     (deny, "DESCRIBE", {"group": HIDDEN_GROUP}),
     (allow, "DESCRIBE", {"group": GROUP}),
     (deny, "ALL", {"broker": CLUSTER}),
+    (allow, "DESCRIBE", {"transactional_id": SEALED_ID}),
 ]
 
 
@@ -54,6 +60,25 @@ class Provider:
         return Token(self._text, time.time() + 600)
 
 
+Use = Callable[[Options, Provider | None], Iterable[bytes]]
+"""What is done with a set-up; the values of the rows that it brings."""
+
+
+def reading(options: Options, provider: Provider | None) -> Iterable[bytes]:
+    return read({"subscribe": "thousand"} | options, provider)
+
+
+def writing(options: Options, provider: Provider | None) -> Iterable[bytes]:
+    write({"subscribe": WRITTEN} | options, provider)
+    return ()
+
+
+USES = [
+    *((reading, each) for each in [*SETUPS, *READERS]),
+    *((writing, each) for each in [*SETUPS, *WRITERS]),
+]
+
+
 @pytest.fixture(scope="module")
 def denied(secured: LocalKafka) -> LocalKafka:
     """The broker, where bob has not all rights; topics made after that show that it knows."""
@@ -62,6 +87,7 @@ def denied(secured: LocalKafka) -> LocalKafka:
     for topic in (HIDDEN, SEALED):
         secured.create_topic(topic)
         produce(secured.bootstrap_servers, topic, [b"a secret"])
+    secured.create_topic(WRITTEN)
     return secured
 
 
@@ -71,13 +97,19 @@ def bench(denied: LocalKafka, thousand: str, tmp_path_factory: pytest.TempPathFa
     return Bench(denied, CertificateAuthority(directory / "stranger"), directory)
 
 
-@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
+@pytest.mark.parametrize(
+    ("use", "setup"), USES, ids=[f"{use.__name__}: {setup.name}" for use, setup in USES]
+)
 def test_a_set_up_that_cannot_work(
-    setup: Setup, bench: Bench, outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch
+    use: Use,
+    setup: Setup,
+    bench: Bench,
+    outcomes: list[Outcome],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # On a loaded machine the other server may have its turn before the first has said a word.
     monkeypatch.setattr(race, "_TURN_MS", 60_000)
-    options = {"subscribe": "thousand"} | setup.options(bench) | setup.more
+    options = setup.options(bench) | setup.more
     provider = Provider(setup.token(bench)) if setup.token else None
     rows: list[bytes] = []
     with ExitStack() as opened:
@@ -90,11 +122,13 @@ def test_a_set_up_that_cannot_work(
         options[SERVERS_KEY] = ",".join(each.address for each in servers)
         started_seconds = time.monotonic()
         with pytest.raises(setup.error) as caught:
-            rows.extend(read(options, provider))
+            rows.extend(use(options, provider))
         seconds = time.monotonic() - started_seconds
         connections = sum(each.connections for each in servers)
     text = str(caught.value)
-    outcomes.append(Outcome(setup.name, type(caught.value).__name__, text, seconds))
+    outcomes.append(
+        Outcome(f"{use.__name__}: {setup.name}", type(caught.value).__name__, text, seconds)
+    )
     for part in setup.says:
         assert part in text
     assert type(caught.value) is setup.error
@@ -161,6 +195,31 @@ def test_a_stream_shows_a_wrong_password_once(
         assert "refuses the credentials" in failure(query)
 
     assert failed_logins_of(bench.kafka, act) == 1
+
+
+@pytest.mark.spark
+def test_a_task_that_writes_shows_a_wrong_password_once(spark: SparkSession, bench: Bench) -> None:
+    def act() -> None:
+        with pytest.raises(Exception, match="refuses the credentials"):
+            written(spark, wrong_password(bench.kafka), WRITTEN)
+
+    assert failed_logins_of(bench.kafka, act) == 1
+
+
+def written(spark: SparkSession, options: Options, topic: str) -> None:
+    """Writes in one task."""
+    rows = spark.range(100).selectExpr("CAST(id AS STRING) AS value").coalesce(1)
+    given = {name: text for name, text in options.items() if name != "subscribe"}
+    rows.write.format("pykafka").mode("append").options(**given).option("topic", topic).save()
+
+
+@pytest.mark.spark
+def test_a_task_that_writes_says_which_right_is_missing(spark: SparkSession, bench: Bench) -> None:
+    options = options_of(bench.kafka, "SASL_SSL", "PLAIN", user="bob")
+    for topic in (SEALED, HIDDEN):
+        with pytest.raises(Exception, match=f"needs WRITE on topic '{topic}'"):
+            written(spark, options, topic)
+    written(spark, options, WRITTEN)
 
 
 @pytest.mark.spark

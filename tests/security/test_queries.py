@@ -22,7 +22,7 @@ from tests.security.options import (
     token_options,
     trust_options,
 )
-from tests.security.rows import ROWS
+from tests.security.rows import PARTITIONS, ROWS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -49,6 +49,17 @@ def test_a_batch_reads_all_rows(
     spark: SparkSession, secured: LocalKafka, thousand: str, listener: str, mechanism: str
 ) -> None:
     assert read(spark, options_of(secured, listener, mechanism), thousand) == sorted(ROWS)
+
+
+@pytest.mark.parametrize(("listener", "mechanism"), WAYS)
+def test_a_batch_writes_all_rows(
+    spark: SparkSession, secured: LocalKafka, topic: str, listener: str, mechanism: str
+) -> None:
+    secured.create_topic(topic, PARTITIONS)
+    rows = spark.createDataFrame([(each,) for each in ROWS], "value binary").repartition(2)
+    writing = rows.write.format("pykafka").mode("append").option("topic", topic)
+    writing.options(**options_of(secured, listener, mechanism)).save()
+    assert read(spark, options_of(secured, "CLIENT"), topic) == sorted(ROWS)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "JKS"])

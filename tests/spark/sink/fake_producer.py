@@ -17,6 +17,7 @@ class FakeProducer:
         self.fails: dict[int, KafkaError] = {}
         """By the number of the call: what it raises."""
         self.calls: list[str] = []
+        self.answers_at_once = False
         self._deliveries: list[Delivery] = []
 
     def send_columns(self, topic: str | None, columns: pa.RecordBatch) -> ColumnsFuture:
@@ -28,6 +29,8 @@ class FakeProducer:
         self.topics.append(topic)
         self.sent.append(columns)
         self._deliveries.append(delivery)
+        if self.answers_at_once:
+            self.answer(number)
         return ColumnsFuture([Run(delivery, 0, columns.num_rows)])
 
     def answer(self, number: int, error: KafkaError | None = None) -> None:

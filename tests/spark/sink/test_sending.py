@@ -61,6 +61,15 @@ def test_what_is_written_is_forgotten(producer: FakeProducer) -> None:
     assert len(to_send._on_their_way) < 3
 
 
+def test_rows_may_be_written_before_the_next_are_there(producer: FakeProducer) -> None:
+    producer.answers_at_once = True
+    to_send = sending(producer)
+    to_send.send(values("a"))
+    to_send.send(values("b"))
+    assert not to_send._on_their_way
+    to_send.finish()
+
+
 @pytest.mark.parametrize("kind", [UnencodableRowError, RowTooLargeError])
 def test_a_row_that_cannot_be_written_is_named(
     producer: FakeProducer, kind: type[UnencodableRowError]

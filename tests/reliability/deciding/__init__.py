@@ -1,0 +1,4 @@
+"""Brokers that are killed or stopped while a driver decides, and drivers with them.
+
+`python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md` has them all.
+"""

@@ -1,0 +1,37 @@
+"""Brokers that are killed or stopped as a driver decides: every row is there once.
+
+`python -m tests.reliability.deciding` makes each fault at each step, and writes the table.
+"""
+
+import pytest
+
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.testing import LocalKafka
+from tests.exactly_once.judge import Verdict
+from tests.reliability.conftest import Trial
+from tests.reliability.deciding.faults import Fault, Manner, Role, Trials
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("role", Role, ids=lambda role: role.name.lower())
+def test_a_broker_at_any_step(
+    role: Role, all_brokers: LocalKafka, topic: str, trial: Trial
+) -> None:
+    """Killed or stopped, with the driver or without, by chance."""
+    trials = Trials(all_brokers, topic)
+    commits = lost = doubled = held_up = 0
+    for _ in range(trial.rounds):
+        fault = Fault(role, trial.chance.choice(list(Manner)), trial.chance.choice(list(Step)))
+        outcome = trials.make(fault)
+        print(fault, outcome)
+        commits += outcome.commit == "returned"
+        lost, doubled = lost + outcome.verdict.lost, doubled + outcome.verdict.doubled
+        held_up += outcome.verdict.held_up
+    trial.report(
+        "decided",
+        f"{trial.rounds} times the {role.value} killed or stopped at a step of a commit",
+        f"commits that went through it: {commits}; rows lost: {lost}; doubled: {doubled}; "
+        f"partitions held up in the end: {held_up}",
+    )
+    assert Verdict(lost, doubled, held_up).is_good

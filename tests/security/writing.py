@@ -1,0 +1,48 @@
+"""What writes by the options of a query, without Spark."""
+
+from collections.abc import Mapping, Sequence
+
+from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.producer import PRODUCER_OPTIONS, KafkaProducer, ProducerConfig
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.security.setups import OFFSETS
+
+VALUES = [b"a", b"b", b"c"]
+
+
+def producer_of(
+    options: Mapping[str, str], token_provider: TokenProvider | None = None
+) -> KafkaProducer:
+    """A producer with those of a query's options that are one's."""
+    settings = Settings({name: text for name, text in options.items() if name in PRODUCER_OPTIONS})
+    return KafkaProducer.of(ProducerConfig.from_settings(settings, token_provider))
+
+
+def write(
+    options: Mapping[str, str],
+    token_provider: TokenProvider | None = None,
+    values: Sequence[bytes] = VALUES,
+) -> None:
+    """Writes them to the topic that a query would read, and raises what went wrong.
+
+    With a transactional id it does so in a transaction, with a group in it an offset, too.
+    """
+    topic, group_id = options["subscribe"], options.get("kafka.group.id")
+    with producer_of(options, token_provider) as producer:
+        if "kafka.transactional.id" not in options:
+            _send(producer, topic, values)
+            return
+        producer.init_transactions()
+        producer.begin_transaction()
+        _send(producer, topic, values)
+        if group_id:
+            offsets = {TopicPartition(options.get(OFFSETS, topic), 0): OffsetAndMetadata(1)}
+            producer.send_offsets_to_transaction(offsets, Member(group_id, "", -1))
+        producer.commit_transaction()
+
+
+def _send(producer: KafkaProducer, topic: str, values: Sequence[bytes]) -> None:
+    for each in [producer.send(topic, each) for each in values]:
+        each.result()
