@@ -30,7 +30,10 @@ _LISTED = (
 _PARTITIONS = ("topic", "partition", "start", "stable", "end", "held_up", "note")
 _WINNERS = ("transaction", "task", "attempt", "producer", "epoch", "outcome")
 _DECIDED = "decided: start the query, which commits it, or 'finish' it"
-_NOBODY_WAITS = "committed or aborted for certain: its end is under way"
+_ENDING = {
+    "PrepareCommit": "committed; readers hear of it soon",
+    "PrepareAbort": "aborted; readers hear of it soon",
+}
 
 
 def list_open(arguments: argparse.Namespace, output: Output) -> int:
@@ -56,7 +59,9 @@ def _is_wanted(transactional_id: str, prefix: str | None) -> bool:
 
 def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[str, object]:
     now_ms = time.time_ns() // 1_000_000
-    began = found.is_open and found.started_at_ms >= 0
+    is_timed = found.is_open and found.started_at_ms >= 0
+    open_ms = now_ms - found.started_at_ms if is_timed else None
+    left_ms = found.remaining_ms(now_ms) if is_timed else None
     return {
         "transaction": found.transactional_id,
         "state": found.state,
@@ -64,9 +69,11 @@ def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[st
         "epoch": found.producer.epoch,
         "started_ms": found.started_at_ms,
         "started": _time(found.started_at_ms) if found.started_at_ms >= 0 else None,
-        "open": _span(now_ms - found.started_at_ms) if began else None,
+        "open": _span(open_ms),
+        "open_ms": open_ms,
         "timeout_ms": found.timeout_ms,
-        "left": _span(found.remaining_ms(now_ms)) if began else None,
+        "left": _span(left_ms),
+        "left_ms": left_ms,
         "coordinator": found.coordinator_id,
         "partitions": [each._asdict() for each in found.topic_partitions],
         "query": task.query_id if task else None,
@@ -81,10 +88,8 @@ def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[st
 
 
 def _note(found: TransactionDescription, task: TaskTransaction | None) -> str | None:
-    if found.is_open and found.state.startswith("PrepareC"):
-        return _NOBODY_WAITS
-    if task is None:
-        return None
+    if task is None or found.state in _ENDING:
+        return _ENDING.get(found.state)
     if task.error is not None:
         return f"decisions cannot be read: {task.error}"
     if task.is_decided:
@@ -162,6 +167,7 @@ def abort(arguments: argparse.Namespace, output: Output) -> int:
         task = task_transactions(admin.client, [found]).get(name)
         if arguments.execute:
             abort_undecided(admin.client, name, producer)
+            found = admin.describe_transaction(name)
     output.rows([_row(found, task) | {"aborted": arguments.execute}], _LISTED)
     if not arguments.execute:
         if found.producer != producer:
@@ -213,8 +219,10 @@ def _time(time_ms: int) -> str | None:
     return found.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _span(span_ms: int) -> str:
+def _span(span_ms: int | None) -> str | None:
     """A span as `2h03m`, `4m05s` or `6s`; what is past has a minus before it."""
+    if span_ms is None:
+        return None
     sign, seconds = "-" if span_ms < 0 else "", abs(span_ms) // 1000
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)

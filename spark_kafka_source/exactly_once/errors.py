@@ -143,6 +143,21 @@ class NothingDecidedError(RemoteError):
         return f"Nothing is decided under {self.prefix!r}, or the brokers have forgotten it"
 
 
+class NothingSeenError(RemoteError):
+    """A micro-batch is decided and aborted in part, and no reader has seen any of it."""
+
+    def __init__(self, batch: BatchId, lost: Sequence[str]) -> None:
+        super().__init__(batch, tuple(lost))
+        self.batch, self.lost = batch, tuple(lost)
+
+    def _text(self) -> str:
+        return (
+            f"{self.batch} is decided, and brokers have aborted {_tasks(self.lost)}; no reader has "
+            "seen any of it. Start the query again: it writes the batch anew, and nothing is lost. "
+            "With '--accept-loss' the rest is committed, and the query goes on behind it"
+        )
+
+
 class PartlyCommittedError(RemoteError):
     """A batch that nobody runs again is committed in part: some transactions could not be ended."""
 

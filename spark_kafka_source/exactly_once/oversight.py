@@ -16,6 +16,7 @@ from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_ov
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
     NothingDecidedError,
+    NothingSeenError,
     NotYetCommittedError,
 )
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
@@ -123,24 +124,18 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
 
     With `accept_loss` what is lost, or not known any more, is no part of the decision from now on:
     then the next run takes the micro-batch for written. Drivers that are there are fenced. Raises
-    `NothingDecidedError`, `NotYetCommittedError`.
+    `NothingDecidedError`, `NotYetCommittedError`, and `NothingSeenError` without `accept_loss`.
     """
     decisions = Decisions(client, names)
     control = decisions.fence()
     where, decision = _kept(client, names, require_stable=True)
     transactions = Transactions(client, names)
     try:
-        left = [
-            each
-            for each, found in transactions.outcomes(decision.winners).items()
-            if found is Outcome.OPEN
-        ]
-        errors = transactions.end([each.transaction for each in left], commit=True)
-        failed = [error for error in errors if error is not None and not is_over(error)]
         found = Finished(decision, transactions.outcomes(decision.winners))
-        if failed:
-            ids = [each.transactional_id for each in found.of(Outcome.OPEN)]
-            raise NotYetCommittedError(decision.batch, ids, len(decision.winners), failed[0])
+        lost = [each.transactional_id for each in found.of(Outcome.ABORTED)]
+        if lost and not accept_loss and not found.of(Outcome.COMMITTED, Outcome.UNKNOWN):
+            raise NothingSeenError(decision.batch, lost)
+        found = _ended(transactions, found)
     finally:
         transactions.close()
     if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
@@ -150,6 +145,17 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
         decisions.begin(control, part_count(len(kept)))
         decisions.record(control, accepted, where, deadline)
         decisions.decide(control, deadline)
+    return found
+
+
+def _ended(transactions: Transactions, found: Finished) -> Finished:
+    left = [each.transaction for each in found.of(Outcome.OPEN)]
+    errors = transactions.end(left, commit=True)
+    found = Finished(found.decision, transactions.outcomes(found.decision.winners))
+    for error in errors:
+        if error is not None and not is_over(error):
+            ids = [each.transactional_id for each in found.of(Outcome.OPEN)]
+            raise NotYetCommittedError(found.decision.batch, ids, len(found.outcomes), error)
     return found
 
 

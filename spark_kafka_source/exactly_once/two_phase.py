@@ -268,7 +268,8 @@ class TwoPhaseCommit:
             raise
         self._reached(Step.CHECKED)
         # The other half is for ending them.
-        deadline = Deadline.after_ms(left_ms // 2)
+        most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
+        deadline = Deadline.after_ms(most_ms)
         decision = Decision(batch, tuple(checked), number)
         self._decisions.record(control, decision, where, deadline)
         self._reached(Step.RECORDED)

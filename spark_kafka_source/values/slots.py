@@ -13,7 +13,9 @@ class Slots:
 
     def __init__(self, layout: Layout, rows: int) -> None:
         self.sizes = [rows] + [0] * (len(layout.levels_above) - 1)
-        self.arrays = [np.zeros(0 if level else rows, np.int64) for level in layout.slot_levels]
+        self._levels = layout.slot_levels
+        # Most slots of rows are replaced as a whole: no room is made before it is needed.
+        self._arrays = [_NONE] * len(layout.slot_levels)
         self.parents = [_NONE] * len(layout.levels_above)
         self.levels_above = layout.levels_above
         self._of_level: list[list[int]] = [[] for _ in layout.levels_above]
@@ -31,17 +33,27 @@ class Slots:
         self.sizes[level] = total
         return size + ends - counts
 
+    def fill(self, slot: int, values: Integers) -> None:
+        """The slot has these values, one for each row; they are not copied."""
+        self._arrays[slot] = values
+
+    def array(self, slot: int) -> Integers:
+        """The slot, to be written to."""
+        if not self._levels[slot] and not len(self._arrays[slot]):
+            self._arrays[slot] = np.zeros(self.sizes[0], np.int64)
+        return self._arrays[slot]
+
     def _grow(self, level: int, total: int) -> None:
         """Twice as much room, so that it happens seldom."""
         room = max(total, min(2 * len(self.parents[level]), total + (1 << 20)))
         size = self.sizes[level]
         for slot in self._of_level[level]:
-            self.arrays[slot] = _larger(self.arrays[slot], size, room)
+            self._arrays[slot] = _larger(self._arrays[slot], size, room)
         self.parents[level] = _larger(self.parents[level], size, room)
 
     def values(self, slot: int, level: int) -> Integers:
         """Those of a slot that count."""
-        return self.arrays[slot][: self.sizes[level]]
+        return self.array(slot)[: self.sizes[level]]
 
 
 def _larger(array: Integers, size: int, room: int) -> Integers:

@@ -223,7 +223,7 @@ class Walk:
 
     def _keep(self, slot: int, element: int, value: int) -> None:
         if slot >= 0:
-            self._slots.arrays[slot][element] = value
+            self._slots.array(slot)[element] = value
 
 
 def _bits(value: float) -> int:

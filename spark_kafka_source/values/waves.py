@@ -278,9 +278,9 @@ class Waves:
         if slot < 0:
             return
         if wave.elements is None:
-            self._slots.arrays[slot] = values
+            self._slots.fill(slot, values)
         else:
-            self._slots.arrays[slot][wave.elements] = values
+            self._slots.array(slot)[wave.elements] = values
 
     def _fail(self, wave: Wave, at: Integers, bad: Mask, fault: Fault, place: int) -> Integers:
         """The positions after that: `NOWHERE` for what is bad."""

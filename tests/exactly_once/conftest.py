@@ -54,19 +54,18 @@ class Trial:
         assert verdict.is_good, verdict
 
 
-BROKERS = [
-    "in_memory",
-    *(
-        pytest.param(name, marks=[pytest.mark.kafka, pytest.mark.slow])
-        for name in ("second_generation", "first_generation", "oldest")
-    ),
+REAL_BROKERS = [
+    pytest.param(name, marks=[pytest.mark.kafka, pytest.mark.slow])
+    for name in ("second_generation", "first_generation", "oldest")
 ]
+BROKERS = ["in_memory", *REAL_BROKERS]
 
 
 def in_memory_trial(broker: MemoryBroker, topic: str) -> Trial:
     """A query on a broker in memory."""
     broker.create_topic(topic, PARTITIONS)
     query = Query(str(broker.address()), topic, PARTITIONS)
+    query.settings = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 10}
     return Trial(query, partial(found_in_memory, broker))
 
 

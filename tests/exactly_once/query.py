@@ -38,7 +38,7 @@ class Query:
     written: set[bytes] = field(default_factory=set)
     timeout_ms: int = TIMEOUT_MS
     settings: dict[str, object] = field(default_factory=dict)
-    """Those of its driver's client."""
+    """Those of its driver's client, and of its producers."""
 
     @property
     def names(self) -> Names:
@@ -70,8 +70,10 @@ class Run:
     @contextmanager
     def producer(self) -> Iterator[KafkaProducer]:
         """One as an executor has it."""
-        servers = self.query.servers
-        producer = KafkaProducer(bootstrap_servers=servers, transactional_id="-", linger_ms=0)
+        given = {"bootstrap_servers": self.query.servers, **self.query.settings}
+        producer = KafkaProducer.of(
+            config_from_arguments({**given, "transactional_id": "-", "linger_ms": 0}, None)
+        )
         try:
             yield producer
         finally:

@@ -174,7 +174,7 @@ def test_what_is_decided_and_cannot_be_ended_is_not_called_lost(
 
 def test_all_ends_together_take_no_longer_than_one_may(broker: MemoryBroker, trial: Trial) -> None:
     query = trial.query
-    query.settings = {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
+    query.settings |= {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
     run = query.start()
     winners = run.write(0, 40)
 
@@ -197,7 +197,7 @@ def test_a_decision_whose_answer_is_lost_for_good_is_found_by_abort(
     broker: MemoryBroker, trial: Trial
 ) -> None:
     query = trial.query
-    query.settings = {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
+    query.settings |= {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
     run = query.start()
     winners = run.write(0)
 
@@ -363,6 +363,7 @@ def test_the_last_decision_counts_wherever_it_is_kept(broker: MemoryBroker, tria
             driver.commit(run.batch(0), run.write(0), TopicPartition(first, 0))
         trial.judge()
         broker.create_topic(query.topic, PARTITIONS)
+        query.written.clear()
 
 
 def test_a_decision_that_is_about_to_be_made_is_waited_for(
@@ -636,3 +637,32 @@ def test_those_that_could_not_be_ended_are_named(broker: MemoryBroker, trial: Tr
         driver.end_all(winners)
     assert len(raised.value.failed) == 1
     assert "2 of 3 transactions are committed" in str(raised.value)
+
+
+# -- epochs that come to their end -----------------------------------------------------------------
+
+LAST_EPOCHS = range(32_760, 32_767)
+
+
+@pytest.mark.parametrize("step", [None, Step.RECORDED, Step.DECIDED, Step.ONE_ENDED])
+def test_epochs_of_all_ids_come_to_their_end(
+    step: Step | None, broker: MemoryBroker, trial: Trial
+) -> None:
+    """An id that is begun once a second has used up its epochs after nine hours."""
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    for found in broker.cluster.transactions.values():
+        found.epoch = LAST_EPOCHS[0]
+    for batch_id in range(1, 2 * len(LAST_EPOCHS)):
+        winners = run.write(batch_id)
+        if step is None:
+            run.commit(batch_id, winners)
+            continue
+        with pytest.raises(CrashError):
+            run.commit(batch_id, winners, dies_at(step))
+        run.abort(batch_id, winners)
+        other = query.start()
+        other.commit(batch_id, other.write(batch_id))
+    assert broker.cluster.transactions[query.names.control_id].epoch < 100
+    trial.judge()

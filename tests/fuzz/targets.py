@@ -15,6 +15,7 @@ from tests.fuzz import (
     options,
     responses,
     stores,
+    values,
 )
 from tests.fuzz.judge import Function
 from tests.fuzz.mutations import Edit, edited, random_edits, records_edited
@@ -85,6 +86,7 @@ TARGETS = {
         Target("token_answers", logins.token_answers, most_bytes=20_000),
         Target("jaas", logins.jaas),
         Target("pem", stores.pem, made_seeds=stores.pem_seeds),
+        Target("avro", values.avro, most_bytes=512, made_seeds=values.avro_seeds),
         Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
     )
 }

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Partition
 from pyspark.errors import PySparkException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
@@ -28,6 +28,7 @@ from tests.spark.traffic import (
     sizes,
     stream,
     values,
+    wait_until,
 )
 from tests.spark_session import Run, Start
 
@@ -218,6 +219,39 @@ def test_a_stream_writes_and_goes_on_from_its_checkpoint(
     run()
     run()
     assert texts(target) == ["0:0", "0:1", "0:2", "1:0", "1:1", "later"]
+
+
+def test_rows_are_written_exactly_once(
+    session: SparkSession, events: Events, start: Start, tmp_path: Path
+) -> None:
+    """By a stream, and within `foreachBatch`, whose micro-batches are run once more; in batch."""
+    events.fill(3, 2)
+    copies = [events.another(each) for each in ("streamed", "foreach")]
+    read = stream(session, events.options()).select("value")
+
+    def save(frame: DataFrame, _: int) -> None:
+        writer(frame, exactly(copies[1])).save()
+
+    for copy in copies:
+        copy.create(2)
+    for _ in range(2):
+        by_stream = read.writeStream.format("pykafka").options(**exactly(copies[0]))
+        for writing in (by_stream, read.writeStream.foreachBatch(save)):
+            checkpoint = f"checkpoint-{writing is by_stream}"
+            query = start(writing.trigger(availableNow=True), checkpoint)
+            assert query.awaitTermination(TIMEOUT_SECONDS)
+            for path in (tmp_path / checkpoint / "commits").iterdir():
+                path.unlink()
+    for copy in copies:
+        given = copy.options() | {"kafka.isolation.level": "read_committed"}
+        wait_until(lambda: len(values(batch(session, given))) >= 5)  # noqa: B023 - called now
+        assert sorted(values(batch(session, given))) == ["0:0", "0:1", "0:2", "1:0", "1:1"]
+    writer(batch(session, events.options()).select("value"), exactly(copies[0])).save()
+    assert len(values(batch(session, copies[0].options()))) >= 10
+
+
+def exactly(target: Events) -> dict[str, Any]:
+    return to(target, deliveryGuarantee="exactly-once")
 
 
 def test_a_limit_is_kept_or_refused_by_name(

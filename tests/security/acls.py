@@ -18,7 +18,8 @@ _kafka: Any = admin
 def allow(kafka: LocalKafka, user: str, operation: str, **resource: str) -> None:
     """Grants a right, and so takes it from all others: `allow(kafka, "bob", "READ", topic="t")`.
 
-    A resource is a `topic`, a `group` or the `broker`, which is to say the cluster.
+    A resource is a `topic`, a `group`, a `transactional_id` or the `broker`, which is to say the
+    cluster. A name that ends in `*` stands for all that begin as it does.
     """
     _add(kafka, "ALLOW", user, operation, resource)
 
@@ -32,10 +33,11 @@ def _add(
     kafka: LocalKafka, permission: str, user: str, operation: str, resource: Mapping[str, str]
 ) -> None:
     ((kind, name),) = resource.items()
+    pattern = "PREFIXED" if name.endswith("*") else "LITERAL"
     binding = _kafka.AclBinding(
         _kafka.ResourceType[kind.upper()],
-        name,
-        _kafka.ResourcePatternType.LITERAL,
+        name.removesuffix("*"),
+        _kafka.ResourcePatternType[pattern],
         f"User:{user}",
         "*",
         _kafka.AclOperation[operation],

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Sequence
 from decimal import Context, Decimal
+from itertools import pairwise
 from typing import Any
 
 import fastavro
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from spark_kafka_source.values import Decoded, Program, decode
 from spark_kafka_source.values.avro import Reader, parse_schema, resolve
-from tests.values.avro_schemas import DEFAULT_BYTES, EPOCH, kind_of
+from tests.values.avro_schemas import DEFAULT_BYTES, kind_of
 
 _WIDE = Context(prec=60)
 
@@ -79,25 +80,32 @@ def decoded(writer: Any, reader: Any, rows: Sequence[bytes]) -> Decoded:
 
 
 def plain(array: pa.Array) -> list[Any]:
-    """Rows as Python's, with times as numbers, so that nothing is beyond what Python has."""
-    return [_of_array(each, array.type) for each in array.to_pylist()]
-
-
-def _of_array(value: Any, kind: pa.DataType) -> Any:
-    if value is None:
-        return None
+    """Rows as Python's, with times as numbers, some of which are beyond what Python has."""
+    kind = array.type
+    found: list[Any]
     if pa.types.is_struct(kind):
-        return {each.name: _of_array(value[each.name], each.type) for each in kind}
-    if pa.types.is_list(kind):
-        return [_of_array(each, kind.value_type) for each in value]
-    if pa.types.is_map(kind):
-        return {key: _of_array(each, kind.item_type) for key, each in value}
-    if pa.types.is_timestamp(kind):
-        since = value - (EPOCH if kind.tz else EPOCH.replace(tzinfo=None))
-        return (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
-    if pa.types.is_date(kind):
-        return (value - EPOCH.date()).days
-    return repr(value) if isinstance(value, float) else value
+        columns = [plain(array.field(place)) for place in range(kind.num_fields)]
+        names = [each.name for each in kind]
+        found = [dict(zip(names, row, strict=True)) for row in _rows(columns, len(array))]
+    elif pa.types.is_list(kind):
+        found = _parts(array, plain(array.values))
+    elif pa.types.is_map(kind):
+        entries = list(zip(plain(array.keys), plain(array.items), strict=True))
+        found = [dict(each) for each in _parts(array, entries)]
+    elif pa.types.is_temporal(kind):
+        return list(array.view(pa.int32() if pa.types.is_date(kind) else pa.int64()).to_pylist())
+    else:
+        return [repr(each) if isinstance(each, float) else each for each in array.to_pylist()]
+    valid = array.is_valid().to_pylist()
+    return [each if there else None for each, there in zip(found, valid, strict=True)]
+
+
+def _rows(columns: list[list[Any]], count: int) -> list[tuple[Any, ...]]:
+    return list(zip(*columns, strict=True)) if columns else [()] * count
+
+
+def _parts(array: pa.Array, items: list[Any]) -> list[list[Any]]:
+    return [items[start:stop] for start, stop in pairwise(array.offsets.to_pylist())]
 
 
 def expected(value: Any, reader: Any) -> Any:
@@ -123,7 +131,8 @@ def expected(value: Any, reader: Any) -> Any:
             return Decimal(number).scaleb(-reader["scale"], _WIDE)
         return value * 1000 if name.endswith("timestamp-millis") else value
     if kind in ("float", "double"):
-        return repr(float(value))
+        # As Java promotes: what is read as a float has as many bits.
+        return repr(float(np.float32(value) if kind == "float" else value))
     return value
 
 

@@ -1,6 +1,5 @@
 """Random Avro schemas, evolved at random, and values of them, as hypothesis draws them."""
 
-import datetime
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 NAMES = ("a", "b", "c", "d", "e")
 SYMBOLS = ("X", "Y", "Z", "W")
 PRIMITIVES = ("boolean", "int", "long", "float", "double", "bytes", "string")
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 PROMOTIONS = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),

@@ -27,13 +27,16 @@ class Verdict:
 
 
 def judge(servers: str, topic: str, partitions: int, expected: Collection[str]) -> Verdict:
-    """Reads the topic by librdkafka, up to the first transaction that is open."""
+    """Reads the topic by librdkafka, up to the first transaction that is open.
+
+    Transactional ids begin with the topic's name.
+    """
     found: Counter[str] = Counter()
     for partition in range(partitions):
         found.update(_committed(servers, TopicPartition(topic, partition, OFFSET_BEGINNING)))
     wanted = Counter(expected)
     assert not found.keys() - wanted.keys(), "rows that nobody wrote"
-    return Verdict((wanted - found).total(), (found - wanted).total(), _open(servers))
+    return Verdict((wanted - found).total(), (found - wanted).total(), _open(servers, topic))
 
 
 def _committed(servers: str, where: TopicPartition) -> list[str]:
@@ -61,9 +64,9 @@ def _committed(servers: str, where: TopicPartition) -> list[str]:
     raise AssertionError(f"{where} was not read to its end")
 
 
-def _open(servers: str) -> int:
+def _open(servers: str, prefix: str) -> int:
     options = parsed(**{"kafka.bootstrap.servers": servers})
     with KafkaClient(options.producer.client) as client:
         listed, failures = list_transactions(client, ["Ongoing"])
     assert not failures
-    return len(listed)
+    return sum(each.transactional_id.startswith(prefix) for each in listed)

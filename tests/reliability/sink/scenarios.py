@@ -70,6 +70,8 @@ class Copying:
         seed = f"{self.chance.random()}"
         if self.guarantee != PEER:
             sink["deliveryGuarantee"] = self.guarantee
+            if self.guarantee == EXACTLY_ONCE:
+                sink["transactionalIdPrefix"] = self.target.name
             sink[OPTION] = replace(faults or Faults(""), seed=seed).to_json()
         given = {name: str(each) for name, each in source.items()}
         checkpoint = str(self.directory / f"checkpoint-{self.name}")

@@ -1,0 +1,164 @@
+"""Transactions from outside: which are open, for whom readers wait, and how one is ended."""
+
+import pickle
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source import KafkaAdmin, KafkaProducer
+from spark_kafka_source.admin import TransactionNotFoundError
+from spark_kafka_source.errors import (
+    BrokerError,
+    ProtocolError,
+    UnsupportedVersionError,
+    error_named,
+)
+from spark_kafka_source.net import RequestTimeoutError
+from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError
+from spark_kafka_source.protocol import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.admin.conftest import T0, U0, address
+from tests.memory_broker import Action, MemoryBroker
+
+
+@pytest.fixture
+def producer(broker: MemoryBroker) -> Iterator[KafkaProducer]:
+    producer = KafkaProducer(bootstrap_servers=address(broker), transactional_id="-")
+    yield producer
+    producer.close(1)
+
+
+def begun(producer: KafkaProducer, name: str, *partitions: TopicPartition) -> PreparedTransaction:
+    """A transaction with a record in each of these, left open."""
+    producer.begin_as(name, 60_000)
+    for topic, partition in partitions:
+        producer.send(topic, b"x", partition=partition)
+    prepared = producer.prepare_transaction()
+    assert prepared is not None
+    return prepared
+
+
+def test_all_transactional_ids_of_all_brokers(
+    broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    broker.cluster.transaction_coordinators |= {"a": 2, "b": 1}
+    prepared = begun(producer, "b", T0)
+    begun(producer, "a", U0)
+    found = admin.list_transactions()
+    assert [(each.transactional_id, each.state, each.coordinator_id) for each in found] == [
+        ("a", "Ongoing", 2),
+        ("b", "Ongoing", 1),
+    ]
+    assert found[1].producer_id == prepared.producer.producer_id
+    assert admin.list_transactions(states=["Empty"]) == []
+    assert len(admin.list_transactions(states=["Empty", "Ongoing"])) == 2
+
+
+def test_a_broker_that_does_not_list_its_own(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    broker.control(ListTransactionsRequest, error_named("UNKNOWN_SERVER_ERROR"), node_id=1)
+    with pytest.raises(BrokerError, match="ListTransactions of broker 1: UNKNOWN_SERVER_ERROR"):
+        admin.list_transactions()
+
+
+def test_a_transaction(broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer) -> None:
+    broker.cluster.now_ms = lambda: 1_000
+    prepared = begun(producer, "a", T0, U0)
+    found = admin.describe_transaction("a")
+    assert (found.transactional_id, found.state, found.is_open) == ("a", "Ongoing", True)
+    assert (found.producer, found.topic_partitions) == (prepared.producer, (T0, U0))
+    assert (found.started_at_ms, found.timeout_ms) == (1_000, 60_000)
+    assert found.remaining_ms(now_ms=31_000) == 30_000
+    admin.abort_transaction("a", *prepared.producer)
+    assert not admin.describe_transaction("a").is_open
+
+
+def test_one_that_there_is_not(admin: KafkaAdmin) -> None:
+    for call in (
+        lambda: admin.describe_transactions(["nope"]),
+        lambda: admin.abort_transaction("nope", 1, 0),
+    ):
+        with pytest.raises(TransactionNotFoundError) as raised:
+            call()
+        assert str(raised.value) == "There is no transactional id 'nope'"
+        assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+def test_an_answer_that_leaves_one_out(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    answer = DescribeTransactionsResponse(transaction_states=[])
+    broker.control(DescribeTransactionsRequest, answer)
+    with pytest.raises(ProtocolError, match="of transactional id 'a': the answer leaves it out"):
+        admin.describe_transaction("a")
+
+
+def test_an_abort_is_of_one_producer_and_epoch(
+    broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    producer_id, epoch = begun(producer, "a", T0).producer
+    with pytest.raises(ProducerFencedError):
+        admin.abort_transaction("a", producer_id, epoch + 1)
+    with pytest.raises(BrokerError, match="INVALID_PRODUCER_ID_MAPPING"):
+        admin.abort_transaction("a", producer_id + 1, epoch)
+    assert admin.describe_transaction("a").state == "Ongoing"
+    admin.abort_transaction("a", producer_id, epoch)
+    assert broker.cluster.transactions["a"].epoch > epoch
+    with pytest.raises(ProducerFencedError):
+        admin.abort_transaction("a", producer_id, epoch)
+
+
+def test_its_producer_cannot_go_on(
+    broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    """Else the rest of its records would be committed without the first."""
+    producer.begin_as("a", 60_000)
+    producer.send("t", b"x", partition=0).result(10)
+    admin.abort_transaction("a", *admin.describe_transaction("a").producer)
+    producer.send("u", b"x", partition=0)
+    with pytest.raises(ProducerFencedError):
+        producer.prepare_transaction()
+
+
+def test_who_is_in_the_way_of_readers(
+    broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    first, second = begun(producer, "a", T0), begun(producer, "b", T0)
+    (found,) = admin.held_up([T0])
+    assert (found.topic_partition, found.last_stable_offset, found.end_offset) == (T0, 3, 5)
+    assert found.offsets_held_up == 2
+    assert [(each.producer, each.start_offset) for each in found.writers] == [
+        (first.producer, 3),
+        (second.producer, 4),
+    ]
+    admin.abort_transaction("a", *first.producer)
+    (found, other, third) = admin.held_up(["t", "u"])
+    assert (found.last_stable_offset, [each.producer for each in found.writers]) == (
+        4,
+        [second.producer],
+    )
+    assert (other.offsets_held_up, other.writers) == (0, ())
+    assert third.topic_partition == U0
+
+
+def test_a_denial_of_who_writes(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    broker.control(DescribeProducersRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
+    with pytest.raises(BrokerError, match="DescribeProducers of t-0: TOPIC_AUTHORIZATION_FAILED"):
+        admin.held_up([T0])
+
+
+def test_brokers_that_are_too_old(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    del broker.cluster.versions[DescribeTransactionsRequest.KEY]
+    with pytest.raises(UnsupportedVersionError):
+        admin.describe_transaction("a")
+
+
+def test_silence_of_one_broker_is_said(broker: MemoryBroker) -> None:
+    broker.control(ListTransactionsRequest, Action.SILENCE, node_id=2)
+    with (
+        KafkaAdmin(bootstrap_servers=address(broker), request_timeout_ms=300) as admin,
+        pytest.raises(RequestTimeoutError, match=f"{broker.address(2)}: timed out"),
+    ):
+        admin.list_transactions()

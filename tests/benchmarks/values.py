@@ -1,0 +1,122 @@
+"""What a value costs on one core to decode into columns: `python -m tests.benchmarks.values`.
+
+Prints nanoseconds of the thread's CPU time per record, the least of all rounds and below it the
+median: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into a
+validated Arrow struct. Rows of several batches' sizes, of two writers half and half, and with one
+of a hundred bad. Pin it to a core: `taskset -c 1`.
+"""
+
+import argparse
+import gc
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from spark_kafka_source.values import decode
+from spark_kafka_source.values.avro import Reader, parse_schema, resolve
+from tests.values.avro_oracle import laid, written
+from tests.values.avro_schemas import logical
+
+ADDRESS = {
+    "type": "record",
+    "name": "Address",
+    "fields": [
+        *({"name": name, "type": "string"} for name in ("street", "city", "zip")),
+        *({"name": name, "type": "double"} for name in ("lat", "lon")),
+    ],
+}
+FIELDS: list[dict[str, Any]] = [
+    {"name": "id", "type": "long"},
+    {"name": "user", "type": "string"},
+    {"name": "at", "type": logical("long", "timestamp-micros")},
+    {"name": "price", "type": "double"},
+    {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["VIEW", "CART"]}},
+    {"name": "count", "type": "int"},
+    {"name": "first", "type": "boolean"},
+    {"name": "referrer", "type": ["null", "string"]},
+    {"name": "address", "type": ["null", ADDRESS]},
+    {"name": "tags", "type": {"type": "array", "items": "string"}},
+    {"name": "amount", "type": logical("bytes", "decimal", precision=10, scale=2)},
+]
+SCHEMA = {"type": "record", "name": "Event", "fields": FIELDS}
+OLDER = {**SCHEMA, "fields": [*FIELDS[5:], {"name": "older", "type": "string"}, *FIELDS[:5]]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=51)
+    parser.add_argument("--rows", type=int, default=10_000)
+    options = parser.parse_args()
+    cases = _cases(options.rows)
+    took: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(options.rounds + 1):
+        for name, (rows, run) in cases.items():
+            gc.collect()
+            took[name].append(_seconds(run) / rows * 1e9)
+    print("".join(f"{name:>14}" for name in took))
+    print("".join(f"{min(each[1:]):14.0f}" for each in took.values()))
+    print("".join(f"{median(each[1:]):14.0f}" for each in took.values()))
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.thread_time()
+    run()
+    return time.thread_time() - started
+
+
+def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
+    """How many rows each decodes, and how."""
+    chance = random.Random(1)
+    values = [_value(number, chance) for number in range(rows)]
+    one, other = written(SCHEMA, values), written(OLDER, [each | {"older": "x"} for each in values])
+    schema = parse_schema(json.dumps(SCHEMA))
+    reader = Reader.of(schema)
+    few = Reader.of(schema, ["id", "at", "price"])
+    same, older = (resolve(parse_schema(json.dumps(each)), reader) for each in (SCHEMA, OLDER))
+    wanted = resolve(schema, few)
+    half = np.arange(rows) % 2
+    mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1")
+    bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
+    whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
+    return {
+        f"{len(whole[0]) // rows - 2} B": (rows, lambda: decode(reader.layout, [same], *whole)),
+        "3 fields": (rows, lambda: decode(few.layout, [wanted], *whole)),
+        "2 writers": (
+            rows,
+            lambda: decode(reader.layout, [same, older], *mixed, program_of=half),
+        ),
+        "1% bad": (rows, lambda: decode(reader.layout, [same], *bad)),
+        "of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
+        "of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
+    }
+
+
+def _value(number: int, chance: random.Random) -> dict[str, Any]:
+    place = {
+        "street": f"{chance.randrange(999)} Rue de l'Hôpital",
+        "city": "La Chaux-de-Fonds (Neuchâtel)",
+    }
+    return {
+        "id": (1 << 40) + number,
+        "user": f"user-{chance.randrange(100_000)}@example.com",
+        "at": 1_700_000_000_000_000 + 1000 * number,
+        "price": chance.random(),
+        "kind": chance.choice(["VIEW", "CART"]),
+        "count": chance.randrange(500),
+        "first": chance.random() < 0.5,
+        "referrer": chance.choice([None, "https://example.com/a"]),
+        "address": place | {"zip": "2000", "lat": chance.random(), "lon": chance.random()}
+        if chance.random() < 0.9
+        else None,
+        "tags": [f"tag-{n}" for n in range(chance.randrange(5))],
+        "amount": chance.randrange(10**8).to_bytes(5),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Avro that nobody should have written: it is what fastavro reads, or bad, and no other row is.
+
+The first byte of an input says which schema wrote it and which one reads it.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from spark_kafka_source.values import Decoded, Program, decode, waves
+from spark_kafka_source.values.avro import Reader
+from tests.fuzz.judge import replaced
+from tests.values.avro_oracle import agrees, laid, plain, program, written
+from tests.values.avro_schemas import logical
+
+_ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B", "C"]}
+_INNER = {
+    "type": "record",
+    "name": "Inner",
+    "fields": [
+        {"name": "x", "type": "double"},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+    ],
+}
+_FIELDS: list[dict[str, Any]] = [
+    {"name": "id", "type": "long"},
+    {"name": "name", "type": ["null", "string"]},
+    {"name": "kind", "type": _ENUM},
+    {"name": "at", "type": logical("long", "timestamp-millis")},
+    {"name": "price", "type": logical("bytes", "decimal", precision=20, scale=2)},
+    {"name": "inner", "type": ["null", _INNER]},
+    {"name": "map", "type": {"type": "map", "values": {"type": "array", "items": "int"}}},
+    {"name": "flag", "type": "boolean"},
+    {"name": "none", "type": {"type": "array", "items": "null"}},
+    {"name": "hash", "type": {"type": "fixed", "name": "F", "size": 3}},
+    {"name": "some", "type": ["float", "string", "null"]},
+]
+_WHOLE = {"type": "record", "name": "R", "fields": _FIELDS}
+_FEWER = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "map", "type": {"type": "map", "values": {"type": "array", "items": "long"}}},
+        {"name": "kind", "type": {**_ENUM, "symbols": ["B", "D"], "default": "D"}},
+        {"name": "added", "type": {"type": "array", "items": "string"}, "default": ["x"]},
+        {"name": "id", "type": "double"},
+    ],
+}
+_NESTED: dict[str, Any] = {"type": "array", "items": "int"}
+for _ in range(5):
+    _NESTED = {"type": "array", "items": _NESTED}
+
+_ROW = {
+    "id": 1 << 40, "name": "né", "kind": "B", "at": -1, "price": b"\x01\x00", "flag": True,
+    "inner": {"x": 1.5, "tags": ["a", "", "b" * 70]}, "map": {"k": [1, -2], "l": []},
+    "none": [None, None], "hash": b"abc", "some": 1.5,
+}  # fmt: skip
+_EMPTY: dict[str, Any] = {
+    "id": 0, "name": None, "kind": "A", "at": 0, "price": b"\x00", "flag": False, "inner": None,
+    "map": {}, "none": [], "hash": b"\0\0\0", "some": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A writer's schema and a reader's, and sound values of the writer's."""
+
+    writer: Any
+    reader: Any
+    values: tuple[Any, ...]
+
+    @cache  # noqa: B019  # there are a few, for good
+    def ready(self) -> tuple[Reader, Program, tuple[bytes, ...]]:
+        return *program(self.writer, self.reader), tuple(written(self.writer, self.values))
+
+    __hash__ = object.__hash__
+
+
+PAIRS = (
+    Pair(_WHOLE, _WHOLE, (_ROW, _EMPTY)),
+    Pair(_WHOLE, _FEWER, (_ROW, _EMPTY)),
+    Pair(_NESTED, _NESTED, ([[[[[[1], []]]]]], [])),
+    Pair("string", "string", ("né", "")),
+    Pair(["null", "long"], ["null", "long"], (None, -1)),
+)
+
+
+def avro(data: bytes) -> None:
+    """Both engines agree; a bad row is null; the rows beside it are what they are without it."""
+    pair = PAIRS[data[0] % len(PAIRS)] if data else PAIRS[0]
+    row = data[1:]
+    reader, resolved, good = pair.ready()
+    rows = [good[0], row, *good]
+    found = [_decoded(reader, resolved, rows, few) for few in (0, waves.FEW)]
+    for each in found:
+        each.array.validate(full=True)
+        values = plain(each.array)
+        assert not each.status[[0, 2, 3]].any()
+        assert values[0] == values[2]
+        agrees(pair.writer, pair.reader, rows, each.status, values)
+    assert found[0].array.equals(found[1].array) or "nan" in str(plain(found[0].array))
+    assert np.array_equal(found[0].status > 0, found[1].status > 0)
+
+
+def _decoded(reader: Reader, resolved: Program, rows: list[bytes], few: int) -> Decoded:
+    with replaced(waves, "FEW", few):
+        return decode(reader.layout, [resolved], *laid(rows))
+
+
+def avro_seeds() -> list[bytes]:
+    """Sound values of each pair."""
+    return [bytes([place]) + row for place, pair in enumerate(PAIRS) for row in pair.ready()[2]]

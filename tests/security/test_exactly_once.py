@@ -1,0 +1,67 @@
+"""The rights that writing exactly once needs: with all of them it works, without one it says so."""
+
+import pytest
+
+from spark_kafka_source.errors import BrokerError
+from spark_kafka_source.testing import LocalKafka
+from tests.exactly_once.judge import found_by_confluent, judge
+from tests.exactly_once.query import Query
+from tests.security.acls import allow
+from tests.security.options import options_of
+
+pytestmark = [pytest.mark.kafka]
+
+PARTITIONS = 2
+RIGHTS = {
+    "WRITE on the topic": ("WRITE", "topic"),
+    "READ on the topic": ("READ", "topic"),
+    "READ on the group": ("READ", "group"),
+    "WRITE on the ids": ("WRITE", "transactional_id"),
+}
+"""DESCRIBE comes with each of them. Groups and ids are those that begin with the prefix."""
+
+DENIED = {
+    "WRITE on the topic": "TOPIC_AUTHORIZATION_FAILED",
+    "READ on the topic": "TOPIC_AUTHORIZATION_FAILED",
+    "READ on the group": "GROUP_AUTHORIZATION_FAILED",
+    "WRITE on the ids": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+}
+
+
+def query_of(kafka: LocalKafka, topic: str, lacking: str | None) -> Query:
+    """Bob's, who has all rights but one; what he lacks is alice's."""
+    kafka.create_topic(topic, PARTITIONS)
+    query = Query(kafka.bootstrap_servers_of("SASL_PLAINTEXT"), topic, PARTITIONS)
+    given = options_of(kafka, "SASL_PLAINTEXT", "SCRAM-SHA-256", user="bob")
+    del given["kafka.bootstrap.servers"]
+    query.settings = {name.removeprefix("kafka."): each for name, each in given.items()}
+    names = {"topic": topic, "group": f"{query.prefix}*", "transactional_id": f"{query.prefix}.*"}
+    for right, (operation, kind) in RIGHTS.items():
+        user = "alice" if right == lacking else "bob"
+        allow(kafka, user, operation, **{kind: names[kind]})
+    return query
+
+
+def test_with_all_rights_it_works(secured: LocalKafka, topic: str) -> None:
+    query = query_of(secured, topic, None)
+    for batch_id in range(2):
+        run = query.start()
+        run.commit(batch_id, run.write(batch_id))
+    found = found_by_confluent(secured.bootstrap_servers, topic, PARTITIONS)
+    assert judge(found, query.written).is_good
+
+
+@pytest.mark.parametrize("right", RIGHTS)
+def test_without_one_it_says_which(right: str, secured: LocalKafka, topic: str) -> None:
+    query = query_of(secured, topic, right)
+    run = query.start()
+    with pytest.raises(BrokerError, match=DENIED[right]) as raised:
+        run.commit(0, run.write(0, 1))
+    operation, _, kind = right.partition(" on the ")
+    name = "transactional id" if kind == "ids" else kind
+    assert (
+        f"the user needs {operation} on {name} '{query.prefix if kind != 'topic' else topic}"
+        in (str(raised.value))
+    )
+    found = found_by_confluent(secured.bootstrap_servers, topic, PARTITIONS)
+    assert not found.values
