@@ -32,9 +32,9 @@ from spark_kafka_source.protocol import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
+from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run
-from tests.exactly_once.test_drivers import CrashError, dies_at
 from tests.memory_broker import Action, MemoryBroker
 from tests.memory_broker.cluster import Pending
 from tests.memory_broker.transactions import Transaction
@@ -68,11 +68,6 @@ def trial(broker: MemoryBroker, topic: str) -> Trial:
 @pytest.fixture
 def query(trial: Trial) -> Query:
     return trial.query
-
-
-def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Transaction:
-    found: Transaction = broker.cluster.transactions[prepared.transactional_id]
-    return found
 
 
 def time_out(broker: MemoryBroker, prepared: PreparedTransaction) -> None:
@@ -310,6 +305,42 @@ def test_batches_that_are_not_the_first_and_find_no_decision(
     assert "nothing was decided before it under " in caplog.text
     run.commit(6, run.write(6))
     assert len(caplog.records) == 1
+
+
+def test_two_writes_of_a_micro_batch_under_one_prefix(trial: Trial) -> None:
+    """The second is refused; once it has a prefix of its own, the first is not written again."""
+    query = trial.query
+    run = query.start()
+    with run.driver() as driver:
+        driver.commit(run.batch(0), run.write(0), query.where)
+        second = run.write(0)
+        with pytest.raises(PrefixInUseError, match="a prefix of its own"):
+            driver.commit(run.batch(0), second, query.where)
+    run.abort(0, second)
+    trial.judge()
+    run = query.start()
+    run.commit(0, run.write(0))
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_a_write_that_is_repeated_after_its_abort_has_ended_it(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    query = trial.query
+    run = query.start()
+    winners = run.write(0)
+    with pytest.raises(CrashError):
+        run.commit(0, winners, dies_at(Step.DECIDED))
+    with run.driver() as driver:
+        driver.abort(run.batch(0), winners, query.where)
+        again = run.write(0)
+        with pytest.raises(PrefixInUseError, match="do not repeat one that failed"):
+            driver.commit(run.batch(0), again, query.where)
+    run.abort(0, again)
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
 
 
 # -- micro-batches without rows --------------------------------------------------------------------
