@@ -47,6 +47,7 @@ reliability: .venv/test  ## faults on real brokers, fifty times each, and a tabl
 	$(BIN)/python -m pytest -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
+	$(BIN)/python -m tests.reliability.writing --rounds 50 --page docs/writing-faults.md
 
 assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups
 	ASSIGNOR_EXAMPLES=20000 $(BIN)/python -m pytest -m java tests/groups/assignors

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_kafka_source
-from spark_kafka_source import KafkaProducer
+from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.testing import LocalKafka
 
 _TOPIC, _COPY, _GROUP, _PARTITIONS = "events", "clicks", "demo", 4

@@ -30,6 +30,7 @@ from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.incoming import Incoming
 from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.outgoing import Outgoing
+from spark_kafka_source.net.readable import readable
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
 from spark_kafka_source.net.tls import start_tls
@@ -224,14 +225,14 @@ class Connection:
 
         Without a deadline do not wait at all.
         """
-        if self._outgoing:
-            self._write_some(deadline)
-            if self._outgoing and deadline is not None:
-                return None
         try:
             while (frame := self._incoming.frame()) is None:
-                if not self._read_some(deadline):
-                    return None
+                self._write_some(None)
+                # A broker that answers may read no more before its answer is read.
+                if not self._read_some(None if self._outgoing else deadline):
+                    if not self._outgoing or deadline is None or deadline.expired:
+                        return None
+                    readable([self], deadline)
             _, response = self._exchange.response(frame)
         except OSError as error:
             raise self._failed(error, "waiting for an answer") from error

@@ -27,7 +27,7 @@ from spark_kafka_source.net import Address, Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.answers import Answers, Flight
 from spark_kafka_source.producer.batch import ProducerBatch
-from spark_kafka_source.producer.config import MOST_IN_FLIGHT, Acks, ProducerConfig
+from spark_kafka_source.producer.config import Acks, ProducerConfig
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.producer.metrics import ProducerMetrics
@@ -264,14 +264,10 @@ class Sender:
             self._wake_at(head.retry_at_seconds)
             return False
         # Behind a batch that failed, the others in flight fail, too: all come back first.
-        most = 1 if head.tries else self._most_in_flight
+        most = 1 if head.tries else self._config.max_in_flight_requests_per_connection
         if len(queue.in_flight) >= min(most, queue.most_in_flight):
             return False
         return self._identity.may_send(queue.topic_partition)
-
-    @property
-    def _most_in_flight(self) -> int:
-        return min(self._config.max_in_flight_requests_per_connection, MOST_IN_FLIGHT)
 
     def _has_room(self, broker: Broker) -> bool:
         throttled_seconds = self._client.throttled_seconds(broker)

@@ -116,8 +116,6 @@ class ArrowBuilder:
     def _decimal(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
         values, bad = decimals(self._data, start, end, column.arrow.precision)
-        if null is not None:
-            bad &= ~null
         if bad.any():
             self._bad(column, order, bad & self._decoded(column, order), Fault.DECIMAL)
         return _laid(column.arrow, len(start), [_validity(null), pa.py_buffer(values)])

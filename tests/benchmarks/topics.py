@@ -1,13 +1,18 @@
-"""Topics for benchmarks, written by confluent-kafka: JSON values of one size, in one codec."""
+"""Topics for benchmarks: JSON values of one size, in one codec."""
 
 import json
 import random
 import string
 
-from confluent_kafka import Producer
+import pyarrow as pa
+
+from spark_kafka_source import KafkaProducer
 
 PARTITIONS = 4
 CODECS = ("none", "lz4", "zstd", "snappy", "gzip")
+
+_ROWS_AT_A_TIME = 10_000
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def json_value(size: int, number: int, chance: random.Random) -> bytes:
@@ -38,33 +43,23 @@ def fill(
     """Writes `rows` records evenly over the partitions of an existing topic."""
     chance = random.Random(value_bytes)
     # Enough different values that a codec cannot cheat, made once.
-    values = [json_value(value_bytes, number, chance) for number in range(10_000)]
-    header: list[tuple[str, str | bytes | None]] = [
-        (f"header-{index}", b"value") for index in range(headers)
-    ]
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "compression.type": codec,
-            "linger.ms": 50,
-            "batch.size": 256 * 1024,
-            "queue.buffering.max.messages": 500_000,
-        }
-    )
-    for number in range(rows):
-        while True:
-            try:
-                producer.produce(
-                    topic,
-                    values[number % len(values)],
-                    key=b"%d" % (number % 1000),
-                    partition=number % partitions,
-                    headers=header,
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    if producer.flush(120):
-        raise RuntimeError("not everything was delivered within two minutes")
+    values = [json_value(value_bytes, number, chance) for number in range(_ROWS_AT_A_TIME)]
+    header = [{"key": f"header-{index}", "value": b"value"} for index in range(headers)]
+    with KafkaProducer(
+        bootstrap_servers=bootstrap_servers,
+        compression_type=codec,
+        linger_ms=50,
+        batch_size=256 * 1024,
+    ) as producer:
+        written = []
+        for first in range(0, rows, _ROWS_AT_A_TIME):
+            numbers = range(first, min(first + _ROWS_AT_A_TIME, rows))
+            columns = {
+                "key": pa.array([b"%d" % (number % 1000) for number in numbers]),
+                "value": pa.array(values[: len(numbers)]),
+                "partition": pa.array([number % partitions for number in numbers], pa.int32()),
+                "headers": pa.array([header] * len(numbers), _HEADERS),
+            }
+            written.append(producer.send_columns(topic, pa.RecordBatch.from_pydict(columns)))
+        for each in written:
+            each.result()

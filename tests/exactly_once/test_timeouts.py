@@ -10,10 +10,15 @@ from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTim
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
-from tests.exactly_once.conftest import Trial
+from tests.exactly_once.conftest import REAL_BROKERS, Trial
 from tests.exactly_once.query import Query, client_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+# The broker in memory lets transactions be open for ever.
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.parametrize("trial", REAL_BROKERS, indirect=True),
+]
 
 SOON_MS = 3_000
 PATIENCE_MS = 60_000

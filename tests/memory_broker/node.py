@@ -182,13 +182,13 @@ class Node:
 
 
 async def _read(link: Link, size: int) -> bytes:
-    data = b""
+    data = bytearray()
     while len(data) < size:
         part = await link.recv(size - len(data))
         if not part:
             raise ConnectionResetError
         data += part
-    return data
+    return bytes(data)
 
 
 def _frame(

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_kafka_source
-from spark_kafka_source import Secret, Token
+from spark_kafka_source import KafkaProducer, Secret, Token
 from spark_kafka_source.spark import KafkaDataSource
 from spark_kafka_source.spark.options import parse_source_options
 
@@ -52,6 +52,8 @@ REST = (
     "stages?details=true",
     "sql?details=true&planDescription=true&length=1000",
 )
+WRITTEN = "written-by-leaks"
+"""What writes does so to this topic."""
 SHORT = {
     "kafka.default.api.timeout.ms": "3000",
     "kafka.socket.connection.setup.timeout.ms": "2000",
@@ -181,6 +183,44 @@ def tell_of_objects(case: Case, tell: Teller) -> None:
         tell("objects", f"{parsed.client} {parsed.client.connection!r}")
 
 
+def produce(case: Case, provider: Provider | None, tell: Teller) -> bool:
+    """Writes a record by a producer with a query's settings, and tells of all that it is."""
+    settings: dict[str, Any] = {
+        name.removeprefix("kafka."): text
+        for name, text in case.options.items()
+        if name.startswith("kafka.")
+    }
+    producer: KafkaProducer | None = None
+    try:
+        producer = KafkaProducer(token_provider=provider, **settings)
+        told = [producer, producer._config, producer._sender, producer._callers_client]
+        for each in told:
+            tell("producer", f"{each} {each!r} {getattr(each, '__dict__', '')}")
+        futures = [producer.send(WRITTEN, b"by a producer") for _ in range(2)]
+        tell("producer", [each.result() for each in futures])
+        tell("producer", producer.metrics())
+        return True
+    except Exception as error:
+        tell.failure("producer", error)
+        return False
+    finally:
+        if producer is not None:
+            producer.close(0)
+
+
+def write(spark: SparkSession, orders: Orders, case: Case, tell: Teller) -> bool:
+    """The same by a batch that Spark writes."""
+    try:
+        frame = spark.range(2).selectExpr("CAST(id AS STRING) AS value")
+        given = {name: text for name, text in case.options.items() if name != "subscribe"}
+        writing = frame.write.format(orders.format).mode("append").option("topic", WRITTEN)
+        writing.options(**given).save()
+        return True
+    except Exception as error:
+        tell.failure("write", error)
+        return False
+
+
 def tell_of_frame(frame: DataFrame, tell: Teller) -> None:
     jvm: Any = frame._sc._jvm
     java = frame._jdf.queryExecution()
@@ -249,7 +289,7 @@ def _got(url: str) -> str:
 
 
 def run(orders: Orders) -> dict[str, list[bool]]:
-    """By case, whether its batch and its stream came to their end."""
+    """By case, whether its batch and its stream came to their end, and with ours what writes."""
     tell = Teller(Path(orders.directory) / "seen")
     spark = session_of(orders)
     spark.streams.addListener(Listener(tell))
@@ -261,9 +301,11 @@ def run(orders: Orders) -> dict[str, list[bool]]:
         if case.token or case.raises:
             provider = Provider(Secret(case.token), Secret(case.raises))
         spark_kafka_source.register(spark, token_provider=provider)
+        found[case.name] = [read(spark, orders, case, tell), stream(spark, orders, case, tell)]
         if orders.format == "pykafka":
             tell_of_objects(case, tell)
-        found[case.name] = [read(spark, orders, case, tell), stream(spark, orders, case, tell)]
+            found[case.name].append(produce(case, provider, tell))
+            found[case.name].append(write(spark, orders, case, tell))
     tell_of_ui(spark, tell)
     spark.stop()
     return found

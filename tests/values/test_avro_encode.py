@@ -73,6 +73,7 @@ def test_a_type_that_casts_is_cast_and_no_other() -> None:
 REFUSED: list[tuple[Any, list[Any], list[int], str]] = [
     ("int", [1, None, None], [1, 2], "null, where the schema has int"),
     (["int", "string"], [{"member0": 1, "member1": None}, None], [1], "null, where the schema"),
+    (["int", "string"], [{"member0": 1, "member1": "x"}], [0], "several members, where"),
     (array("int"), [[1], [], [2, None]], [2], r"^Row 2: v\[\]: null"),
     ({"type": "enum", "name": "E", "symbols": ["A"]}, ["A", "B"], [1], "'B' is none of the"),
     (fixed(2), [b"ab", b"a"], [1], "not of the 2 bytes that F has"),

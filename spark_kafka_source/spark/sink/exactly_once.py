@@ -70,8 +70,7 @@ class ExactlyOnce(Guarantee):
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return a producer with a transaction of this attempt's own."""
         _batch(attempt, attempt.batch_id)
-        with kept_clients.lent(self.config.client) as client:
-            timeout_ms = timeouts.of(client, self.timeout_ms)
+        timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
         run_id = attempt.run_id or self.write_id
         task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
         producer = kept_producers.take(self.config)
@@ -158,7 +157,7 @@ class ExactlyOnce(Guarantee):
             return found is not None and (found.prefix, found.run_id) == (names.prefix, run_id)
 
         try:
-            with kept_clients.lent(self.config.client) as client:
+            with KafkaClient(self.config.client) as client:
                 listed, _ = list_transactions(client, [ONGOING])
                 ids = [each.transactional_id for each in listed if is_of_run(each.transactional_id)]
                 found = describe_transactions(client, ids)
@@ -224,13 +223,14 @@ class _Timeouts:
         self._lock = threading.Lock()
         self._known: dict[tuple[ClientConfig, int | None], int] = {}
 
-    def of(self, client: KafkaClient, given_ms: int | None) -> int:
+    def of(self, config: ClientConfig, given_ms: int | None) -> int:
         """Return it in milliseconds. Raises as `chosen_timeout_ms` does."""
-        key = client.config, given_ms
+        key = config, given_ms
         with self._lock:
             found = self._known.get(key)
         if found is None:
-            found = chosen_timeout_ms(client, given_ms)
+            with KafkaClient(config) as client:
+                found = chosen_timeout_ms(client, given_ms)
             with self._lock:
                 if len(self._known) >= _MOST_TIMEOUTS:
                     self._known.clear()
@@ -255,7 +255,5 @@ class _Committing:
 
 
 timeouts = _Timeouts()
-kept_clients: Kept[ClientConfig, KafkaClient] = Kept(KafkaClient, KafkaClient.close)
-"""In executors: for what is asked before a task's first transaction begins."""
 kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
 """On the driver: connections to the coordinators, from one micro-batch to the next."""

@@ -113,8 +113,9 @@ class _Encoder:
         parts = []
         for place, kind in enumerate(found):
             values = array.field(place) if choice else array
-            there = (array.is_valid() if not choice else values.is_valid()).to_numpy(False)
-            there &= left & array.is_valid().to_numpy(False)
+            there = _valid(values) & _valid(array)
+            if not left[there].all():
+                _refuse(column, rows[there & ~left], f"several members, where {union} has one")
             left &= ~there
             index[there] = union.branches.index(kind)
             child = column.children[place] if choice else column
@@ -138,6 +139,11 @@ def _plain(
             return _fixed(kind, column, array, rows)
         case EnumType(symbols=symbols):
             return _symbol(symbols, column, array, rows)
+
+
+def _valid(array: pa.Array) -> npt.NDArray[np.bool_]:
+    valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:

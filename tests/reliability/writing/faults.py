@@ -10,7 +10,7 @@ from tests.reliability.writing.load import Load
 _CUT_SECONDS = 2.0
 _CUT_RATE = 0.1
 _MOVES = 4
-_MIX_ACTIONS = 6
+_MIX_ACTIONS = 4
 # A broker that is silent for three seconds is replaced; a shorter pause goes unnoticed.
 _SHORT_FREEZE_SECONDS = 1.5
 

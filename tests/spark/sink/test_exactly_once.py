@@ -68,9 +68,7 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return made
 
     producers = Kept(making(KafkaProducer.of), lambda each: each.close(0))
-    clients = Kept(making(KafkaClient), KafkaClient.close)
     monkeypatch.setattr(exactly_once, "kept_producers", producers)
-    monkeypatch.setattr(exactly_once, "kept_clients", clients)
     monkeypatch.setattr(exactly_once, "timeouts", exactly_once._Timeouts())
     monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda _, given: given or 60_000)
     yield
