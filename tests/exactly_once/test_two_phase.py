@@ -568,6 +568,22 @@ def test_a_transaction_with_little_time_left_is_not_decided(
     trial.judge()
 
 
+@pytest.mark.parametrize(("timeout_ms", "left_ms"), [(60_000, 11_500), (10_000, 3_500)])
+def test_a_transaction_with_enough_time_left_is_decided(
+    timeout_ms: int, left_ms: int, broker: MemoryBroker, trial: Trial
+) -> None:
+    """Ten seconds, or a fifth of what it was given where that is less."""
+    query = trial.query
+    query.timeout_ms = timeout_ms
+    run = query.start()
+    winners = run.write(0)
+    now_ms = broker.cluster.now_ms()
+    broker.cluster.now_ms = lambda: now_ms
+    transaction_of(broker, winners[1]).started_at_ms = now_ms + left_ms - timeout_ms
+    run.commit(0, winners)
+    trial.judge()
+
+
 @pytest.mark.parametrize("how", ["forgotten", "aborted", "timed out"])
 def test_a_transaction_that_is_not_open_is_not_decided(
     how: str, broker: MemoryBroker, trial: Trial
