@@ -8,7 +8,7 @@ written it: nothing in it is taken without a check.
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from spark_kafka_source.exactly_once.names import Names, TaskId
@@ -65,6 +65,10 @@ class Decision:
     batch: BatchId
     winners: tuple[Winner, ...]
     number: int = 0
+
+    def without_winners(self) -> "Decision":
+        """Return one that takes its place, by which there is nothing left to be committed."""
+        return replace(self, winners=(), number=self.number + 1)
 
     def parts(self) -> list[str]:
         """Return it as texts, each short enough for an offset's metadata."""

@@ -91,9 +91,9 @@ class DecidedRowsLostError(RemoteError):
     def _text(self) -> str:
         prefix = next(self._prefixes(), "")
         return (
-            f"{self.batch} was decided, and then not ended in time. Of its {self.total} "
-            f"transactions {'; '.join(self._found())}. The rows of the other tasks are written, "
-            "once. Either have the whole batch written again, the rows of the other tasks twice: "
+            f"{self.batch} was decided. Of its {self.total} transactions "
+            f"{'; '.join(self._found())}. The rows of the other tasks are written, once. Either "
+            "have the whole batch written again, the rows of the other tasks twice: "
             f"'spark-kafka-source groups delete {prefix}'. Or go on without these rows: "
             f"'spark-kafka-source transactions finish {prefix} --accept-loss'. Then start the "
             "query again, and give its transactions more time ('kafka.transaction.timeout.ms')"

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 
-from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
+from spark_kafka_source.admin.transactions import ONGOING
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
 from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner, part_count
 from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
@@ -34,15 +35,10 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# What a transaction must still have when the decision is made: ending all takes a while.
-_LEAST_LEFT_MS = 10_000
-_LEAST_LEFT_SHARE = 0.2
 # Brokers end within so long what is out of time: what is open for longer shows clocks that differ.
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
-# Where a group's offsets are, which a transaction may have, too.
-_OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Step(Enum):
@@ -75,6 +71,8 @@ class TwoPhaseCommit:
         self._pause = pause
         self._decisions = Decisions(client, names)
         self._transactions = Transactions(client, names)
+        self._ended: BatchId | None = None
+        """The last micro-batch all of which this one has seen committed."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -94,6 +92,8 @@ class TwoPhaseCommit:
         control = self._decisions.fence()
         self._reached(Step.FENCED)
         last = self._decisions.last(where)
+        if last is not None and where is not None and last.batch == batch == self._ended:
+            self._settle(control, last, where)
         self._check_owner(last, batch, has_rows=bool(winners))
         self._reached(Step.READ)
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
@@ -129,9 +129,12 @@ class TwoPhaseCommit:
         self._transactions.abort(
             each for each in attempts if (each.transactional_id, each.producer) not in kept
         )
-        for each, error in zip(decided, self._end(decided), strict=True):
+        errors = self._end(decided)
+        for each, error in zip(decided, errors, strict=True):
             if error is not None:
                 logger.warning("%s is not committed yet: %s", each.transactional_id, error)
+        if decided and not any(errors):
+            self._ended = batch
 
     # -- without a decision ------------------------------------------------------------------------
 
@@ -143,10 +146,10 @@ class TwoPhaseCommit:
         """
         found = self._transactions.described(each.transactional_id for each in transactions)
         for each in transactions:
-            state = _open(each, found[each.transactional_id])
+            state = open_transaction(each, found[each.transactional_id])
             left_ms = state.remaining_ms()
             if left_ms > -_CLEANUP_MS:
-                _check_left(state, left_ms)
+                check_left(state, left_ms)
         ended = zip(transactions, self._end(transactions), strict=True)
         failed = [(each.transactional_id, error) for each, error in ended if error is not None]
         if failed:
@@ -222,6 +225,17 @@ class TwoPhaseCommit:
         self._commit_all(decision, outcomes)
         return True
 
+    def _settle(self, control: ProducerId, last: Decision, where: TopicPartition) -> None:
+        """Have a decision, all of which is committed, say that there is nothing left to end.
+
+        The same run writes the micro-batch once more, which is refused. But it has begun anew with
+        the ids: who comes after it could not tell by them any more how the transactions ended.
+        """
+        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
+        self._decisions.begin(control, 1)
+        self._decisions.record(control, last.without_winners(), where, deadline)
+        self._decisions.decide(control, deadline)
+
     def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
         """Abort the rest of what was decided; return what became of it.
 
@@ -293,12 +307,12 @@ class TwoPhaseCommit:
         )
         own = found[control_id]
         if own is None or own.state != ONGOING or own.producer != control:
-            raise OtherDriverError(self._names.prefix, f"{control_id} is {_stands(own)}")
+            raise OtherDriverError(self._names.prefix, f"{control_id} is {stands(own)}")
         passed_ms = int((time.monotonic() - began_seconds) * 1000)
-        states = [_open(each, found[each.transactional_id]) for each in winners]
+        states = [open_transaction(each, found[each.transactional_id]) for each in winners]
         left_ms = [each.remaining_ms(own.started_at_ms + passed_ms) for each in states]
         for state, left in zip(states, left_ms, strict=True):
-            _check_left(state, left)
+            check_left(state, left)
         checked = [
             Winner(each.transactional_id, each.producer, state.started_at_ms)
             for each, state in zip(winners, states, strict=True)
@@ -345,40 +359,9 @@ class TwoPhaseCommit:
         lost, unknown = by_outcome[Outcome.ABORTED], by_outcome[Outcome.UNKNOWN]
         if lost or unknown:
             raise DecidedRowsLostError(decision.batch, lost, total, unknown)
+        self._ended = decision.batch
 
     def _end(self, transactions: Sequence[PreparedTransaction]) -> list[KafkaError | None]:
         return self._transactions.end(
             transactions, commit=True, reached=lambda: self._reached(Step.ONE_ENDED)
-        )
-
-
-def _open(
-    transaction: PreparedTransaction, found: TransactionDescription | None
-) -> TransactionDescription:
-    """Return how it stands. Raises `TransactionTimedOutError` where it is not as it was left."""
-    name = transaction.transactional_id
-    if found is None or found.state != ONGOING or found.producer != transaction.producer:
-        reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted"
-        raise TransactionTimedOutError(f"{name} is {_stands(found)}: {reason}")
-    written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
-    if transaction.partition_count and written != transaction.partition_count:
-        raise TransactionTimedOutError(
-            f"{name} has {written} of the {transaction.partition_count} partitions that were "
-            "written to: somebody has aborted it amid its rows"
-        )
-    return found
-
-
-def _stands(found: TransactionDescription | None) -> str:
-    if found is None:
-        return "unknown to the brokers"
-    return f"in state {found.state} with epoch {found.producer.epoch}"
-
-
-def _check_left(state: TransactionDescription, left_ms: int) -> None:
-    least_ms = min(_LEAST_LEFT_MS, _LEAST_LEFT_SHARE * state.timeout_ms)
-    if left_ms < least_ms:
-        raise TransactionTimedOutError(
-            f"{state.transactional_id}: only {left_ms} ms of 'kafka.transaction.timeout.ms' are "
-            f"left, of {state.timeout_ms}. Give it more, or write less in a micro-batch"
         )

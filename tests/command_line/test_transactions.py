@@ -17,12 +17,11 @@ from spark_kafka_source.protocol import (
     ListTransactionsRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import Trial, in_memory_trial
+from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run
-from tests.exactly_once.test_drivers import CrashError, dies_at
 from tests.memory_broker import MemoryBroker
 from tests.memory_broker.cluster import Pending
-from tests.memory_broker.transactions import Transaction
 
 Command = Callable[..., int]
 NOW_MS = 1_777_896_000_000
@@ -261,11 +260,6 @@ def test_an_abort_is_shown_before_it_is_done(
     assert state(broker, prepared) == "Ongoing"
     assert run("abort", *naming(prepared), "--execute") == 0
     assert state(broker, prepared) != "Ongoing"
-
-
-def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Transaction:
-    found: Transaction = broker.cluster.transactions[prepared.transactional_id]
-    return found
 
 
 def state(broker: MemoryBroker, prepared: PreparedTransaction) -> str:

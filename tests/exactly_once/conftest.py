@@ -6,11 +6,13 @@ from functools import partial
 
 import pytest
 
+from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Found, found_by_confluent, found_in_memory, judge
 from tests.exactly_once.query import Query
 from tests.matrix.conftest import OLDEST_KAFKA
 from tests.memory_broker import MemoryBroker
+from tests.memory_broker.transactions import Transaction
 
 PARTITIONS = 4
 # What is out of time is aborted soon.
@@ -67,6 +69,12 @@ def in_memory_trial(broker: MemoryBroker, topic: str) -> Trial:
     query = Query(str(broker.address()), topic, PARTITIONS)
     query.settings = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 10}
     return Trial(query, partial(found_in_memory, broker))
+
+
+def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Transaction:
+    """What the coordinator keeps of it."""
+    found: Transaction = broker.cluster.transactions[prepared.transactional_id]
+    return found
 
 
 @pytest.fixture

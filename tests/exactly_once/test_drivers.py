@@ -3,7 +3,6 @@
 import random
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -18,22 +17,11 @@ from spark_kafka_source.exactly_once import (
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import TransactionCoordinator
 from tests.exactly_once.conftest import Trial
+from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Run, client_of
 
 DUELS = 5
 MOST_JITTER_SECONDS = 0.03
-
-
-class CrashError(Exception):
-    """A driver's end, by the test's hand."""
-
-
-def dies_at(step: Step) -> Callable[[Step], None]:
-    def reached(found: Step) -> None:
-        if found is step:
-            raise CrashError
-
-    return reached
 
 
 def test_two_drivers_at_once(trial: Trial) -> None:

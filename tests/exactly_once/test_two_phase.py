@@ -32,9 +32,9 @@ from spark_kafka_source.protocol import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
+from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run
-from tests.exactly_once.test_drivers import CrashError, dies_at
 from tests.memory_broker import Action, MemoryBroker
 from tests.memory_broker.cluster import Pending
 from tests.memory_broker.transactions import Transaction
@@ -68,11 +68,6 @@ def trial(broker: MemoryBroker, topic: str) -> Trial:
 @pytest.fixture
 def query(trial: Trial) -> Query:
     return trial.query
-
-
-def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Transaction:
-    found: Transaction = broker.cluster.transactions[prepared.transactional_id]
-    return found
 
 
 def time_out(broker: MemoryBroker, prepared: PreparedTransaction) -> None:
@@ -312,6 +307,42 @@ def test_batches_that_are_not_the_first_and_find_no_decision(
     assert len(caplog.records) == 1
 
 
+def test_two_writes_of_a_micro_batch_under_one_prefix(trial: Trial) -> None:
+    """The second is refused; once it has a prefix of its own, the first is not written again."""
+    query = trial.query
+    run = query.start()
+    with run.driver() as driver:
+        driver.commit(run.batch(0), run.write(0), query.where)
+        second = run.write(0)
+        with pytest.raises(PrefixInUseError, match="a prefix of its own"):
+            driver.commit(run.batch(0), second, query.where)
+    run.abort(0, second)
+    trial.judge()
+    run = query.start()
+    run.commit(0, run.write(0))
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_a_write_that_is_repeated_after_its_abort_has_ended_it(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    query = trial.query
+    run = query.start()
+    winners = run.write(0)
+    with pytest.raises(CrashError):
+        run.commit(0, winners, dies_at(Step.DECIDED))
+    with run.driver() as driver:
+        driver.abort(run.batch(0), winners, query.where)
+        again = run.write(0)
+        with pytest.raises(PrefixInUseError, match="do not repeat one that failed"):
+            driver.commit(run.batch(0), again, query.where)
+    run.abort(0, again)
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
 # -- micro-batches without rows --------------------------------------------------------------------
 
 
@@ -534,6 +565,22 @@ def test_a_transaction_with_little_time_left_is_not_decided(
     run.abort(0, winners)
     run = query.start()
     run.commit(0, run.write(0))
+    trial.judge()
+
+
+@pytest.mark.parametrize(("timeout_ms", "left_ms"), [(60_000, 11_500), (10_000, 3_500)])
+def test_a_transaction_with_enough_time_left_is_decided(
+    timeout_ms: int, left_ms: int, broker: MemoryBroker, trial: Trial
+) -> None:
+    """Ten seconds, or a fifth of what it was given where that is less."""
+    query = trial.query
+    query.timeout_ms = timeout_ms
+    run = query.start()
+    winners = run.write(0)
+    now_ms = broker.cluster.now_ms()
+    broker.cluster.now_ms = lambda: now_ms
+    transaction_of(broker, winners[1]).started_at_ms = now_ms + left_ms - timeout_ms
+    run.commit(0, winners)
     trial.judge()
 
 

@@ -1,0 +1,233 @@
+"""What one sees and does from outside: nothing that is decided is aborted, or passed over."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.admin.transactions import describe_transactions
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.exactly_once import Names, NotYetCommittedError
+from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
+    NothingDecidedError,
+    NothingSeenError,
+)
+from spark_kafka_source.exactly_once.oversight import (
+    TaskTransaction,
+    abort_undecided,
+    finish,
+    look_at_last,
+    task_transactions,
+)
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError, ProducerId
+from spark_kafka_source.protocol import EndTxnRequest
+from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, dies_at
+from tests.exactly_once.query import Query, Run, client_of
+from tests.memory_broker import MemoryBroker
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def trial(broker: MemoryBroker, topic: str) -> Trial:
+    return in_memory_trial(broker, topic)
+
+
+@pytest.fixture
+def client(trial: Trial) -> Iterator[KafkaClient]:
+    with client_of(trial.query.servers) as client:
+        yield client
+
+
+def decided(run: Run, batch_id: int = 0, tasks: int = 2) -> list[PreparedTransaction]:
+    """A micro-batch whose driver has died after its decision."""
+    winners = run.write(batch_id, tasks)
+    with pytest.raises(CrashError):
+        run.commit(batch_id, winners, dies_at(Step.DECIDED))
+    return winners
+
+
+def seen(client: KafkaClient, *prepared: PreparedTransaction) -> list[TaskTransaction]:
+    described = describe_transactions(client, [each.transactional_id for each in prepared])
+    found = task_transactions(client, [each for each in described.values() if each is not None])
+    return [found[each.transactional_id] for each in prepared]
+
+
+def test_whose_a_transaction_is(trial: Trial, client: KafkaClient) -> None:
+    run = trial.query.start()
+    winners = decided(run)
+    (later,) = run.write(1, 1, attempt=3)
+    first, second, third = seen(client, *winners, later)
+    assert (first.query_id, first.batch_id, first.is_decided) == (trial.query.query_id, 0, True)
+    assert (second.task_id.task, second.task_id.run_id) == (1, run.run_id)
+    assert (third.batch_id, third.is_decided, third.task_id.attempt) == (None, False, 3)
+    assert third.last is not None
+    assert third.last.batch.batch_id == 0
+
+
+def test_a_transaction_that_has_begun_under_the_id_since_is_not_decided(
+    trial: Trial, client: KafkaClient
+) -> None:
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    (found,) = seen(client, *run.write(1, 1))
+    assert not found.is_decided
+
+
+def test_the_query_is_known_by_its_own_prefix(trial: Trial, client: KafkaClient) -> None:
+    query = trial.query
+    (found,) = seen(client, *query.start().write(0, 1))
+    assert (found.query_id, found.last) == (None, None)
+    query.prefix = "pykafka-1234"
+    (found,) = seen(client, *query.start().write(0, 1))
+    assert found.query_id == "1234"
+
+
+def test_ids_of_others_are_left_out(trial: Trial, client: KafkaClient) -> None:
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    control_id = trial.query.names.control_id
+    (found,) = describe_transactions(client, [control_id]).values()
+    assert found is not None
+    assert task_transactions(client, [found]) == {}
+
+
+def test_what_is_decided_is_not_aborted(
+    broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    first, second = decided(trial.query.start())
+    for each in (first, second):
+        with pytest.raises(DecidedTransactionError, match="must not be aborted: batch 0 of query"):
+            abort_undecided(client, each.transactional_id, each.producer)
+        assert transaction_of(broker, each).state == "Ongoing"
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_what_is_not_decided_is_aborted(
+    broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    run = trial.query.start()
+    (prepared,) = run.write(0, 1)
+    abort_undecided(client, prepared.transactional_id, prepared.producer)
+    assert trial.query.names.control_id not in broker.cluster.transactions
+    run.commit(0, run.write(0, 1, attempt=1))
+    (prepared,) = run.write(1, 1)
+    with pytest.raises(ProducerFencedError):
+        abort_undecided(client, prepared.transactional_id, ProducerId(prepared.producer[0], 99))
+    abort_undecided(client, prepared.transactional_id, prepared.producer)
+    assert transaction_of(broker, prepared).state != "Ongoing"
+    trial.query.written = set(trial.query.values(0, 0))
+    trial.judge()
+
+
+def test_one_of_another_program_is_aborted(
+    broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    run = trial.query.start()
+    with run.producer() as producer:
+        producer.begin_as("another", 60_000)
+        producer.send(trial.query.topic, b"x")
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    abort_undecided(client, "another", prepared.producer)
+    assert transaction_of(broker, prepared).state != "Ongoing"
+
+
+def test_what_is_decided_is_finished(trial: Trial, client: KafkaClient) -> None:
+    names = trial.query.names
+    winners = decided(trial.query.start())
+    found = look_at_last(client, names)
+    assert set(found.outcomes.values()) == {Outcome.OPEN}
+    assert found.decision.batch.batch_id == 0
+    found = finish(client, names)
+    assert [each.transactional_id for each in found.of(Outcome.COMMITTED)] == [
+        each.transactional_id for each in winners
+    ]
+    trial.judge()
+    assert finish(client, names, accept_loss=True).of(Outcome.COMMITTED)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+@pytest.mark.parametrize("tasks", [2, 200])
+def test_a_loss_is_accepted_where_it_is_said(
+    tasks: int, broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    query = trial.query
+    first, second, *_ = decided(query.start(), 0, tasks)
+    transaction_of(broker, first).end(broker.cluster, commit=True)
+    transaction_of(broker, second).time_out(broker.cluster)
+    for accept_loss in (False, True):
+        found = finish(client, query.names, accept_loss=accept_loss)
+        assert [each.transactional_id for each in found.of(Outcome.ABORTED)] == [
+            second.transactional_id
+        ]
+        assert len(found.of(Outcome.COMMITTED)) == tasks - 1
+    assert not look_at_last(client, query.names).of(Outcome.ABORTED)
+    run = query.start()
+    run.commit(0, run.write(0, tasks))
+    query.written -= set(query.values(0, 1))
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_what_nobody_has_seen_is_not_committed_in_part(
+    broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    query = trial.query
+    first, second = decided(query.start())
+    transaction_of(broker, second).time_out(broker.cluster)
+    with pytest.raises(NothingSeenError, match=r"brokers have aborted task 1 \(attempt 0\)"):
+        finish(client, query.names)
+    assert transaction_of(broker, first).state == "Ongoing"
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_a_driver_that_decides_meanwhile_is_fenced(trial: Trial, client: KafkaClient) -> None:
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+
+    def meanwhile(step: Step) -> None:
+        if step is Step.CHECKED:
+            finish(client, trial.query.names)
+
+    winners = run.write(1)
+    with pytest.raises(Exception, match="Another driver decides under"):
+        run.commit(1, winners, meanwhile)
+    run.abort(1, winners)
+
+
+def test_brokers_that_refuse_are_named(
+    broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    decided(trial.query.start())
+    broker.control(EndTxnRequest, error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED"))
+    with pytest.raises(NotYetCommittedError) as raised:
+        finish(client, trial.query.names)
+    assert (len(raised.value.left), raised.value.total) == (1, 2)
+
+
+def test_where_nothing_is_decided(client: KafkaClient) -> None:
+    for call in (look_at_last, finish):
+        with pytest.raises(NothingDecidedError, match="Nothing is decided under 'nobody'"):
+            call(client, Names("nobody"))
+
+
+def test_a_query_that_has_written_nothing(trial: Trial, client: KafkaClient) -> None:
+    query: Query = trial.query
+    query.start().commit(0, [])
+    with pytest.raises(NothingDecidedError):
+        look_at_last(client, query.names)
