@@ -19,7 +19,7 @@ def allow(kafka: LocalKafka, user: str, operation: str, **resource: str) -> None
     """Grants a right, and so takes it from all others: `allow(kafka, "bob", "READ", topic="t")`.
 
     A resource is a `topic`, a `group`, a `transactional_id` or the `broker`, which is to say the
-    cluster. A name that ends in `*` stands for all that begin as it does.
+    cluster. A name that ends in `*` stands for all that begin as it does, and `*` for all.
     """
     _add(kafka, "ALLOW", user, operation, resource)
 
@@ -33,10 +33,10 @@ def _add(
     kafka: LocalKafka, permission: str, user: str, operation: str, resource: Mapping[str, str]
 ) -> None:
     ((kind, name),) = resource.items()
-    pattern = "PREFIXED" if name.endswith("*") else "LITERAL"
+    pattern = "PREFIXED" if name.endswith("*") and name != "*" else "LITERAL"
     binding = _kafka.AclBinding(
         _kafka.ResourceType[kind.upper()],
-        name.removesuffix("*"),
+        name.removesuffix("*") or name,
         _kafka.ResourcePatternType[pattern],
         f"User:{user}",
         "*",

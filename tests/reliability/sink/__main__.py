@@ -39,7 +39,10 @@ def main() -> None:
                 chance = random.Random(f"{given.seed} {name} {guarantee}")
                 copying = Copying(kafka, Path(directory), chance, guarantee)
                 verdict = run_scenario(copying, name, given.rounds)
-                rows.append(Row(guarantee, name, copying.rounds, len(copying.rows), verdict))
+                row = Row(
+                    guarantee, name, copying.rounds, copying.faults, len(copying.rows), verdict
+                )
+                rows.append(row)
                 print(f"{time.monotonic() - started_seconds:6.0f} s", *rows[-1].cells, copying.ends)
                 if given.page:
                     given.page.write_text(render(rows, given.seed))

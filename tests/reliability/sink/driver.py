@@ -23,7 +23,8 @@ import spark_kafka_source
 from spark_kafka_source.testing import peer_jars
 from tests.reliability.sink.faulty import FORMAT, FaultyDataSource
 
-FAILED = 3
+FAILED, STOPPED = 3, 4
+"""Exit statuses: the query failed, or was stopped before its end."""
 LOCAL, CLUSTER = "local[2,4]", "local-cluster[2,1,640]"
 
 
@@ -114,14 +115,21 @@ def run(spark: SparkSession, orders: Orders) -> int:
         .trigger(availableNow=True)
         .start()
     )
+    stopped = threading.Event()
+
+    def stop() -> None:
+        if query.isActive:
+            stopped.set()
+            query.stop()
+
     if orders.stops_after_seconds is not None:
-        after_a_batch_began(orders.checkpoint, orders.stops_after_seconds, query.stop)
+        after_a_batch_began(orders.checkpoint, orders.stops_after_seconds, stop)
     try:
         query.awaitTermination()
     except Exception as error:
         print(str(error)[:4000], file=sys.stderr)
         return FAILED
-    return 0
+    return STOPPED if stopped.is_set() else 0
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ class Row:
     guarantee: str
     fault: str
     rounds: int
+    faults: int
+    """How many drivers were killed, stopped or failed; of tasks that did there is no count."""
     rows: int
     verdict: Verdict
 
@@ -33,13 +35,16 @@ class Row:
         return (
             self.guarantee,
             self.fault,
-            *map(str, (self.rounds, self.rows, found.lost, found.doubled, found.left_open)),
+            *map(
+                str,
+                (self.rounds, self.faults, self.rows, found.lost, found.doubled, found.left_open),
+            ),
         )
 
 
 def render(rows: Sequence[Row], seed: int) -> str:
     """As Markdown."""
-    head = ("written", "fault", "rounds", "rows", "lost", "doubled", "left open")
+    head = ("written", "fault", "rounds", "drivers ended", "rows", "lost", "doubled", "left open")
     lines = [head, tuple("---" for _ in head), *(each.cells for each in rows)]
     table = "\n".join(f"| {' | '.join(each)} |" for each in lines)
     return f"{_HEAD}\nSeed {seed}.\n\n{table}\n"

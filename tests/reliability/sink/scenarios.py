@@ -22,7 +22,7 @@ EXACTLY_ONCE, AT_LEAST_ONCE, PEER = "exactly-once", "at-least-once", "Spark's ow
 _PARTITIONS = 3
 _ROWS_A_ROUND = 400
 _ROWS_A_BATCH = 120
-_LATEST_DEATH_SECONDS = 12.0
+_LATEST_DEATH_SECONDS = 4.0
 _MOST_RUNS = 4
 _LONG_SECONDS = 3 * TIMEOUT_SECONDS
 
@@ -107,7 +107,7 @@ class Copying:
 
 def drivers_killed(copying: Copying) -> None:
     """At any moment after its start."""
-    after_seconds = copying.chance.uniform(1, _LATEST_DEATH_SECONDS)
+    after_seconds = copying.chance.uniform(0, _LATEST_DEATH_SECONDS)
     copying.run(copying.orders(dies_after_seconds=after_seconds))
 
 
@@ -126,8 +126,7 @@ def tasks_killed(copying: Copying) -> None:
 
 def queries_stopped(copying: Copying) -> None:
     """`query.stop()` at any moment."""
-    copying.run(copying.orders(stops_after_seconds=copying.chance.uniform(1, 8)))
-    copying.faults += 1
+    copying.run(copying.orders(stops_after_seconds=copying.chance.uniform(0, 3)))
 
 
 def two_drivers(copying: Copying) -> None:
@@ -185,10 +184,10 @@ def all_of_it(copying: Copying) -> None:
         commits = 0.4 if fault == "commit" else 0.0
         orders = copying.orders(Faults("", tasks=0.2, commits=commits, group=driver.pid))
         if fault == "time":
-            after_seconds = copying.chance.uniform(1, _LATEST_DEATH_SECONDS)
+            after_seconds = copying.chance.uniform(0, _LATEST_DEATH_SECONDS)
             orders = replace(orders, dies_after_seconds=after_seconds)
         elif fault == "stop":
-            orders = replace(orders, stops_after_seconds=copying.chance.uniform(1, 8))
+            orders = replace(orders, stops_after_seconds=copying.chance.uniform(0, 3))
         copying.ended(driver.run(orders.to_json(), _LONG_SECONDS))
 
 
