@@ -192,7 +192,9 @@ class Transaction:
     def abort(self) -> None:
         """Drop what is not sent yet, wait for the rest, and end the transaction without them."""
         with self._called(_State.OPEN, _State.FAILED, _State.ABORTING):
-            self._has_gap = self._has_gap or self._state is _State.FAILED
+            # Where nothing has begun, a new epoch is not asked for: the broker would first abort
+            # what a successor has open.
+            self._has_gap = self._has_gap or (self._state is _State.FAILED and self._has_begun)
             self._error = self._error or TransactionAbortedError("its transaction is aborted")
             self._become(_State.ABORTING)
             self._accumulator.flush(None)
