@@ -4,6 +4,8 @@ from spark_kafka_source.values.decode import Decoded, decode
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.program import Program
+from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+from spark_kafka_source.values.value_reader import ValueReader
 
 __all__ = [
     "Decoded",
@@ -11,6 +13,9 @@ __all__ = [
     "Program",
     "RecursiveTypeError",
     "SchemaError",
+    "SchemaText",
+    "SchemaType",
     "UnresolvableError",
+    "ValueReader",
     "decode",
 ]

@@ -5,5 +5,6 @@ from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
 from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.avro.schema import Schema
+from spark_kafka_source.values.avro.value_reader import AvroReader
 
-__all__ = ["TIME", "Reader", "Schema", "encode", "parse_schema", "resolve"]
+__all__ = ["TIME", "AvroReader", "Reader", "Schema", "encode", "parse_schema", "resolve"]

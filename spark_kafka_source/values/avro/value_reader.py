@@ -1,0 +1,57 @@
+"""Avro as one of the formats of values."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values.avro.parse import parse_schema
+from spark_kafka_source.values.avro.reader import Reader
+from spark_kafka_source.values.avro.resolve import resolve
+from spark_kafka_source.values.decode import Decoded, Mask, decode
+from spark_kafka_source.values.program import Program
+from spark_kafka_source.values.schema_text import SchemaText
+
+
+class AvroReader:
+    """A `ValueReader` of the columns of a schema, or of some; pickled as the schema's text."""
+
+    def __init__(
+        self,
+        schema: SchemaText,
+        fields: Sequence[str] | None = None,
+        time_type: pa.DataType | None = None,
+    ) -> None:
+        """`fields` and `time_type` are as in `Reader.of`, which also says what is raised."""
+        parsed = parse_schema(schema.text, [text for _, text in schema.references])
+        self._arguments = schema, fields, time_type
+        self.reader = Reader.of(parsed, fields, time_type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AvroReader, self._arguments
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Of the column."""
+        return self.reader.arrow_type
+
+    def program(self, writer: SchemaText, message: Sequence[int] = ()) -> Program:
+        """Resolve the writer's schema to the reader's."""
+        references = [text for _, text in writer.references]
+        return resolve(parse_schema(writer.text, references), self.reader)
+
+    def decode(
+        self,
+        programs: Sequence[Program],
+        data: Bytes | Octets,
+        starts: Integers,
+        ends: Integers,
+        *,
+        null: Mask | None = None,
+        program_of: Integers | None = None,
+    ) -> Decoded:
+        """Decode the rows as `values.decode` does."""
+        layout = self.reader.layout
+        return decode(layout, programs, data, starts, ends, null=null, program_of=program_of)
