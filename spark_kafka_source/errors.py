@@ -256,10 +256,12 @@ class ConfigurationError(LocalError):
     def __init__(self, option: str, found: str, expected: str, *values: str | int | Secret) -> None:
         # No more than is shown: a value may have megabytes.
         values = tuple(each[:_MOST_KEPT] if isinstance(each, str) else each for each in values)
-        super().__init__(option, found, expected, *values)
+        super().__init__()
         self.option = self.spelling.get(option, option)
         self.expected = as_written(expected, self.spelling)
         template = as_written(found, self.spelling)
+        # As it is spelt here: what is made of them elsewhere says the same.
+        self.args = (self.option, template, self.expected, *values)
         pieces = zip_longest(template.split("{}") if values else [template], map(shown, values))
         self.found = "".join(each or "" for each in chain.from_iterable(pieces))
 

@@ -43,10 +43,10 @@ def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: 
     return found
 
 
-def settings_of(config_type: type[Any]) -> dict[str, Field[Any]]:
+def settings_of(config_type: type[Any], prefix: str = PREFIX) -> dict[str, Field[Any]]:
     """The fields of a dataclass that are settings, by the names of their options."""
     declared = (each for each in fields(config_type) if MINIMUM in each.metadata)
-    return {f"{PREFIX}{each.name.replace('_', '.')}": each for each in declared}
+    return {f"{prefix}{each.name.replace('_', '.')}": each for each in declared}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,11 @@ class Settings:
     # Passwords among them.
     values: Mapping[str, str] = field(repr=False)
 
-    def read(self, config_type: type[T], **known: object) -> T:
-        """A dataclass whose settings are read, and whose other fields are `known` or defaults."""
+    def read(self, config_type: type[T], prefix: str = PREFIX, /, **known: object) -> T:
+        """A dataclass whose settings are read, and whose other fields are `known` or defaults.
+
+        Their names begin with `prefix`.
+        """
         found = {
             each.name: self.like(
                 each.default,
@@ -69,7 +72,7 @@ class Settings:
                 minimum=each.metadata[MINIMUM],
                 maximum=each.metadata[MAXIMUM],
             )
-            for name, each in settings_of(config_type).items()
+            for name, each in settings_of(config_type, prefix).items()
         }
         return config_type(**known, **found)
 

@@ -1,8 +1,8 @@
 """The names of settings as the users of each front write them.
 
-Texts name a setting of Kafka's as Spark's option, in quotes: `'kafka.fetch.min.bytes'`. A front
-whose users write it in another way calls its code within `spelt`: errors that are made there show
-the users' own names.
+Texts name a setting of Kafka's or a registry's as Spark's option, in quotes:
+`'kafka.fetch.min.bytes'`. A front whose users write it in another way calls its code within
+`spelt`: errors that are made there show the users' own names.
 """
 
 import re
@@ -18,7 +18,7 @@ AS_OPTIONS: Spelling = MappingProxyType({})
 """That of Spark's users, whose names the texts have already."""
 
 # Only what is in the spelling is replaced: a topic may be called 'kafka.events'.
-_NAMED = re.compile(r"'(kafka\.[a-z0-9.*]+)'")
+_NAMED = re.compile(r"'((?:kafka|schema\.registry)\.[a-z0-9.*]+)'")
 _current: ContextVar[Spelling] = ContextVar("spelling", default=AS_OPTIONS)
 
 
@@ -40,6 +40,20 @@ def spelt(spelling: Spelling) -> Iterator[None]:
     A thread that is started within it needs `contextvars.copy_context().run`.
     """
     token = _current.set(_current.get() or spelling)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def renamed(names: Spelling) -> Iterator[None]:
+    """Within it, errors that name one of these settings name the one that has its place.
+
+    That is shown as the users of the front write it, and the others are, too.
+    """
+    outer = _current.get()
+    token = _current.set({**outer, **{name: outer.get(to, to) for name, to in names.items()}})
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"}
 LAYERS = [
-    *("protocol", "records", "values", "net", "client", "groups"),
+    *("protocol", "records", "values", "net", "registry", "client", "groups"),
     *("consumer", "producer", "admin", "exactly_once"),
 ]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
@@ -28,6 +28,7 @@ MAY_IMPORT = BELOW | {
     "records": BASE,
     "values": BASE | {"records"},
     "net": BASE | {"protocol"},
+    "registry": BASE | {"records", "values", "net"},
     "client": BASE | {"protocol", "net"},
     "groups": BASE | {"protocol", "net", "client"},
     # Beside the consumer, which knows nothing of it either.
@@ -54,8 +55,11 @@ MAY_TOUCH = {
     "ssl": {"net", "testing"},
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
-    "numpy": {"records", "values", "producer"},
-    "pyarrow": {"records", "values", "consumer", "producer", "admin", "spark", "command_line"},
+    "numpy": {"records", "values", "registry", "producer"},
+    "pyarrow": {
+        *("records", "values", "registry", "consumer", "producer", "admin", "spark"),
+        "command_line",
+    },
     "crc32c": {"records"},
     "lz4": {"records"},
     "zstandard": {"records"},

@@ -1,4 +1,4 @@
-"""A client of one cluster: metadata, leaders, coordinators, and the one loop that tries again."""
+"""A client of one cluster: metadata, leaders, coordinators, and what is asked of whom."""
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
 from spark_kafka_source.client.client import KafkaClient
@@ -12,9 +12,8 @@ from spark_kafka_source.client.cluster import (
 )
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.lookups import LOOKUP_MS, Lookup, Lookups
-from spark_kafka_source.client.retry import NextTry, Retry
 from spark_kafka_source.client.sensor import Sensor
-from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT
+from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT, NextTry, Retry
 
 __all__ = [
     "CLIENT_OPTIONS",

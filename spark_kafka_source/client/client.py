@@ -21,7 +21,6 @@ from spark_kafka_source.client.cluster import (
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.client.connections import Connections
 from spark_kafka_source.client.race import Race
-from spark_kafka_source.client.retry import Retry
 from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
@@ -33,7 +32,7 @@ from spark_kafka_source.errors import (
     error_code,
     error_named,
 )
-from spark_kafka_source.net import Address, Connection, Contacts, Deadline
+from spark_kafka_source.net import Address, Connection, Contacts, Deadline, Retry
 from spark_kafka_source.protocol import (
     FindCoordinatorRequest,
     MetadataRequest,

@@ -1,4 +1,4 @@
-"""Sockets, and the only place with any: one connection to one broker."""
+"""Sockets, and the only place with any: connections to brokers and servers of HTTP."""
 
 from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import (
@@ -10,7 +10,9 @@ from spark_kafka_source.net.connection import (
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
+from spark_kafka_source.net.http_connection import HttpAnswer, HttpConnection, HttpRequest
 from spark_kafka_source.net.readable import HasFileno, readable
+from spark_kafka_source.net.retry import NextTry, Retry
 from spark_kafka_source.net.sasl import (
     SASL_OPTIONS,
     AuthenticationError,
@@ -26,7 +28,7 @@ from spark_kafka_source.net.security import (
     TlsSettings,
 )
 from spark_kafka_source.net.tls import tls_context
-from spark_kafka_source.net.tls_failures import TlsError
+from spark_kafka_source.net.tls_failures import Peer, TlsError
 from spark_kafka_source.net.wakeup import Wakeup
 
 __all__ = [
@@ -42,7 +44,13 @@ __all__ = [
     "Deadline",
     "Dial",
     "HasFileno",
+    "HttpAnswer",
+    "HttpConnection",
+    "HttpRequest",
+    "NextTry",
+    "Peer",
     "RequestTimeoutError",
+    "Retry",
     "SecurityProtocol",
     "SecuritySettings",
     "TlsError",

@@ -1,25 +1,42 @@
 """What a failure of TLS means, and which option it hangs on."""
 
 import ssl
+from dataclasses import dataclass
 
 from spark_kafka_source.errors import RemoteError
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.security import PROTOCOL_OPTION, TlsSettings
 
 _TRUST = (
-    "Give the authority of the brokers' certificates in 'kafka.ssl.truststore.location' or "
+    "Give the authority of the {peer}'s certificate in 'kafka.ssl.truststore.location' or "
     "'kafka.ssl.truststore.certificates'"
 )
-_UNTRUSTED = "no authority that is trusted here vouches for the broker's certificate"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end, and what to do where its name or its port is another one."""
+
+    name: str
+    other_name: str
+    no_tls: str
+
+
+BROKER = Peer(
+    "broker",
+    "Use a name that it has in 'kafka.bootstrap.servers' and the brokers' 'advertised.listeners'",
+    f"Use the port of its TLS listener, or another '{PROTOCOL_OPTION}'",
+)
+
+_UNTRUSTED = "no authority that is trusted here vouches for the {peer}'s certificate"
 _OTHER_NAME = (
-    "the broker's certificate is for another name",
-    "Use a name that it has in 'kafka.bootstrap.servers' and the brokers' 'advertised.listeners'; "
-    "'kafka.ssl.endpoint.identification.algorithm' says whether names are checked",
+    "the {peer}'s certificate is for another name",
+    "{other_name}; 'kafka.ssl.endpoint.identification.algorithm' says whether names are checked",
 )
 # https://docs.openssl.org/master/man3/X509_STORE_CTX_get_error/
 _BY_VERIFY_CODE = {
-    9: ("the broker's certificate is not valid yet", "Check the clocks, and renew it"),
-    10: ("the broker's certificate has expired", "Renew it on the broker"),
+    9: ("the {peer}'s certificate is not valid yet", "Check the clocks, and renew it"),
+    10: ("the {peer}'s certificate has expired", "Renew it on the {peer}"),
     18: (_UNTRUSTED, _TRUST),
     19: (_UNTRUSTED, _TRUST),
     20: (_UNTRUSTED, _TRUST),
@@ -27,27 +44,25 @@ _BY_VERIFY_CODE = {
     62: _OTHER_NAME,
     64: _OTHER_NAME,
 }
-_NO_TLS = (
-    "the server does not speak TLS there",
-    f"Use the port of its TLS listener, or another '{PROTOCOL_OPTION}'",
-)
+_REFUSED = ("the {peer}'s certificate is refused", _TRUST)
+_NO_TLS = ("the server does not speak TLS there", "{no_tls}")
 _KEY_WANTED = (
-    "the broker demands a certificate of the client's",
+    "the {peer} demands a certificate of the client's",
     "Give it by 'kafka.ssl.keystore.location', or by 'kafka.ssl.keystore.certificate.chain' and "
     "'kafka.ssl.keystore.key'",
 )
 _KEY_REFUSED = (
-    "the broker refuses the client's certificate",
+    "the {peer} refuses the client's certificate",
     "Give one that it trusts by 'kafka.ssl.keystore.location', or by "
     "'kafka.ssl.keystore.certificate.chain' and 'kafka.ssl.keystore.key'",
 )
 _NO_VERSION = (
-    "the broker speaks no version of TLS that is enabled here",
+    "the {peer} speaks no version of TLS that is enabled here",
     "See 'kafka.ssl.enabled.protocols'; nothing older than TLSv1.2 is spoken",
 )
 _NO_CIPHER_SUITE = (
     "there is no cipher suite that both sides take",
-    "See 'kafka.ssl.cipher.suites', and those of the broker",
+    "See 'kafka.ssl.cipher.suites', and those of the {peer}",
 )
 # Parts of OpenSSL's reasons, which change their beginnings between versions.
 _BY_REASON = {
@@ -70,7 +85,7 @@ _BY_REASON = {
 
 
 class TlsError(RemoteError):
-    """TLS with a broker cannot be: `found` says why, and `expected` which option it hangs on."""
+    """TLS with a server cannot be: `found` says why, and `expected` which option it hangs on."""
 
     def __init__(self, address: Address, found: str, expected: str) -> None:
         super().__init__(address, found, expected)
@@ -80,13 +95,13 @@ class TlsError(RemoteError):
         return f"{self.address}: {self.found}. {self.expected}"
 
 
-def tls_failure(error: ssl.SSLError, address: Address, settings: TlsSettings) -> TlsError | None:
+def tls_failure(
+    error: ssl.SSLError, address: Address, settings: TlsSettings, peer: Peer = BROKER
+) -> TlsError | None:
     """The error that says what the matter is; None for what may pass, or that nobody foresaw."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        known = _BY_VERIFY_CODE.get(
-            error.verify_code, ("the broker's certificate is refused", _TRUST)
-        )
-        return TlsError(address, f"{known[0]} ({error.verify_message.rstrip('.')})", known[1])
+        known = _BY_VERIFY_CODE.get(error.verify_code, _REFUSED)
+        return _said(address, peer, known, error.verify_message.rstrip("."))
     reason = error.reason or ""
     meaning = next((_BY_REASON[part] for part in _BY_REASON if part in reason), None)
     if meaning is None:
@@ -94,11 +109,19 @@ def tls_failure(error: ssl.SSLError, address: Address, settings: TlsSettings) ->
     if meaning is _KEY_REFUSED and not settings.has_key:
         meaning = _KEY_WANTED
     if meaning is _NO_CIPHER_SUITE and not settings.has_key:
-        # A broker may say the same in TLS 1.2 for want of a certificate.
+        # A server may say the same in TLS 1.2 for want of a certificate.
         meaning = (f"{meaning[0]}, or {_KEY_WANTED[0]}", f"{meaning[1]}. {_KEY_WANTED[1]}")
-    return TlsError(address, f"{meaning[0]} ({reason})", meaning[1])
+    return _said(address, peer, meaning, reason)
 
 
 def speaks_no_tls(address: Address) -> TlsError:
     """The error for a broker that hangs up on TLS, and answers without."""
-    return TlsError(address, *_NO_TLS)
+    return TlsError(address, _NO_TLS[0], BROKER.no_tls)
+
+
+def _said(address: Address, peer: Peer, meaning: tuple[str, str], by: str) -> TlsError:
+    found, expected = (
+        each.format(peer=peer.name, other_name=peer.other_name, no_tls=peer.no_tls)
+        for each in meaning
+    )
+    return TlsError(address, f"{found} ({by})", expected)

@@ -60,11 +60,7 @@ def token_answers(data: bytes) -> None:
     with theirs:
         theirs.sendall(data[:_MOST_BYTES])
         theirs.shutdown(socket.SHUT_WR)
-        # Without the timer that hangs up on an answer without end: there is an end.
-        with (
-            replaced(token_endpoint, "_open", lambda _: ours),
-            replaced(token_endpoint, "_exchange", token_endpoint._post),
-        ):
+        with replaced(token_endpoint, "_open", lambda _: ours):
             _refusing(lambda: token_endpoint.request_token(_ENDPOINT))
 
 

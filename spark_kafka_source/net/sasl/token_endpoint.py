@@ -2,12 +2,10 @@
 
 import base64
 import http.client
-import io
 import ipaddress
 import json
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +13,8 @@ from typing import cast
 from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.http_answer import BoundedLink, set_timeout
 from spark_kafka_source.net.sasl.errors import AuthenticationError, TokenUnavailableError
 from spark_kafka_source.net.sasl.tokens import MECHANISM, Token
 from spark_kafka_source.secret import Secret
@@ -138,74 +138,22 @@ def _open(endpoint: TokenEndpoint) -> socket.socket:
 
 
 def _exchange(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
-    timeout_seconds = endpoint.read_timeout_ms / 1000
-    link.settimeout(timeout_seconds)
-    # A timeout of a socket starts anew with every byte; this one does not.
-    watch = threading.Timer(timeout_seconds, _hang_up, [link])
-    watch.daemon = True
-    watch.start()
-    try:
-        if isinstance(link, ssl.SSLSocket):
-            link.do_handshake()
-        return _post(link, endpoint)
-    finally:
-        watch.cancel()
-
-
-def _post(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
+    deadline = Deadline.after_ms(endpoint.read_timeout_ms)
+    if isinstance(link, ssl.SSLSocket):
+        set_timeout(link, deadline)
+        link.do_handshake()
     parts = urlsplit(endpoint.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # It is connected already, so that nothing leads it elsewhere: neither redirection nor proxy.
     connection = http.client.HTTPConnection(parts.netloc)
-    # To the type checker a socket; what is asked of it is what `_Bounded` has.
-    connection.sock = cast(socket.socket, _Bounded(link))
+    # To the type checker a socket; what is asked of it is what `BoundedLink` has.
+    connection.sock = cast(socket.socket, BoundedLink(link, _MAXIMUM_ANSWER_BYTES, deadline))
     connection.request("POST", target, _form(endpoint), _headers(endpoint))
     with connection.getresponse() as response:
         body = response.read(MAXIMUM_RESPONSE_BYTES + 1)
         if response.length and len(body) <= MAXIMUM_RESPONSE_BYTES:
             raise http.client.IncompleteRead(b"")
         return response.status, body
-
-
-class _Bounded:
-    """A socket that an answer is read from, as far as `_Answer` goes."""
-
-    def __init__(self, link: socket.socket) -> None:
-        self._link, self.sendall = link, link.sendall
-
-    def makefile(self, _: str) -> io.BufferedReader:
-        """What the answer is read from."""
-        return io.BufferedReader(_Answer(self._link))
-
-    def close(self) -> None:
-        """Nothing: whoever opened the socket closes it, once the answer has been read."""
-
-
-class _Answer(io.RawIOBase):
-    """Ends where no answer should: a chunk of -1 bytes is read by the standard library for ever."""
-
-    def __init__(self, link: socket.socket) -> None:
-        self._link, self._left_bytes = link, _MAXIMUM_ANSWER_BYTES
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # it has no other
-        """Raises `OSError`."""
-        if not self._left_bytes:  # To a socket, no bytes are as many as there is room for.
-            return 0
-        count = self._link.recv_into(buffer, min(len(buffer), self._left_bytes))
-        self._left_bytes -= count
-        return count
-
-
-def _hang_up(link: socket.socket) -> None:
-    try:
-        # Of the socket below TLS: TLS itself must not be closed under a thread that reads it.
-        socket.socket.shutdown(link, socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 def _form(endpoint: TokenEndpoint) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from spark_kafka_source.errors import BootstrapError, KafkaError, KafkaTimeoutError
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,157 @@
+"""One connection to one server of HTTP/1.1, kept for the next request."""
+
+import http.client
+import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import cast
+
+from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
+from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.connection import RequestTimeoutError
+from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.http_answer import BoundedLink, set_timeout
+from spark_kafka_source.net.opening import Opening
+from spark_kafka_source.net.readable import readable
+from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.net.tls import start_tls
+from spark_kafka_source.net.tls_failures import Peer, tls_failure
+
+# Headers, which the standard library bounds as well, and the sizes of chunks.
+_BESIDE_BODY_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What is asked; `target` is a path and a query. It may be sent twice. Headers may be secret."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What was answered; the headers' names are in lower case, of which the first counts."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpConnection:
+    """Connects when it is asked to ask. No redirection and no proxy leads it elsewhere.
+
+    Not for several threads at a time. Without `tls` it speaks plain HTTP; `peer` is what texts call
+    the server. A body of more than `most_bytes` is refused.
+    """
+
+    def __init__(
+        self, address: Address, tls: TlsSettings | None, peer: Peer, *, most_bytes: int
+    ) -> None:
+        self.address = address
+        self._tls, self._peer, self._most_bytes = tls, peer, most_bytes
+        self._contacts = Contacts()
+        self._link: socket.socket | None = None
+
+    def ask(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
+        """Send a request, and return its answer, whatever its status.
+
+        Raises `ConnectionFailedError`, `RequestTimeoutError`, `TlsError`, `ProtocolError` for an
+        answer that is too long, and `ConfigurationError` for what TLS cannot use.
+        """
+        kept = self._link
+        if kept is not None and not readable([kept], Deadline.after_ms(0)):
+            try:
+                return self._exchange(kept, request, deadline)
+            except ConnectionError:
+                # It had been closed over there in the meantime, as happens to what is kept.
+                self.close()
+        self.close()
+        try:
+            link = self._connect(deadline)
+            return self._exchange(link, request, deadline)
+        except ConnectionError as error:
+            raise self._failed(error) from error
+
+    def close(self) -> None:
+        """Close it; the next request connects anew."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def _connect(self, deadline: Deadline) -> socket.socket:
+        with closing(Opening(self.address, {}, self._contacts, deadline)) as opening:
+            link, self._target = opening.next()
+        try:
+            if self._tls is not None:
+                link = secured = start_tls(link, self._tls, self.address.host)
+                set_timeout(link, deadline)
+                secured.do_handshake()
+        except BaseException as error:
+            # Nothing may ever go out on it without TLS.
+            link.close()
+            if isinstance(error, OSError):
+                raise self._failed(error) from error
+            raise
+        self._link = link
+        return link
+
+    def _exchange(
+        self, link: socket.socket, request: HttpRequest, deadline: Deadline
+    ) -> HttpAnswer:
+        """Raises `ConnectionError` where the connection was closed before an answer began."""
+        bounded = BoundedLink(link, 2 * self._most_bytes + _BESIDE_BODY_BYTES, deadline)
+        is_over = True
+        try:
+            connection = http.client.HTTPConnection(str(self.address))
+            # To the type checker a socket; what is asked of it is what `BoundedLink` has.
+            connection.sock = cast(socket.socket, bounded)
+            headers = dict(request.headers)
+            connection.request(request.method, request.target, request.body, headers)
+            with connection.getresponse() as response:
+                answer = self._read(response)
+                is_over = response.will_close
+        except ConnectionError:
+            raise
+        except (OSError, http.client.HTTPException) as error:
+            raise self._too_long() if bounded.was_too_long else self._failed(error) from error
+        finally:
+            if is_over:
+                self.close()
+        self._contacts.answered(self._target)
+        return answer
+
+    def _read(self, response: http.client.HTTPResponse) -> HttpAnswer:
+        body = response.read(self._most_bytes + 1)
+        if len(body) > self._most_bytes:
+            raise self._too_long()
+        if response.length:
+            raise http.client.IncompleteRead(b"")
+        named: dict[str, str] = {}
+        for name, value in response.getheaders():
+            named.setdefault(name.lower(), value)
+        return HttpAnswer(response.status, named, body)
+
+    def _too_long(self) -> ProtocolError:
+        return ProtocolError(f"{self.address}: an answer of more than {self._most_bytes} bytes")
+
+    def _failed(self, error: Exception) -> KafkaError:
+        """Close it. The next try, if the name has several addresses, is at another one."""
+        self.close()
+        self._contacts.failed(self._target)
+        if isinstance(error, TimeoutError):
+            return RequestTimeoutError(f"{self.address}: timed out waiting for an answer")
+        if isinstance(error, ssl.SSLError) and self._tls is not None:
+            found = tls_failure(error, self.address, self._tls, self._peer)
+            if found is not None:
+                return found
+        if isinstance(error, http.client.HTTPException | ValueError):
+            found_text = f"no whole answer of HTTP ({type(error).__name__})"
+        else:
+            found_text = getattr(error, "strerror", None) or str(error)
+        return ConnectionFailedError(f"{self.address}: {found_text}")

@@ -1,0 +1,1 @@
+"""The schema registry: its client, which schema wrote each row, and programs to read them with."""

@@ -1,0 +1,222 @@
+"""A schema registry as Confluent's API has it: schemas by id and by subject, and back.
+
+https://docs.confluent.io/platform/current/schema-registry/develop/api.html
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from spark_kafka_source.errors import ConfigurationError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.net import Deadline, HttpAnswer, Retry
+from spark_kafka_source.registry.config import RegistryConfig
+from spark_kafka_source.registry.errors import RegistryUnavailableError, SchemaNotFoundError
+from spark_kafka_source.registry.once import Once
+from spark_kafka_source.registry.references import with_references
+from spark_kafka_source.registry.refusals import may_heal, refusal, said
+from spark_kafka_source.registry.server import Question, RegistryServer
+from spark_kafka_source.registry.stored import (
+    JsonAnswer,
+    RegisteredSchema,
+    SchemaReference,
+    StoredSchema,
+)
+from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
+
+MOST_KEPT = 1_000
+"""So many ids and so many versions are kept, for good: they never change."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    id: int
+    version: int
+    schema: StoredSchema
+
+
+class RegistryClient:
+    """Asks a registry, for several threads at once, over one connection that is kept.
+
+    What can heal is tried again, at all urls in turn, until `timeout_ms` of the config are over;
+    the url that answered last is asked first. All methods raise
+
+    - `SchemaNotFoundError` for an id, a subject or a version that is not there,
+    - `RegistryDeniedError` and `TlsError`, which name the option to look at,
+    - `RegistryUnavailableError` when time is up, with what each url said,
+    - `SchemaError` for a schema whose type or references are of no use,
+    - `RegistryError` for any other answer that is none.
+    """
+
+    def __init__(self, config: RegistryConfig, *, retry: Retry | None = None) -> None:
+        self.config = config
+        self._servers = [RegistryServer(url, config) for url in config.urls]
+        self._retry = retry or Retry()
+        self._by_id: Once[int | UUID, RegisteredSchema] = Once(MOST_KEPT)
+        self._by_version: Once[tuple[str, int], _Version] = Once(MOST_KEPT)
+
+    def close(self) -> None:
+        """Close the connections; whoever asks again opens them again."""
+        for server in list(self._servers):
+            server.close()
+
+    def schema(self, id: int | UUID) -> SchemaText:
+        """Return the schema with this id, or GUID, and all that it refers to."""
+        return self.by_id(id).schema
+
+    def by_id(self, id: int | UUID) -> RegisteredSchema:
+        """Return the same, without a subject or a version."""
+        deadline = self._deadline()
+        return self._by_id.get(id, lambda: self._find_id(id, deadline), deadline)
+
+    def by_subject(
+        self, subject: str, version: int | Literal["latest"] = "latest"
+    ) -> RegisteredSchema:
+        """Return a version of a subject; the latest one is asked for each time."""
+        deadline = self._deadline()
+        if isinstance(version, int):
+            found = self._version(subject, version, deadline)
+        else:
+            what = f"the latest version of {_shown(subject)}"
+            found = self._ask_version(Question(what, _versions(subject, version)), deadline)
+        text = with_references(found.schema, lambda each: self._referred(each, deadline))
+        return RegisteredSchema(found.id, found.version, subject, text, found.schema.references)
+
+    def look_up(
+        self,
+        subject: str,
+        schema: SchemaText,
+        *,
+        references: Sequence[SchemaReference] = (),
+        normalize: bool = False,
+    ) -> RegisteredSchema | None:
+        """Return what the subject has this schema as, or None where it does not have it."""
+        body = _body(schema, references)
+        question = Question(
+            f"the schema of {_shown(subject)}", _posted(subject, "", normalize), body
+        )
+        try:
+            answer = self._json(question, self._deadline())
+        except SchemaNotFoundError:
+            return None
+        found, version = answer.number("id"), answer.number("version")
+        return RegisteredSchema(found, version, subject, schema, tuple(references))
+
+    def register(
+        self,
+        subject: str,
+        schema: SchemaText,
+        *,
+        references: Sequence[SchemaReference] = (),
+        normalize: bool = False,
+    ) -> int:
+        """Return the schema's id, after it was registered unless the subject has it already.
+
+        Raises `IncompatibleSchemaError` and `InvalidSchemaError` with the registry's reason, too.
+        """
+        body = _body(schema, references)
+        what = f"registering a schema of {_shown(subject)}"
+        question = Question(what, _posted(subject, "/versions", normalize), body)
+        return self._json(question, self._deadline()).number("id")
+
+    def _find_id(self, id: int | UUID, deadline: Deadline) -> RegisteredSchema:
+        is_guid = isinstance(id, UUID)
+        path = f"/schemas/guids/{id}" if is_guid else f"/schemas/ids/{id}"
+        question = Question(f"the schema with the {'GUID' if is_guid else 'id'} {id}", path)
+        stored = self._json(question, deadline).schema()
+        text = with_references(stored, lambda each: self._referred(each, deadline))
+        return RegisteredSchema(id, None, None, text, stored.references)
+
+    def _referred(self, reference: SchemaReference, deadline: Deadline) -> StoredSchema:
+        return self._version(reference.subject, reference.version, deadline).schema
+
+    def _version(self, subject: str, version: int, deadline: Deadline) -> _Version:
+        # What is written with it stays, though it may have been deleted since.
+        path = f"{_versions(subject, version)}?deleted=true"
+        question = Question(f"version {version} of {_shown(subject)}", path)
+        key = (subject, version)
+        return self._by_version.get(key, lambda: self._ask_version(question, deadline), deadline)
+
+    def _ask_version(self, question: Question, deadline: Deadline) -> _Version:
+        answer = self._json(question, deadline)
+        return _Version(answer.number("id"), answer.number("version"), answer.schema())
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after_ms(self.config.timeout_ms)
+
+    def _json(self, question: Question, deadline: Deadline) -> JsonAnswer:
+        try:
+            answer, where = self._retry.run(
+                question.what,
+                lambda until: self._ask_in_turn(question, until),
+                lambda _: None,
+                deadline,
+            )
+        except KafkaTimeoutError as error:
+            raise RegistryUnavailableError(f"The registry is not available: {error}") from error
+        return JsonAnswer(answer.body, f"{where}: {question.what}")
+
+    def _ask_in_turn(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
+        """The first answer that says anything, and which address it is from."""
+        failures = []
+        # Each has its turn twice, though one may never answer.
+        share_ms = max(1, deadline.timeout_ms // (2 * len(self._servers)))
+        for server in list(self._servers):
+            where = str(server.url.address)
+            try:
+                answer = server.ask(question, deadline.within_ms(share_ms))
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                failures.append(str(error))
+                continue
+            if may_heal(answer.status):
+                failures.append(f"{where}: {said(answer, self.config)}")
+                continue
+            self._prefer(server)
+            if answer.status != 200:
+                raise refusal(answer, f"{where}: {question.what}", question.path, self.config)
+            return answer, where
+        raise RegistryUnavailableError("; ".join(failures))
+
+    def _prefer(self, server: RegistryServer) -> None:
+        if server is not self._servers[0]:
+            others = [each for each in self._servers if each is not server]
+            self._servers = [server, *others]
+
+
+def _versions(subject: str, version: int | str) -> str:
+    return f"/subjects/{_quoted(subject)}/versions/{version}"
+
+
+def _posted(subject: str, path: str, normalize: bool) -> str:
+    return f"/subjects/{_quoted(subject)}{path}{'?normalize=true' if normalize else ''}"
+
+
+def _quoted(subject: str) -> str:
+    if subject.strip(".") == "":
+        # Servers take them for folders, and the path for another one.
+        raise ConfigurationError("subject", "{} is no subject", "Give a name", subject)
+    return quote(subject, safe="", errors="replace")
+
+
+def _shown(subject: str) -> str:
+    return f"subject {subject[:200]!r}"
+
+
+def _body(schema: SchemaText, references: Sequence[SchemaReference]) -> bytes:
+    unnamed = {name for name, _ in schema.references} - {each.name for each in references}
+    if unnamed:
+        found = f"it refers to {', '.join(sorted(unnamed))[:200]}"
+        raise SchemaError("", found, "Say in `references` which subjects and versions these are")
+    body: dict[str, Any] = {"schema": schema.text}
+    if schema.type is not SchemaType.AVRO:
+        body["schemaType"] = schema.type.value
+    if references:
+        body["references"] = [
+            {"name": each.name, "subject": each.subject, "version": each.version}
+            for each in references
+        ]
+    return json.dumps(body).encode()

@@ -1,0 +1,192 @@
+"""Where the schema registry is and who we are to it, from the options `schema.registry.*`."""
+
+import base64
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import TlsSettings, tls_context
+from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl, parse_urls
+from spark_kafka_source.secret import Secret
+from spark_kafka_source.settings import PREFIX as KAFKA
+from spark_kafka_source.settings import Settings, nearest, setting, settings_of
+from spark_kafka_source.spelling import as_written, renamed
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "schema.registry."
+"""What the names of its options begin with."""
+
+USER_INFO_OPTION = f"{PREFIX}basic.auth.user.info"
+USER_OPTION = f"{PREFIX}basic.auth.user"
+PASSWORD_OPTION = f"{PREFIX}basic.auth.password"
+TOKEN_OPTION = f"{PREFIX}bearer.auth.token"
+
+_NONE_GIVEN = Secret("")
+_USER_INFO = f"Give 'user:password', or '{USER_OPTION}' and '{PASSWORD_OPTION}'"
+_OPTIONS_OF_TLS = MappingProxyType(
+    {name: name.replace(KAFKA, PREFIX, 1) for name in settings_of(TlsSettings)}
+)
+_INSTEAD = MappingProxyType(
+    {
+        f"{PREFIX}basic.auth.credentials.source": f"Leave it out: '{USER_INFO_OPTION}' is enough",
+        f"{PREFIX}bearer.auth.credentials.source": f"Leave it out, and give '{TOKEN_OPTION}'",
+        f"{PREFIX}ssl.ca.location": f"Use '{PREFIX}ssl.truststore.location'",
+        f"{PREFIX}ssl.certificate.location": f"Use '{PREFIX}ssl.keystore.location'",
+        f"{PREFIX}ssl.key.location": f"Use '{PREFIX}ssl.keystore.location'",
+    }
+)
+
+
+@contextmanager
+def own_names() -> Iterator[None]:
+    """Within it, errors about TLS name the registry's options, and not those of the brokers'."""
+    with renamed(_OPTIONS_OF_TLS):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryConfig:
+    """What a `RegistryClient` needs to know. Picklable and hashable; shows no secret."""
+
+    urls: tuple[RegistryUrl, ...]
+    tls: TlsSettings | None = None
+    """None where no url is one of https."""
+    basic_auth_user_info: Secret = setting(_NONE_GIVEN, meaning="`user:password`")
+    basic_auth_user: str = setting("")
+    basic_auth_password: Secret = setting(_NONE_GIVEN)
+    bearer_auth_token: Secret = setting(_NONE_GIVEN)
+    timeout_ms: int = setting(
+        30_000,
+        minimum=1,
+        meaning="how long a schema is asked for, at all urls and with all tries",
+    )
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "RegistryConfig":
+        """Reads certificates and keys, too, so that what is wrong with them shows at once.
+
+        Raises `ConfigurationError` for a missing url, for what cannot be used or contradicts
+        itself, and for an option that would do nothing.
+        """
+        _refuse_unknown(settings)
+        urls = parse_urls(settings.text(URL_OPTION, ""))
+        tls = settings.read(TlsSettings, PREFIX) if any(url.has_tls for url in urls) else None
+        if tls is None:
+            _refuse_without_tls(settings)
+        else:
+            with own_names():
+                tls_context(tls)
+        config = settings.read(cls, PREFIX, urls=urls, tls=tls)
+        for url in urls:
+            if config.authorization(url) and not url.has_tls:
+                _warn_of_no_tls(str(url))
+        return config
+
+    def authorization(self, url: RegistryUrl) -> Secret:
+        """The header `Authorization` for a url; empty where there is nothing to show."""
+        return Secret(_authorization(self, url))
+
+    def without_secrets(self, text: str) -> str:
+        """What a registry says, but for what we told it."""
+        known = [self.basic_auth_user_info, self.basic_auth_password, self.bearer_auth_token]
+        known += [url.user_info for url in self.urls]
+        texts = [each.reveal() for each in known]
+        parts = [*texts, *(each.partition(":")[2] for each in texts)]
+        headers = (self.authorization(url).reveal() for url in self.urls)
+        parts += [header.partition(" ")[2] for header in headers]
+        for part in sorted(filter(None, parts), key=len, reverse=True):
+            text = text.replace(part, "...")
+        return text
+
+
+REGISTRY_OPTIONS = frozenset(
+    {URL_OPTION, *settings_of(RegistryConfig, PREFIX), *_OPTIONS_OF_TLS.values()}
+)
+"""The names of the options that `RegistryConfig.from_settings` reads."""
+
+REGISTRY_SECRETS = frozenset(
+    name
+    for declared in (RegistryConfig, TlsSettings)
+    for name, each in settings_of(declared, PREFIX).items()
+    if isinstance(each.default, Secret)
+)
+"""Those of them that must not be seen."""
+
+
+def _refuse_unknown(settings: Settings) -> None:
+    """An option without effect, such as a slip in its name, is worse than an error."""
+    for name in sorted(settings.values):
+        if name.startswith(PREFIX) and name not in REGISTRY_OPTIONS:
+            meant = nearest(name, REGISTRY_OPTIONS)
+            expected = f"Did you mean '{meant}'?" if meant else "Leave it out"
+            raise ConfigurationError(name, "is not supported", _INSTEAD.get(name, expected))
+
+
+def _refuse_without_tls(settings: Settings) -> None:
+    for name in sorted(settings.values):
+        if name in _OPTIONS_OF_TLS.values():
+            found = f"has no effect, since no url of '{URL_OPTION}' begins with https"
+            raise ConfigurationError(name, found, "Leave it out, or give a url of https")
+
+
+def _authorization(config: RegistryConfig, url: RegistryUrl) -> str:
+    """The header, from the one place where credentials are given."""
+    given = {
+        URL_OPTION: url.user_info.reveal(),
+        USER_INFO_OPTION: config.basic_auth_user_info.reveal(),
+        USER_OPTION: _user_and_password(config),
+        TOKEN_OPTION: config.bearer_auth_token.reveal(),
+    }
+    options = [option for option, text in given.items() if text]
+    if len(options) > 1:
+        found = f"is given as well as '{options[0]}'"
+        if options[0] == URL_OPTION:
+            found = f"is given as well as a user in '{URL_OPTION}'"
+        raise ConfigurationError(options[1], found, "Give one of them")
+    if given[TOKEN_OPTION]:
+        return f"Bearer {_token(given[TOKEN_OPTION])}"
+    if not options:
+        return ""
+    text = given[options[0]]
+    if ":" not in text:
+        found = "has a user without a password" if options[0] == URL_OPTION else "has no colon"
+        raise ConfigurationError(options[0], found, _USER_INFO)
+    return "Basic " + base64.b64encode(text.encode(errors="replace")).decode()
+
+
+def _user_and_password(config: RegistryConfig) -> str:
+    user, password = config.basic_auth_user.strip(), config.basic_auth_password
+    if password and not user:
+        found = f"has no effect without '{USER_OPTION}'"
+        raise ConfigurationError(PASSWORD_OPTION, found, "Give both, or neither")
+    if ":" in user:
+        # Not shown: it may be a password, too, that belongs elsewhere.
+        found, expected = "has a colon, which no such user has", f"Use '{USER_INFO_OPTION}'"
+        raise ConfigurationError(USER_OPTION, found, expected)
+    if user and not password:
+        found = f"is missing, where '{USER_OPTION}' is given"
+        raise ConfigurationError(PASSWORD_OPTION, found, "Give both, or neither")
+    return f"{user}:{password.reveal()}" if user else ""
+
+
+def _token(text: str) -> str:
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        found = "has a character that no token has"
+        raise ConfigurationError(TOKEN_OPTION, found, "Give the token alone, without 'Bearer'")
+    return text
+
+
+# Spark reads the options of a query many times.
+@cache
+def _warn_of_no_tls(url: str) -> None:
+    logger.warning(
+        "%s: without https anyone on the way can read the password or the token for the registry; "
+        "see %s",
+        url,
+        as_written(f"'{URL_OPTION}'"),
+    )

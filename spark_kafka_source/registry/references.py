@@ -1,0 +1,60 @@
+"""The schemas that a schema refers to, found one after the other, within limits."""
+
+from collections.abc import Callable
+
+from spark_kafka_source.registry.errors import SchemaNotFoundError
+from spark_kafka_source.registry.stored import SchemaReference, StoredSchema
+from spark_kafka_source.values import SchemaError, SchemaText
+
+MOST_REFERENCES = 500
+MOST_DEPTH = 32
+MOST_CHARACTERS = 16 << 20
+"""Of all the texts that one schema refers to."""
+
+Find = Callable[[SchemaReference], StoredSchema]
+
+
+def with_references(schema: StoredSchema, find: Find) -> SchemaText:
+    """The schema and all that it refers to, each behind what it refers to itself.
+
+    Raises `SchemaError` for a circle, what is not there, and more than the limits allow, and what
+    `find` raises.
+    """
+    found = _Found(find)
+    found.add(schema, ())
+    return SchemaText(schema.type, schema.text, tuple(found.texts.items()))
+
+
+class _Found:
+    def __init__(self, find: Find) -> None:
+        self._find = find
+        self.texts: dict[str, str] = {}
+
+    def add(self, schema: StoredSchema, above: tuple[SchemaReference, ...]) -> None:
+        for reference in schema.references:
+            # By its name, as Confluent's own: the first schema of a name is the one that is meant.
+            if reference.name not in self.texts:
+                self._add(reference, (*above, reference))
+
+    def _add(self, reference: SchemaReference, path: tuple[SchemaReference, ...]) -> None:
+        if reference.name in {each.name for each in path[:-1]}:
+            raise _refused(path, "refers to itself", "Register it without a circle")
+        if len(path) > MOST_DEPTH:
+            raise _refused(path, f"is more than {MOST_DEPTH} references deep", "Use fewer")
+        try:
+            schema = self._find(reference)
+        except SchemaNotFoundError as error:
+            raise _refused(path, f"is not there: {error}", "Register it again") from error
+        self.add(schema, path)
+        self.texts[reference.name] = schema.text
+        characters = sum(map(len, self.texts.values()))
+        if len(self.texts) > MOST_REFERENCES or characters > MOST_CHARACTERS:
+            limits = f"{MOST_REFERENCES} schemas or {MOST_CHARACTERS} characters"
+            raise _refused(path[:1], f"leads to more than {limits}", "Use fewer")
+
+
+def _refused(path: tuple[SchemaReference, ...], found: str, expected: str) -> SchemaError:
+    shown = [f"{each.name} ({each.subject} version {each.version})"[:100] for each in path]
+    if len(shown) > 4:
+        shown = [*shown[:2], "...", *shown[-2:]]
+    return SchemaError(" -> ".join(shown), f"the reference {found}", expected)

@@ -1,0 +1,103 @@
+"""One url of a schema registry: a connection that threads take turns at, and its redirections."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_kafka_source.net import (
+    Deadline,
+    HttpAnswer,
+    HttpConnection,
+    HttpRequest,
+    Peer,
+    RequestTimeoutError,
+)
+from spark_kafka_source.registry.config import RegistryConfig, own_names
+from spark_kafka_source.registry.errors import RegistryError
+from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl
+
+CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+MOST_BYTES = 8 << 20
+"""Of an answer; a registry keeps a schema in a record of Kafka's, of 1 MiB by default."""
+MOST_REDIRECTIONS = 5
+
+_PEER = Peer(
+    "registry",
+    f"Use a name that it has in '{URL_OPTION}'",
+    f"Give its port with TLS, or a url of http, in '{URL_OPTION}'",
+)
+_REDIRECTIONS = frozenset({301, 302, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request, `path` being what comes after that of the url; `what` is for texts."""
+
+    what: str
+    path: str
+    body: bytes | None = None
+
+    @property
+    def method(self) -> str:
+        """What is asked with a body is a POST, else a GET."""
+        return "GET" if self.body is None else "POST"
+
+
+class RegistryServer:
+    """Asks one url, with what it is to be shown."""
+
+    def __init__(self, url: RegistryUrl, config: RegistryConfig) -> None:
+        self.url = url
+        tls = config.tls if url.has_tls else None
+        self._connection = HttpConnection(url.address, tls, _PEER, most_bytes=MOST_BYTES)
+        self._turn = threading.Lock()
+        self._authorization = config.authorization(url)
+
+    def ask(self, question: Question, deadline: Deadline) -> HttpAnswer:
+        """Return the answer after redirections on the same server; raises as `HttpConnection.ask`.
+
+        And `RegistryError` for a redirection elsewhere, or too many.
+        """
+        if not self._turn.acquire(timeout=deadline.remaining_seconds()):
+            text = f"{self.url.address}: other threads were asking it all the time"
+            raise RequestTimeoutError(text)
+        try:
+            with own_names():
+                return self._follow(question, deadline)
+        finally:
+            self._turn.release()
+
+    def close(self) -> None:
+        """Close its connection; another question opens it again."""
+        with self._turn:
+            self._connection.close()
+
+    def _follow(self, question: Question, deadline: Deadline) -> HttpAnswer:
+        target = self.url.path + question.path
+        for _ in range(MOST_REDIRECTIONS + 1):
+            request = HttpRequest(question.method, target, self._headers(), question.body)
+            answer = self._connection.ask(request, deadline)
+            if answer.status not in _REDIRECTIONS:
+                return answer
+            target = self._redirected(answer.headers.get("location", ""))
+        text = f"{self.url.address}: more than {MOST_REDIRECTIONS} redirections. Check"
+        raise RegistryError(f"{text} '{URL_OPTION}'")
+
+    def _redirected(self, location: str) -> str:
+        target = self.url.target_at_same_place(location)
+        if target is None:
+            raise RegistryError(
+                f"{self.url.address}: it redirects to another server, which is not followed. "
+                f"Give the final address in '{URL_OPTION}'"
+            )
+        return target
+
+    def _headers(self) -> Mapping[str, str]:
+        headers = {
+            "Accept": f"{CONTENT_TYPE}, application/json",
+            "Content-Type": CONTENT_TYPE,
+            "User-Agent": "spark-kafka-source",
+        }
+        if self._authorization:
+            headers["Authorization"] = self._authorization.reveal()
+        return headers

@@ -1,0 +1,84 @@
+"""Where a schema registry is, as users write it in `schema.registry.url`."""
+
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import Address
+from spark_kafka_source.secret import Secret
+
+URL_OPTION = "schema.registry.url"
+
+_PORTS = {"http": 80, "https": 443}
+_EXPECTED = "Give 'https://host:port', more by comma"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryUrl:
+    """One of the urls. `user_info` is what stood before its host, `user:password`, if any did."""
+
+    address: Address
+    has_tls: bool
+    path: str
+    user_info: Secret
+
+    def __str__(self) -> str:
+        return f"{'https' if self.has_tls else 'http'}://{self.address}"
+
+    def target_at_same_place(self, location: str) -> str | None:
+        """The path and query of a redirection, or None where it leads to another server."""
+        try:
+            parts = urlsplit(location)
+            if parts.scheme or parts.netloc:
+                scheme, same = parts.scheme or self._scheme, parts._replace(fragment="")
+                if (scheme, _address(same, scheme)) != (self._scheme, self.address):
+                    return None
+        except ValueError:
+            return None
+        is_plain = parts.path.startswith("/") and location.isascii() and location.isprintable()
+        if not is_plain or " " in location:
+            return None
+        return parts.path + (f"?{parts.query}" if parts.query else "")
+
+    @property
+    def _scheme(self) -> str:
+        return "https" if self.has_tls else "http"
+
+
+def parse_urls(text: str) -> tuple[RegistryUrl, ...]:
+    """The urls of a comma-separated list, without repeats and in order.
+
+    Raises `ConfigurationError`, which shows nothing of what may be a password.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ConfigurationError(URL_OPTION, "is missing", _EXPECTED)
+    return tuple(dict.fromkeys(_parse_url(part) for part in parts))
+
+
+def _parse_url(text: str) -> RegistryUrl:
+    # Before the host there may be a password, and what has no scheme may be one as a whole.
+    shown = text.rpartition("@")[2].partition("?")[0] if "://" in text else Secret(text)
+    try:
+        parts = urlsplit(text)
+        address = _address(parts, parts.scheme)
+    except ValueError:
+        raise _refused("{} is not a url", shown) from None
+    if parts.scheme not in _PORTS or not text.isascii() or not text.isprintable() or " " in text:
+        raise _refused("{} is not a url of http or https", shown)
+    if parts.query or parts.fragment or "?" in text or "#" in text:
+        raise _refused("{} has more than a host, a port and a path", shown)
+    info = unquote(parts.netloc.rpartition("@")[0])
+    return RegistryUrl(address, parts.scheme == "https", parts.path.rstrip("/"), Secret(info))
+
+
+def _address(parts: SplitResult, scheme: str) -> Address:
+    """Raises `ValueError`."""
+    port = _PORTS.get(scheme, 0) if parts.port is None else parts.port
+    if not parts.hostname or not (port or scheme not in _PORTS):
+        raise ValueError
+    return Address(parts.hostname, port)
+
+
+def _refused(found: str, shown: str | Secret) -> ConfigurationError:
+    return ConfigurationError(URL_OPTION, found, _EXPECTED, shown)
