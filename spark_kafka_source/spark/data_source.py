@@ -64,8 +64,16 @@ class KafkaDataSource(DataSource):
         return "pykafka"
 
     def schema(self) -> StructType:
-        """The columns of Spark's own Kafka connector, or those of them that the options name."""
-        return kafka_schema(self._to_read().columns)
+        """The columns of Spark's own Kafka connector, or those of them that the options name.
+
+        With typed values the schemas are looked up here, and stay the same from then on.
+        """
+        options = self._to_read()
+        if not options.typed.parts:
+            return kafka_schema(options.columns)
+        if options.typed_columns is None:
+            options = self._source_options = planned(options)
+        return typed_schema(options.typed_columns.schema)
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """For `spark.read`."""

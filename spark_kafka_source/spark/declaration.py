@@ -10,7 +10,7 @@ from enum import Flag, auto
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from spark_kafka_source.settings import MAXIMUM, MEANING, MINIMUM, settings_of
+from spark_kafka_source.settings import MAXIMUM, MEANING, MINIMUM, PREFIX, settings_of
 from spark_kafka_source.spark.kinds import Kind, Texts, like
 
 T = TypeVar("T")
@@ -93,9 +93,15 @@ def given_since(found: Any, version: str) -> Iterator[str]:
 
 
 def of_kafka(
-    config_type: type[Any], use: Use, defaults: Mapping[str, Any] = MappingProxyType({})
+    config_type: type[Any],
+    use: Use,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    prefix: str = PREFIX,
 ) -> tuple[Option[Any], ...]:
-    """The settings of Kafka's that a dataclass declares; `defaults` are those that differ here."""
+    """The settings that a dataclass declares, Kafka's by default.
+
+    `defaults` are those that differ here, `prefix` is what the names begin with.
+    """
     return tuple(
         Option(
             name,
@@ -107,7 +113,7 @@ def of_kafka(
             each.metadata[MEANING],
             use,
         )
-        for name, each in settings_of(config_type).items()
+        for name, each in settings_of(config_type, prefix).items()
     )
 
 

@@ -11,6 +11,7 @@ from spark_kafka_source.net import (
     TlsSettings,
     TokenProvider,
 )
+from spark_kafka_source.spark import typed
 from spark_kafka_source.spark.declaration import Option, Use, of_kafka
 from spark_kafka_source.spark.kinds import Texts, like, parsed
 from spark_kafka_source.spark.redaction import Redaction, hiding
@@ -47,6 +48,8 @@ OPTIONS: tuple[Option[Any], ...] = (
     ),
     *of_sources.OPTIONS,
     *of_sinks.OPTIONS,
+    *typed.FORMATS,
+    *typed.REGISTRY,
     UNKNOWN_OPTIONS,
 )
 """All the others; what is in no field of a configuration is read elsewhere, or nowhere."""

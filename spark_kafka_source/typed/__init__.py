@@ -1,1 +1,27 @@
-"""Records with typed keys and values: what their bytes are decoded by, and what is bad of them."""
+"""Records with typed keys and values: how their bytes are decoded, and what is bad of them."""
+
+from spark_kafka_source.typed.columns import TypedColumns, TypedPart, TypedRecords
+from spark_kafka_source.typed.config import (
+    BAD_RECORDS,
+    PARTS,
+    BadRecords,
+    Format,
+    FormatConfig,
+    TypedConfig,
+)
+from spark_kafka_source.typed.errors import BadRecordError
+from spark_kafka_source.typed.plan import plan_columns
+
+__all__ = [
+    "BAD_RECORDS",
+    "PARTS",
+    "BadRecordError",
+    "BadRecords",
+    "Format",
+    "FormatConfig",
+    "TypedColumns",
+    "TypedConfig",
+    "TypedPart",
+    "TypedRecords",
+    "plan_columns",
+]

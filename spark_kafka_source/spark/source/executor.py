@@ -5,8 +5,9 @@ works" in the README.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -19,6 +20,12 @@ from spark_kafka_source.consumer import (
     RecordsLostError,
 )
 from spark_kafka_source.records import Chunk, record_batch
+from spark_kafka_source.registry import (
+    RegistryClient,
+    RegistryConfig,
+    SchemaSource,
+    ShippedSchemas,
+)
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.log_ends import LogEnds
@@ -28,6 +35,7 @@ from spark_kafka_source.spark.source.planning import offset_ranges
 from spark_kafka_source.spark.source.progress import Progress
 from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
 from spark_kafka_source.spark.worker import frozen_imports
+from spark_kafka_source.typed import TypedPart, TypedRecords
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
 """The environment variable by which an executor says in which rack (or zone) it is."""
@@ -72,6 +80,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._clients: dict[ClientConfig, KafkaClient] = {}
+        self._registries: dict[RegistryConfig, RegistryClient] = {}
 
     def take_client(self, config: ClientConfig) -> KafkaClient:
         """A client that belongs to the caller alone until it is put back."""
@@ -84,6 +93,16 @@ class _Kept:
         spare = self._clients.setdefault(client.config, client)
         if spare is not client:
             client.close()
+
+
+    def schemas(self, part: TypedPart) -> SchemaSource:
+        """The schemas that a part was written with; any number of tasks may share a registry."""
+        if part.registry is None:
+            return ShippedSchemas(part.known)
+        if part.registry not in self._registries and len(self._registries) >= _MOST_KEPT_CLIENTS:
+            self._registries.popitem()[1].close()
+        client = self._registries.setdefault(part.registry, RegistryClient(part.registry))
+        return ShippedSchemas(part.known, client)
 
 
 _kept = _Kept()
@@ -101,8 +120,9 @@ def read_ranges(
     client = _kept.take_client(options.client)
     try:
         with hiding(options.hidden):
+            record_batch = _record_batches(options)
             for chunk in _chunks(client, task.ranges, options):
-                batch = record_batch(chunk, options.columns)
+                batch = record_batch(chunk)
                 if progress:
                     progress.read(chunk, batch.num_rows)
                 del chunk  # A record may be large: it is kept no longer than it must be.
@@ -113,6 +133,15 @@ def read_ranges(
             progress.finished()
     finally:
         _kept.put_client(client)
+
+
+def _record_batches(options: SourceOptions) -> Callable[[Chunk], pa.RecordBatch]:
+    """How a task makes record batches of chunks."""
+    typed = options.typed_columns
+    if typed is None:
+        return partial(record_batch, columns=options.columns)
+    sources = {name: _kept.schemas(each) for name, each in typed.parts.items()}
+    return TypedRecords(typed, sources).record_batch
 
 
 def _chunks(

@@ -185,6 +185,15 @@ class SourceOptions:
         byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
         "a larger record, decompressed, is an error, or with `failOnDataLoss=false` passed over",
     )
+    typed: TypedConfig = read_by(
+        lambda texts: TypedConfig.from_settings(Settings(texts)),
+        Option(
+            BAD_RECORDS,
+            like(BadRecords.FAIL),
+            "what becomes of a record whose key or value cannot be decoded: an error, null with its"
+            " bytes in `value_error`, or it is left out; see typed-values.md",
+        ),
+    )
     progress: bool = option(
         "progress",
         like(True),
@@ -234,6 +243,8 @@ class SourceOptions:
         ),
         Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
     )
+    typed_columns: TypedColumns | None = None
+    """How columns are decoded, once that is planned; None where all are bytes."""
 
 
 OPTIONS: tuple[Option[Any], ...] = (

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+from pyspark.sql import types
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -12,6 +16,9 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from spark_kafka_source.records.columns import FIELDS
+from spark_kafka_source.values.avro import TIME
 
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 _TYPES = {
@@ -29,3 +36,19 @@ _TYPES = {
 def kafka_schema(columns: Sequence[str]) -> StructType:
     """The schema of these columns, as they are named here."""
     return StructType([StructField(name, _TYPES[name]) for name in columns])
+
+
+def typed_schema(schema: pa.Schema) -> StructType:
+    """The schema of columns some of which are decoded."""
+    return StructType(
+        [StructField(each.name, _spark_type(each.name, each.type)) for each in schema]
+    )
+
+
+def _spark_type(name: str, kind: pa.DataType) -> DataType:
+    return _TYPES[name] if kind == FIELDS.get(name) else from_arrow_type(kind)
+
+
+def time_type() -> pa.DataType | None:
+    """What times of day become: Spark has a type for them from 4.1 on."""
+    return TIME if hasattr(types, "TimeType") else None

@@ -1,0 +1,232 @@
+"""Keys and values of a chunk's records as typed columns, and what becomes of those that are bad."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spark_kafka_source.records import Chunk
+from spark_kafka_source.records.columns import FIELDS, column, gather
+from spark_kafka_source.records.headers import locate_headers, within_limit
+from spark_kafka_source.records.locate import locate
+from spark_kafka_source.records.located import Located, Slices
+from spark_kafka_source.registry import (
+    Framed,
+    Framing,
+    LocatedRowHeaders,
+    RegistryConfig,
+    RowPrograms,
+    SchemaSource,
+    WriterPrograms,
+)
+from spark_kafka_source.typed.config import BadRecords
+from spark_kafka_source.typed.errors import BadRecordError
+from spark_kafka_source.values import Decoded, Fault, SchemaText, ValueReader
+
+logger = logging.getLogger(__name__)
+
+ERROR_TYPE = pa.struct(
+    [("reason", pa.string()), ("schema_id", pa.int32()), ("bytes", pa.binary())]
+)
+"""Of the column `value_error`, which is null where the value is not bad."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedPart:
+    """How the keys, or the values, of records are decoded: the same for a query's whole life."""
+
+    reader: ValueReader
+    framing: Framing
+    known: Mapping[int | UUID, SchemaText]
+    """Schemas that no registry needs to be asked for, by their ids."""
+    registry: RegistryConfig | None = None
+    """Where others are, if anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedColumns:
+    """Which columns there are, and how those that are decoded are."""
+
+    columns: tuple[str, ...]
+    """Of the untyped ones, in their order."""
+    parts: Mapping[str, TypedPart]
+    """By `key` and `value`; a part that is not there stays bytes."""
+    bad_records: BadRecords = BadRecords.FAIL
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of all record batches. All columns are nullable."""
+        types = FIELDS | {name: each.reader.arrow_type for name, each in self.parts.items()}
+        found = [(name, types[name]) for name in self.columns]
+        return pa.schema([*found, *((error_column(part), ERROR_TYPE) for part in self.shown)])
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The parts whose errors are columns of their own."""
+        if self.bad_records is not BadRecords.NULL:
+            return ()
+        return [name for name in self.columns if name in self.parts]
+
+
+def error_column(part: str) -> str:
+    """The name of the column that says what is bad of a part."""
+    return f"{part}_error"
+
+
+class TypedRecords:
+    """Makes record batches of one task's chunks, one after the other."""
+
+    def __init__(self, typed: TypedColumns, sources: Mapping[str, SchemaSource]) -> None:
+        """`sources` say, for each part, where the schemas are that it was written with."""
+        self._typed = typed
+        self._schema = typed.schema
+        self._decoders = {
+            name: _PartDecoder(name, each, sources[name])
+            for name, each in typed.parts.items()
+            if name in typed.columns
+        }
+        self.skipped = 0
+        """How many records were left out so far."""
+
+    def record_batch(self, chunk: Chunk) -> pa.RecordBatch:
+        """The chunk's records, as `records.record_batch` has them but for what is decoded.
+
+        Raises `BadRecordError` where bad records fail, what `record_batch` raises, and what keeps a
+        schema from being asked for, whatever becomes of bad records.
+        """
+        located = within_limit(chunk, locate(chunk))
+        decoded = {name: each.decode(chunk, located) for name, each in self._decoders.items()}
+        bad = np.zeros(len(located.offset), np.bool_)
+        for part in decoded.values():
+            bad |= part.bad
+        if not bad.any():
+            return self._batch(chunk, located, decoded, None)
+        if self._typed.bad_records is BadRecords.FAIL:
+            raise self._error(chunk, located, decoded, int(bad.argmax()))
+        if self._typed.bad_records is BadRecords.SKIP:
+            self._skip(chunk, located, decoded, bad)
+            return self._batch(chunk, located.where(~bad), decoded, ~bad)
+        return self._batch(chunk, located, decoded, None)
+
+    def _batch(
+        self,
+        chunk: Chunk,
+        located: Located,
+        decoded: Mapping[str, "_DecodedPart"],
+        kept: Mask | None,
+    ) -> pa.RecordBatch:
+        """`located` are the rows that are kept, `decoded` has all."""
+        arrays = []
+        for name in self._typed.columns:
+            if name in decoded:
+                array = decoded[name].found.array
+                arrays.append(array if kept is None else array.filter(pa.array(kept)))
+            else:
+                arrays.append(column(name, chunk, located))
+        arrays += [decoded[name].errors(chunk, located) for name in self._typed.shown]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _error(
+        self, chunk: Chunk, located: Located, decoded: Mapping[str, "_DecodedPart"], row: int
+    ) -> BadRecordError:
+        part = next(each for each in decoded.values() if each.bad[row])
+        start, end = part.slices.bounds[2 * row : 2 * row + 2].tolist()
+        data = bytes(memoryview(chunk.data)[start:end])
+        offset = int(located.offset[row])
+        return BadRecordError(chunk.topic_partition, offset, part.name, part.described(row), data)
+
+    def _skip(
+        self, chunk: Chunk, located: Located, decoded: Mapping[str, "_DecodedPart"], bad: Mask
+    ) -> None:
+        if not self.skipped:
+            error = self._error(chunk, located, decoded, int(bad.argmax()))
+            logger.warning("Left out, as are all such records of this task: %s", error)
+        self.skipped += int(bad.sum())
+
+
+class _PartDecoder:
+    """Decodes the keys, or the values."""
+
+    def __init__(self, name: str, part: TypedPart, source: SchemaSource) -> None:
+        self._name, self._part = name, part
+        self._programs = WriterPrograms(part.reader, source)
+
+    def decode(self, chunk: Chunk, located: Located) -> "_DecodedPart":
+        slices = located.key if self._name == "key" else located.value
+        starts, ends = slices.bounds[0::2], slices.bounds[1::2]
+        null = slices.null if slices.null.any() else None
+        headers = None
+        if located.header_count.any():
+            found = locate_headers(chunk, located)
+            headers = LocatedRowHeaders(chunk.data, found, located.header_count)
+        framed = self._part.framing.frame(chunk.data, starts, ends, null=null, headers=headers)
+        written = self._programs.of(framed)
+        decoded = self._part.reader.decode(
+            written.programs,
+            chunk.data,
+            framed.starts,
+            ends,
+            null=null,
+            program_of=written.program_of,
+        )
+        return _DecodedPart(self._name, slices, framed, written, decoded)
+
+
+@dataclass(frozen=True, slots=True)
+class _DecodedPart:
+    """What came of one part of a chunk's records."""
+
+    name: str
+    slices: Slices
+    framed: Framed
+    written: RowPrograms
+    found: Decoded
+
+    @property
+    def bad(self) -> Mask:
+        """Which rows are bad."""
+        return self.found.status != 0
+
+    def reason(self, row: int) -> str:
+        """What is wrong with a bad row."""
+        if self.found.status[row] == Fault.NO_PROGRAM:
+            return self.written.reason(row)
+        return self.found.reason(row)
+
+    def described(self, row: int) -> str:
+        """The same, and the schema."""
+        key = self.written.key(row)
+        reason = self.reason(row)
+        is_named = key is None or key.id == NO_ID or f"schema {key.id}" in reason
+        return reason if is_named else f"schema {key.id}: {reason}"
+
+    def errors(self, chunk: Chunk, located: Located) -> pa.StructArray:
+        """The column of what is bad; the bytes are all that the record has, its framing too."""
+        bad = self.bad
+        count = len(bad)
+        if not bad.any():
+            return pa.nulls(count, ERROR_TYPE)
+        rows = np.flatnonzero(bad).tolist()
+        places = np.full(count, -1, np.int64)
+        places[rows] = np.arange(len(rows))
+        taken = pa.array(places, mask=~bad)
+        keys = [self.written.key(row) for row in rows]
+        ids = [each.id if each is not None and isinstance(each.id, int) else NO_ID for each in keys]
+        fields = [
+            pa.array([self.reason(row) for row in rows], pa.string()),
+            pa.array([None if each == NO_ID else each for each in ids], pa.int32()),
+            gather(chunk.data, self.slices.where(bad)),
+        ]
+        return pa.StructArray.from_arrays(
+            [each.take(taken) for each in fields], fields=list(ERROR_TYPE), mask=pa.array(~bad)
+        )
+
+
+NO_ID = -1
+"""In the place of a registry's id, where the schema is given or there is none."""

@@ -1,0 +1,197 @@
+"""How keys or values are written, as options say it: `value.format` and those beside it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
+from spark_kafka_source.settings import Settings, setting, settings_of
+
+PARTS = ("key", "value")
+BAD_RECORDS = "badRecords"
+URL = "schema.registry.url"
+LATEST = "latest"
+
+
+class Format(Enum):
+    """What keys or values are."""
+
+    BINARY = "binary"
+    STRING = "string"
+    AVRO = "avro"
+    JSON = "json"
+    PROTOBUF = "protobuf"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FramingName(Enum):
+    """Where a record says which schema it was written with."""
+
+    DEFAULT = "default"
+    """Confluent's where a registry is given, else none."""
+    CONFLUENT = "confluent"
+    NONE = "none"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class BadRecords(Enum):
+    """What becomes of a record whose key or value cannot be decoded."""
+
+    FAIL = "fail"
+    NULL = "null"
+    SKIP = "skip"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class FormatConfig:
+    """How one part of a record is written; the names of its settings begin with `prefix`."""
+
+    prefix: str
+    """`value.` or `key.`."""
+    format: Format = setting(
+        Format.BINARY, meaning="what it is decoded from; by default it stays bytes"
+    )
+    framing: FramingName = setting(
+        FramingName.DEFAULT,
+        meaning="where the id of a record's schema is: `confluent` looks into a header, else before"
+        " the bytes; `confluent` where there is a registry, else `none`",
+    )
+    schema: str = setting(
+        "",
+        meaning="the schema to read with: of Avro as JSON, of JSON as DDL or a JSON Schema, of"
+        " Protobuf a descriptor set in base64",
+    )
+    schema_subject: str = setting(
+        "", meaning="the registry's subject of that schema; `<topic>-value` or `<topic>-key`"
+    )
+    schema_version: str = setting(LATEST, meaning="which version of the subject")
+    schema_id: str = setting("", meaning="the schema by its id, in place of a subject")
+    message: str = setting("", meaning="the full name of a message of Protobuf")
+    fields: str = setting("", meaning="only these, by comma: `id,address.city`")
+
+    @classmethod
+    def from_settings(cls, settings: Settings, part: str) -> "FormatConfig":
+        """That of `part`, `key` or `value`. Raises `ConfigurationError`."""
+        prefix = f"{part}."
+        found = settings.read(cls, prefix, prefix=prefix)
+        found._check(settings)
+        return found
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether anything is decoded."""
+        return self.format is not Format.BINARY
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether values are of a schema's type."""
+        return self.format in (Format.AVRO, Format.JSON, Format.PROTOBUF)
+
+    @property
+    def field_names(self) -> tuple[str, ...] | None:
+        """The fields that are to be decoded, or None for all."""
+        return tuple(each.strip() for each in self.fields.split(",") if each.strip()) or None
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether records say which schema they were written with."""
+        if self.framing is FramingName.DEFAULT:
+            return self.has_schema and not self.schema
+        return self.framing is FramingName.CONFLUENT
+
+    def check_registry(self, is_given: bool) -> None:
+        """Raise `ConfigurationError` where a registry is needed and not given."""
+        format_option = self.option("format")
+        if self.has_schema and not is_given and not self.schema:
+            found = f"is missing, where '{format_option}' is '{self.format}'"
+            expected = f"Give the registry's address, or the schema as '{self.option('schema')}'"
+            raise ConfigurationError(URL, found, expected)
+        needs = self.is_framed and self.format is not Format.JSON
+        if needs and not is_given:
+            found = f"is missing, where '{self.option('framing')}' is 'confluent'"
+            raise ConfigurationError(URL, found, "Give the registry's address")
+
+    def option(self, name: str) -> str:
+        """The option of a field, as `value.schema.id`."""
+        return self.prefix + name.replace("_", ".")
+
+    def _check(self, settings: Settings) -> None:
+        given = [name for name in settings_of(FormatConfig, self.prefix) if name in settings.values]
+        format_option = self.option("format")
+        if not self.has_schema:
+            useless = [name for name in given if name != format_option]
+            if useless:
+                found = f"has no effect where '{format_option}' is '{self.format}'"
+                expected = f"Leave it out, or set '{format_option}' to avro, json or protobuf"
+                raise ConfigurationError(useless[0], found, expected)
+            return
+        ways = [name for name in ("schema", "schema_subject", "schema_id") if getattr(self, name)]
+        if len(ways) > 1:
+            found = f"is given as well as '{self.option(ways[0])}'"
+            raise ConfigurationError(self.option(ways[1]), found, "Give one of them")
+        if self.option("schema_version") in given and ways not in ([], ["schema_subject"]):
+            found = f"has no effect beside '{self.option(ways[0])}'"
+            raise ConfigurationError(self.option("schema_version"), found, "Leave it out")
+        if self.message and self.format is not Format.PROTOBUF:
+            found = f"is of Protobuf alone, and '{format_option}' is '{self.format}'"
+            raise ConfigurationError(self.option("message"), found, "Leave it out")
+        self.version  # noqa: B018 - checked now
+        self.wanted_id  # noqa: B018
+
+    @property
+    def version(self) -> int | str:
+        """The version of the subject: a number from 1 on, or `LATEST`."""
+        text = self.schema_version.strip().lower()
+        if text == LATEST:
+            return LATEST
+        return self._number("schema_version", text, f"'{LATEST}', or a version from 1 on")
+
+    @property
+    def wanted_id(self) -> int | None:
+        """The id that is given, if any."""
+        text = self.schema_id.strip()
+        return self._number("schema_id", text, "an id of the registry") if text else None
+
+    def _number(self, name: str, text: str, expected: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 11 and int(text) > 0):
+            raise ConfigurationError(self.option(name), "found {}", f"Give {expected}", text)
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedConfig:
+    """All that options say of typed keys and values."""
+
+    parts: tuple[FormatConfig, ...] = ()
+    """Of those parts that are decoded."""
+    bad_records: BadRecords = BadRecords.FAIL
+    registry: RegistryConfig | None = None
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "TypedConfig":
+        """Raises `ConfigurationError`, also for an option that would have no effect."""
+        every = [FormatConfig.from_settings(settings, part) for part in PARTS]
+        parts = tuple(each for each in every if each.is_typed)
+        bad_records = settings.like(BadRecords.FAIL, BAD_RECORDS)
+        assert isinstance(bad_records, BadRecords)
+        if not parts and BAD_RECORDS.lower() in settings.values:
+            raise _without_format(BAD_RECORDS)
+        is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
+        if is_given and not any(each.has_schema for each in parts):
+            raise _without_format(min(set(settings.values) & REGISTRY_OPTIONS))
+        registry = RegistryConfig.from_settings(settings) if is_given else None
+        for each in parts:
+            each.check_registry(registry is not None)
+        return cls(parts, bad_records, registry)
+
+
+def _without_format(option: str) -> ConfigurationError:
+    expected = "Give 'value.format' or 'key.format', or leave it out"
+    return ConfigurationError(option, "has no effect, since nothing is decoded", expected)
