@@ -26,7 +26,7 @@ _BESIDE_BODY_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What is asked; `target` is a path and a query. It may be sent twice. Headers may be secret."""
+    """What is asked, perhaps twice; `target` is a path and a query. Headers may be secret."""
 
     method: str
     target: str

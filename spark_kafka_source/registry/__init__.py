@@ -1,1 +1,62 @@
 """The schema registry: its client, which schema wrote each row, and programs to read them with."""
+
+from spark_kafka_source.registry.client import RegistryClient
+from spark_kafka_source.registry.config import (
+    REGISTRY_OPTIONS,
+    REGISTRY_SECRETS,
+    RegistryConfig,
+)
+from spark_kafka_source.registry.confluent import ConfluentFraming, Indexes, Part
+from spark_kafka_source.registry.errors import (
+    IncompatibleSchemaError,
+    InvalidSchemaError,
+    RegistryDeniedError,
+    RegistryError,
+    RegistryUnavailableError,
+    SchemaNotFoundError,
+)
+from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
+from spark_kafka_source.registry.programs import (
+    RowPrograms,
+    SchemaSource,
+    ShippedSchemas,
+    WriterPrograms,
+)
+from spark_kafka_source.registry.row_headers import (
+    ColumnRowHeaders,
+    HeaderValues,
+    LocatedRowHeaders,
+    RowHeaders,
+)
+from spark_kafka_source.registry.stored import RegisteredSchema, SchemaReference
+
+__all__ = [
+    "REGISTRY_OPTIONS",
+    "REGISTRY_SECRETS",
+    "ColumnRowHeaders",
+    "ConfluentFraming",
+    "Framed",
+    "Framing",
+    "HeaderValues",
+    "IncompatibleSchemaError",
+    "Indexes",
+    "InvalidSchemaError",
+    "LocatedRowHeaders",
+    "Misframed",
+    "NoFraming",
+    "Part",
+    "RegisteredSchema",
+    "RegistryClient",
+    "RegistryConfig",
+    "RegistryDeniedError",
+    "RegistryError",
+    "RegistryUnavailableError",
+    "RowHeaders",
+    "RowPrograms",
+    "SchemaKey",
+    "SchemaNotFoundError",
+    "SchemaReference",
+    "SchemaSource",
+    "ShippedSchemas",
+    "WriterPrograms",
+]

@@ -1,0 +1,260 @@
+"""Confluent's convention: a schema's id before the value, or in a header beside it.
+
+Before the value: `00` and an id of four bytes, or `01` and a GUID of sixteen; of Protobuf then the
+indexes of a message. In a header: the same, and nothing before the value.
+https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import Integers, Octets, varint, varints
+from spark_kafka_source.registry.framing import Framed, Mask, Misframed, SchemaKey
+from spark_kafka_source.registry.row_headers import HeaderValues, RowHeaders
+from spark_kafka_source.values.octets import OctetReader, Words
+
+MOST_INDEXES = 32
+"""So deep are messages within messages."""
+
+_ID_BYTES, _GUID_BYTES, _WORD_BYTES = 5, 17, 8
+_INT32_MAX = 2**31 - 1
+_FIRST = (0,)
+_BYTE, _BITS = np.uint64(0xFF), np.uint64(8)
+
+N = TypeVar("N", int, Integers)
+
+
+class Part(Enum):
+    """Of a record; the header that has its schema's id."""
+
+    KEY = "__key_schema_id"
+    VALUE = "__value_schema_id"
+
+
+class Indexes(Enum):
+    """How the indexes of Protobuf's messages are written, if they are."""
+
+    NONE = "none"
+    ZIGZAG = "zigzag"
+    PLAIN = "plain"
+    """As `use.deprecated.format` has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfluentFraming:
+    """Looks for the header first, and else at what is before the value."""
+
+    part: Part = Part.VALUE
+    indexes: Indexes = Indexes.NONE
+
+    def frame(
+        self,
+        data: Bytes | Octets,
+        starts: Integers,
+        ends: Integers,
+        *,
+        null: Mask | None = None,
+        headers: RowHeaders | None = None,
+    ) -> Framed:
+        """See `Framing`."""
+        octets: Octets = np.frombuffer(data, np.uint8)
+        starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
+        held = headers.last(self.part.value) if headers is not None else None
+        if held is None and (null is None or not null.any()):
+            return _Ids(octets, starts, ends, self.indexes).found()
+        return self._by_rows(octets, starts, ends, null, held)
+
+    def _by_rows(
+        self,
+        octets: Octets,
+        starts: Integers,
+        ends: Integers,
+        null: Mask | None,
+        held: HeaderValues | None,
+    ) -> Framed:
+        """The same where not all rows are alike."""
+        rows = _Rows(starts)
+        before = np.ones(len(starts), np.bool_) if null is None else ~null
+        if held is not None:
+            wanted = np.flatnonzero(before[held.rows])
+            before[held.rows] = False
+            bounds = held.starts[wanted], held.ends[wanted]
+            found = _Ids(held.data, *bounds, self.indexes, is_whole=True).found()
+            rows.add(held.rows[wanted], found, in_header=True)
+        places = np.flatnonzero(before)
+        found = _Ids(octets, starts[places], ends[places], self.indexes).found()
+        rows.add(places, found, in_header=False)
+        return rows.framed()
+
+
+class _Rows:
+    """What was found in some rows, put together with what was found in others."""
+
+    def __init__(self, starts: Integers) -> None:
+        count = len(starts)
+        self._starts, self._keys = starts.copy(), dict[SchemaKey, int]()
+        self._key_of, self._detail = np.full(count, -1), np.zeros(count, np.int64)
+        self._status, self._from_header = np.zeros(count, np.uint8), np.zeros(count, np.bool_)
+
+    def add(self, rows: Integers, found: Framed, *, in_header: bool) -> None:
+        """The starts of what is in a header are not those of the row."""
+        numbers = [self._keys.setdefault(key, len(self._keys)) for key in found.keys]
+        # The last is for -1, which those that are bad have.
+        self._key_of[rows] = np.array([*numbers, -1])[found.key_of]
+        self._status[rows] = found.status
+        if found.detail is not None:
+            self._detail[rows] = found.detail
+        if in_header:
+            self._from_header[rows] = True
+        else:
+            self._starts[rows] = found.starts
+
+    def framed(self) -> Framed:
+        keys = tuple(self._keys)
+        return Framed(
+            self._starts, keys, self._key_of, self._status, self._detail, self._from_header
+        )
+
+
+class _Ids:
+    """The ids that all rows begin with, or, in headers, are as a whole."""
+
+    def __init__(
+        self,
+        octets: Octets,
+        starts: Integers,
+        ends: Integers,
+        indexes: Indexes,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        self._octets, self._starts, self._ends = octets, starts, ends
+        self._indexes, self._is_whole = indexes, is_whole
+        self._reader = OctetReader(octets)
+        self._status = np.zeros(len(starts), np.uint8)
+        self._detail = np.zeros(len(starts), np.int64)
+
+    def found(self) -> Framed:
+        """What is there."""
+        if not len(self._starts):
+            return Framed(self._starts, (), np.zeros(0, np.int64), self._status)
+        words = self._reader.words(self._starts)
+        return self._all_alike(words) or self._each(words)
+
+    def _all_alike(self, words: Words) -> Framed | None:
+        """One id, as is usual; of Protobuf the first message."""
+        size = _ID_BYTES + (self._indexes is not Indexes.NONE)
+        alike = words & _mask(size)
+        first = int(alike[0])
+        # Neither a GUID, nor indexes of another message, nor too large an id.
+        is_usual = not first & 0xFF and not first >> 40 and not first & 0x8000
+        too_short = (self._ends - self._starts).min() < size
+        if self._is_whole or not is_usual or too_short or not (alike == alike[0]).all():
+            return None
+        key = self._key(first.to_bytes(_WORD_BYTES, "little")[:size])
+        key_of = np.zeros(len(words), np.int64)
+        return Framed(self._starts + size, (key,), key_of, self._status)
+
+    def _each(self, words: Words) -> Framed:
+        magic = (words & _BYTE).astype(np.int64)
+        number = (words >> _BITS).astype(np.uint32).byteswap().astype(np.int64)
+        length, size = self._ends - self._starts, np.where(magic == 1, _GUID_BYTES, _ID_BYTES)
+        self._bad(length < 1, Misframed.SHORT, length)
+        self._bad(magic > 1, Misframed.MAGIC, magic)
+        self._bad(length < size, Misframed.SHORT, length)
+        self._bad((magic == 0) & (number > _INT32_MAX), Misframed.ID, number)
+        after = self._after_indexes(self._starts + size)
+        if self._is_whole:
+            left = self._ends - after
+            self._bad(left != 0, Misframed.TRAILING, left)
+        keys, key_of = self._keys(after - self._starts)
+        starts = np.where(self._status == 0, after, self._starts)
+        return Framed(starts, keys, key_of, self._status, self._detail)
+
+    def _bad(self, bad: Mask, fault: Misframed, detail: Integers) -> None:
+        rows = np.flatnonzero(bad & (self._status == 0))
+        self._status[rows], self._detail[rows] = fault, detail[rows]
+
+    def _after_indexes(self, at: Integers) -> Integers:
+        if self._indexes is Indexes.NONE or not len(self._octets):
+            return at
+        count, at = self._varints(at)
+        self._bad(at > self._ends, Misframed.INDEX_END, at)
+        self._bad((count < 0) | (count > MOST_INDEXES), Misframed.INDEX_COUNT, count)
+        left, read = np.flatnonzero((self._status == 0) & (count > 0)), 0
+        while len(left):
+            at[left] = self._after_index(at[left], left)
+            read += 1
+            left = left[(self._status[left] == 0) & (count[left] > read)]
+        return at
+
+    def _after_index(self, at: Integers, rows: Integers) -> Integers:
+        index, after = self._varints(at)
+        for bad, fault in (
+            ((index < 0) | (index > _INT32_MAX), Misframed.INDEX),
+            (after > self._ends[rows], Misframed.INDEX_END),
+        ):
+            self._status[rows[bad]], self._detail[rows[bad]] = fault, index[bad]
+        return after
+
+    def _varints(self, at: Integers) -> tuple[Integers, Integers]:
+        value, after = varints(self._octets, at)
+        if self._indexes is Indexes.PLAIN:
+            value = _without_sign(value)
+        return value, after
+
+    def _keys(self, size: Integers) -> tuple[tuple[SchemaKey, ...], Integers]:
+        """The keys that there are, and the number of that which each row has."""
+        keys: dict[SchemaKey, int] = {}
+        key_of = np.full(len(size), -1)
+        good = np.flatnonzero(self._status == 0)
+        for each in np.unique(size[good]).tolist():
+            rows = good[size[good] == each]
+            codes = self._codes(self._starts[rows], each)
+            _, first, code_of = np.unique(codes, return_index=True, return_inverse=True)
+            numbers = []
+            for start in self._starts[rows[first]].tolist():
+                key = self._key(self._octets[start : start + each].tobytes())
+                numbers.append(keys.setdefault(key, len(keys)))
+            key_of[rows] = np.array(numbers)[code_of]
+        return tuple(keys), key_of
+
+    def _codes(self, starts: Integers, size: int) -> "npt.NDArray[np.generic]":
+        """So many bytes from each position on, as what can be compared."""
+        if size <= _WORD_BYTES:
+            return self._reader.words(starts) & _mask(size)
+        places = range(0, size, _WORD_BYTES)
+        words = [
+            self._reader.words(starts + place) & _mask(min(size - place, _WORD_BYTES))
+            for place in places
+        ]
+        return np.stack(words, axis=1).view(f"V{_WORD_BYTES * len(words)}").ravel()
+
+    def _key(self, written: bytes) -> SchemaKey:
+        """That of the bytes of a row that is sound."""
+        at = _GUID_BYTES if written[0] == 1 else _ID_BYTES
+        number, is_guid = int.from_bytes(written[1:at]), at == _GUID_BYTES
+        id = UUID(int=number) if is_guid else number
+        if self._indexes is Indexes.NONE:
+            return SchemaKey(id)
+        numbers: list[int] = []
+        while at < len(written):
+            number, at = varint(written, at)
+            numbers.append(_without_sign(number) if self._indexes is Indexes.PLAIN else number)
+        return SchemaKey(id, tuple(numbers[1:]) or _FIRST)
+
+
+def _mask(size: int) -> np.uint64:
+    """Of so many bytes, the first of which is the lowest."""
+    return np.uint64((1 << 8 * size) - 1)
+
+
+def _without_sign(value: N) -> N:
+    """The number of a varint that was read as one of zigzag, and is none."""
+    return (value << 1) ^ (value >> 63)

@@ -1,0 +1,153 @@
+"""How to read what each schema wrote: a program for each key, made once, and what has none."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import UUID
+
+import numpy as np
+
+from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.registry.errors import SchemaNotFoundError
+from spark_kafka_source.registry.framing import Framed, SchemaKey
+from spark_kafka_source.values import SchemaError, SchemaText, ValueReader
+
+MOST_UNKNOWN = 100
+"""After so many ids that do not exist no more are looked for: rows of garbage have any number."""
+MOST_KEPT = 1_000
+
+
+class SchemaSource(Protocol):
+    """Where schemas come from: a `RegistryClient` is one."""
+
+    def schema(self, id: int | UUID) -> SchemaText:
+        """Return the schema with this id and all that it refers to.
+
+        Raises `SchemaNotFoundError` where there is none, and `SchemaError` for one of no use; what
+        else it raises says nothing of the schema.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedSchemas:
+    """Schemas that are known already; others are asked for `beyond`, if that is there."""
+
+    known: Mapping[int | UUID, SchemaText]
+    beyond: SchemaSource | None = None
+
+    def schema(self, id: int | UUID) -> SchemaText:
+        """See `SchemaSource`."""
+        if id in self.known:
+            return self.known[id]
+        if self.beyond is None:
+            raise SchemaNotFoundError(f"the schema {id} is not among the {len(self.known)} known")
+        return self.beyond.schema(id)
+
+
+@dataclass(frozen=True, slots=True)
+class RowPrograms:
+    """The programs that some rows are read with, in the form that `ValueReader.decode` takes.
+
+    `program_of` is None where all rows that are not null are read by the first.
+    """
+
+    programs: tuple[Any, ...]
+    program_of: Integers | None
+    _framed: Framed = field(repr=False)
+    _reasons: Mapping[int, str] = field(repr=False)
+
+    def key(self, row: int) -> SchemaKey | None:
+        """Which schema wrote the row, as far as that is known."""
+        number = int(self._framed.key_of[row])
+        return None if number < 0 else self._framed.keys[number]
+
+    def reason(self, row: int) -> str:
+        """Why a row that is not null has no program."""
+        number = int(self._framed.key_of[row])
+        return self._framed.reason(row) if number < 0 else self._reasons[number]
+
+
+class WriterPrograms:
+    """The programs of one reader, for as long as a task lasts.
+
+    A schema that is not there, or of no use, is remembered, and its rows are bad; it may be
+    registered before the next task. After `MOST_UNKNOWN` ids that are not there no other is looked
+    up. For one thread at a time.
+    """
+
+    def __init__(self, reader: ValueReader, source: SchemaSource) -> None:
+        self._reader, self._source = reader, source
+        self._programs: OrderedDict[SchemaKey, Any] = OrderedDict()
+        # Apart from them: what garbage leads to must not make room for itself.
+        self._reasons: OrderedDict[SchemaKey, str] = OrderedDict()
+        self._there: set[int | UUID] = set()
+        self._unknown: dict[int | UUID, str] = {}
+        self._unusable: dict[int | UUID, int] = {}
+
+    def of(self, framed: Framed) -> RowPrograms:
+        """Return the programs of these rows.
+
+        Raises what keeps a schema from being asked for, such as `RegistryUnavailableError`.
+        """
+        programs: list[Any] = []
+        reasons: dict[int, str] = {}
+        number_of: list[int] = []
+        for number, key in enumerate(framed.keys):
+            found = self._find(key)
+            if isinstance(found, _Bad):
+                reasons[number] = found.reason
+                number_of.append(-1)
+            else:
+                number_of.append(len(programs))
+                programs.append(found)
+        if len(programs) == 1 == len(framed.keys) and not framed.status.any():
+            return RowPrograms(tuple(programs), None, framed, reasons)
+        # The last is for -1, which rows without a key have.
+        program_of = np.array([*number_of, -1])[framed.key_of]
+        return RowPrograms(tuple(programs), program_of, framed, reasons)
+
+    def _find(self, key: SchemaKey) -> Any:
+        """A program, or `_Bad`."""
+        if key in self._programs:
+            self._programs.move_to_end(key)
+            return self._programs[key]
+        if key in self._reasons:
+            return _Bad(self._reasons[key])
+        found = self._make(key)
+        if isinstance(found, _Bad):
+            _keep(self._reasons, key, found.reason)
+        else:
+            _keep(self._programs, key, found)
+        return found
+
+    def _make(self, key: SchemaKey) -> Any:
+        id = key.id
+        if id in self._unknown:
+            return _Bad(self._unknown[id])
+        if id not in self._there and len(self._unknown) >= MOST_UNKNOWN:
+            return _Bad(f"the schema {id} is not looked for, after {MOST_UNKNOWN} unknown ones")
+        if self._unusable.get(id, 0) >= MOST_UNKNOWN:
+            return _Bad(f"the schema {id}, after {MOST_UNKNOWN} of its messages were of no use")
+        try:
+            writer = self._source.schema(id)
+            self._there.add(id)
+            return self._reader.program(writer, key.message)
+        except SchemaNotFoundError:
+            self._unknown[id] = f"the registry has no schema {id}"
+            return _Bad(self._unknown[id])
+        except SchemaError as error:
+            self._there.add(id)
+            self._unusable[id] = self._unusable.get(id, 0) + 1
+            return _Bad(f"schema {id}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bad:
+    reason: str
+
+
+def _keep(kept: OrderedDict[SchemaKey, Any], key: SchemaKey, value: Any) -> None:
+    kept[key] = value
+    if len(kept) > MOST_KEPT:
+        kept.popitem(last=False)

@@ -1,0 +1,94 @@
+"""The headers of rows that a framing asks for: in a chunk's bytes, or in a column."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records.headers import LocatedHeaders
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import Integers, Octets
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderValues:
+    """Values of headers, `data[starts[n]:ends[n]]` of the row `rows[n]`, which come in order."""
+
+    rows: Integers
+    data: Octets
+    starts: Integers
+    ends: Integers
+
+
+class RowHeaders(Protocol):
+    """The headers of some rows."""
+
+    def last(self, name: str) -> HeaderValues | None:
+        """Return the last of this name of each row that has any, unless that is null.
+
+        None where no row has one.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRowHeaders:
+    """Those of located records: nothing is copied. `counts` is `Located.header_count`."""
+
+    data: Bytes
+    headers: LocatedHeaders
+    counts: Integers
+
+    def last(self, name: str) -> HeaderValues | None:
+        """See `RowHeaders`."""
+        octets: Octets = np.frombuffer(self.data, np.uint8)
+        key, value, wanted = self.headers.key, self.headers.value, name.encode()
+        places = np.flatnonzero(key.bounds[1::2] - key.bounds[0::2] == len(wanted))
+        for at, byte in enumerate(wanted):
+            if not len(places):
+                return None
+            places = places[octets[key.bounds[2 * places] + at] == byte]
+        rows, places = _last_of_rows(np.repeat(np.arange(len(self.counts)), self.counts), places)
+        has_value = ~value.null[places]
+        rows, places = rows[has_value], places[has_value]
+        if not len(rows):
+            return None
+        starts, ends = value.bounds[2 * places], value.bounds[2 * places + 1]
+        return HeaderValues(rows, octets, starts.astype(np.int64), ends.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRowHeaders:
+    """Those of a column of lists of a key, a text or bytes, and a value, bytes."""
+
+    column: pa.Array
+
+    def last(self, name: str) -> HeaderValues | None:
+        """See `RowHeaders`."""
+        elements = self.column.flatten()
+        keys = pc.struct_field(elements, [0]).cast(pa.binary())
+        found = pc.fill_null(pc.equal(keys, pa.scalar(name.encode())), False)
+        places = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        if not len(places):
+            return None
+        owners = pc.list_parent_indices(self.column).to_numpy().astype(np.int64)
+        rows, places = _last_of_rows(owners, places)
+        values = pc.struct_field(elements, [1]).cast(pa.binary()).take(pa.array(places))
+        has_value = values.is_valid().to_numpy(zero_copy_only=False)
+        rows, values = rows[has_value], values.drop_null()
+        if not len(rows):
+            return None
+        _, offsets, data = values.buffers()
+        bounds = np.frombuffer(offsets, np.int32)[values.offset :][: len(values) + 1]
+        wide = bounds.astype(np.int64)
+        octets = np.frombuffer(data or b"", np.uint8)
+        return HeaderValues(rows, octets, wide[:-1], wide[1:])
+
+
+def _last_of_rows(owners: Integers, places: Integers) -> tuple[Integers, Integers]:
+    """The rows of these places of headers, and the last place of each row."""
+    rows = owners[places]
+    is_last = np.ones(len(rows), np.bool_)
+    is_last[:-1] = rows[1:] != rows[:-1]
+    return rows[is_last], places[is_last]
