@@ -12,7 +12,7 @@ ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"}
 LAYERS = [
-    *("protocol", "records", "values", "net", "registry", "client", "groups"),
+    *("protocol", "records", "values", "net", "registry", "typed", "client", "groups"),
     *("consumer", "producer", "admin", "exactly_once"),
 ]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}

@@ -22,8 +22,9 @@ from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.schema import kafka_schema
+from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.spark.source.typed_planning import planned
 
 _ONLY_APPENDS = "Kafka's topics only grow"
 
@@ -50,6 +51,8 @@ class KafkaDataSource(DataSource):
     """Where tokens for OAUTHBEARER come from, if not from an endpoint; see `register`."""
     redaction: ClassVar[Redaction] = Redaction()
     """What errors leave out; see `register`."""
+    has_time: ClassVar[bool] = False
+    """Whether the session knows columns of times of day; else they are numbers. See `register`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__({})
@@ -69,11 +72,8 @@ class KafkaDataSource(DataSource):
         With typed values the schemas are looked up here, and stay the same from then on.
         """
         options = self._to_read()
-        if not options.typed.parts:
-            return kafka_schema(options.columns)
-        if options.typed_columns is None:
-            options = self._source_options = planned(options)
-        return typed_schema(options.typed_columns.schema)
+        typed = options.typed_columns
+        return kafka_schema(options.columns) if typed is None else typed_schema(typed.schema)
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """For `spark.read`."""
@@ -103,8 +103,9 @@ class KafkaDataSource(DataSource):
 
     def _to_read(self) -> SourceOptions:
         if self._source_options is None:
-            self._source_options = parse_source_options(
-                self._given, self.token_provider, self.redaction
+            options = parse_source_options(self._given, self.token_provider, self.redaction)
+            self._source_options = (
+                planned(options, has_time=self.has_time) if options.typed.parts else options
             )
             self._given = {}
         return self._source_options
@@ -132,19 +133,21 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 
     Not needed where the wheel is installed: Spark then finds it by itself. But an option is a text,
     so it is here that your own `token_provider` is given, for OAUTHBEARER without an endpoint. It
-    is pickled, and asked on the driver and on every executor. The session's `spark.redaction.regex`
-    and `spark.sql.redaction.options.regex` are read here, too: a source that Spark found by itself
-    knows only their defaults. What the session knows already is not registered again, since Spark
-    warns of that.
+    is pickled, and asked on the driver and on every executor. The session's
+    `spark.redaction.regex`, `spark.sql.redaction.options.regex` and `spark.sql.timeType.enabled`
+    are read here, too: a source that Spark found by itself knows only their defaults. What the
+    session knows already is not registered again, since Spark warns of that.
     """
     source: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
-    if token_provider is not None or given_redaction != Redaction():
+    knows_time = spark.conf.get("spark.sql.timeType.enabled", "false") == "true"
+    if token_provider is not None or given_redaction != Redaction() or knows_time:
 
         class OfSession(KafkaDataSource):
             pass
 
         OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
+        OfSession.has_time = knows_time
         source = OfSession
     if _is_known(spark, source):
         return

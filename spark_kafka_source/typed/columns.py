@@ -29,9 +29,7 @@ from spark_kafka_source.values import Decoded, Fault, SchemaText, ValueReader
 
 logger = logging.getLogger(__name__)
 
-ERROR_TYPE = pa.struct(
-    [("reason", pa.string()), ("schema_id", pa.int32()), ("bytes", pa.binary())]
-)
+ERROR_TYPE = pa.struct([("reason", pa.string()), ("schema_id", pa.int32()), ("bytes", pa.binary())])
 """Of the column `value_error`, which is null where the value is not bad."""
 
 Mask = npt.NDArray[np.bool_]
@@ -62,7 +60,7 @@ class TypedColumns:
     @property
     def schema(self) -> pa.Schema:
         """Of all record batches. All columns are nullable."""
-        types = FIELDS | {name: each.reader.arrow_type for name, each in self.parts.items()}
+        types = {**FIELDS} | {name: each.reader.arrow_type for name, each in self.parts.items()}
         found = [(name, types[name]) for name in self.columns]
         return pa.schema([*found, *((error_column(part), ERROR_TYPE) for part in self.shown)])
 
@@ -159,7 +157,8 @@ class _PartDecoder:
 
     def decode(self, chunk: Chunk, located: Located) -> "_DecodedPart":
         slices = located.key if self._name == "key" else located.value
-        starts, ends = slices.bounds[0::2], slices.bounds[1::2]
+        starts = slices.bounds[0::2].astype(np.int64)
+        ends = slices.bounds[1::2].astype(np.int64)
         null = slices.null if slices.null.any() else None
         headers = None
         if located.header_count.any():
@@ -191,7 +190,8 @@ class _DecodedPart:
     @property
     def bad(self) -> Mask:
         """Which rows are bad."""
-        return self.found.status != 0
+        bad: Mask = self.found.status != 0
+        return bad
 
     def reason(self, row: int) -> str:
         """What is wrong with a bad row."""
@@ -203,8 +203,9 @@ class _DecodedPart:
         """The same, and the schema."""
         key = self.written.key(row)
         reason = self.reason(row)
-        is_named = key is None or key.id == NO_ID or f"schema {key.id}" in reason
-        return reason if is_named else f"schema {key.id}: {reason}"
+        if key is None or key.id == NO_ID or f"schema {key.id}" in reason:
+            return reason
+        return f"schema {key.id}: {reason}"
 
     def errors(self, chunk: Chunk, located: Located) -> pa.StructArray:
         """The column of what is bad; the bytes are all that the record has, its framing too."""

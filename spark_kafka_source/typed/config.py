@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
@@ -146,11 +147,11 @@ class FormatConfig:
         self.wanted_id  # noqa: B018
 
     @property
-    def version(self) -> int | str:
+    def version(self) -> int | Literal["latest"]:
         """The version of the subject: a number from 1 on, or `LATEST`."""
         text = self.schema_version.strip().lower()
         if text == LATEST:
-            return LATEST
+            return "latest"
         return self._number("schema_version", text, f"'{LATEST}', or a version from 1 on")
 
     @property
@@ -179,8 +180,7 @@ class TypedConfig:
         """Raises `ConfigurationError`, also for an option that would have no effect."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.is_typed)
-        bad_records = settings.like(BadRecords.FAIL, BAD_RECORDS)
-        assert isinstance(bad_records, BadRecords)
+        bad_records = settings.choice(BAD_RECORDS, BadRecords.FAIL)
         if not parts and BAD_RECORDS.lower() in settings.values:
             raise _without_format(BAD_RECORDS)
         is_given = any(name in REGISTRY_OPTIONS for name in settings.values)

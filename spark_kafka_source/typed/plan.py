@@ -1,9 +1,8 @@
 """What typed columns are read with: schemas looked up once, when a query is planned."""
 
-import base64
-import binascii
 import logging
 from collections.abc import Callable, Sequence
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -20,7 +19,7 @@ from spark_kafka_source.registry import (
     SchemaNotFoundError,
 )
 from spark_kafka_source.typed.columns import NO_ID, TypedColumns, TypedPart
-from spark_kafka_source.typed.config import LATEST, Format, FormatConfig, TypedConfig
+from spark_kafka_source.typed.config import Format, FormatConfig, TypedConfig
 from spark_kafka_source.values import (
     SchemaError,
     SchemaText,
@@ -80,7 +79,7 @@ def _planned(
     except SchemaError as error:
         option = config.option("schema" if config.schema else "schema_subject")
         raise ConfigurationError(option, f"cannot be read with: {error}", "") from error
-    known = {NO_ID: schema}
+    known: dict[int | UUID, SchemaText] = {NO_ID: schema}
     if isinstance(found, RegisteredSchema):
         known[found.id] = schema
     framing = _framing(config)
@@ -97,9 +96,7 @@ def _framing(config: FormatConfig) -> Framing:
     return ConfluentFraming(Part[config.prefix.rstrip(".").upper()], indexes)
 
 
-def _reader(
-    config: FormatConfig, schema: SchemaText, time_type: pa.DataType | None
-) -> ValueReader:
+def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | None) -> ValueReader:
     if config.format is Format.AVRO:
         return AvroReader(schema, config.field_names, time_type)
     raise NotImplementedError(config.format)
@@ -110,11 +107,12 @@ def _schema(
 ) -> SchemaText | RegisteredSchema:
     if config.schema:
         return SchemaText(_TYPES[config.format], config.schema)
-    assert client is not None
+    if client is None:
+        raise ValueError("without a registry there must be a schema")
     if config.wanted_id is not None:
         found = client.by_id(config.wanted_id)
     elif config.schema_subject:
-        found = client.by_subject(config.schema_subject.strip(), _version(config))
+        found = client.by_subject(config.schema_subject.strip(), config.version)
     else:
         found = _of_topics(config, client, topics())
     if found.schema.type is not _TYPES[config.format]:
@@ -137,7 +135,7 @@ def _of_topics(
     for topic in topics:
         subject = f"{topic}-{part}"
         try:
-            found[subject] = client.by_subject(subject, _version(config))
+            found[subject] = client.by_subject(subject, config.version)
         except SchemaNotFoundError as error:
             expected = f"Name the subject, '{config.option('schema')}' or its id"
             raise ConfigurationError(option, f"is not given, and {error}", expected) from error
@@ -150,10 +148,6 @@ def _of_topics(
         expected = "Name the one to read all of them with"
         raise ConfigurationError(option, f"is not given, and subjects differ: {ids}", expected)
     return first
-
-
-def _version(config: FormatConfig) -> int | str:
-    return config.version
 
 
 def _named(found: RegisteredSchema) -> str:

@@ -94,7 +94,6 @@ class _Kept:
         if spare is not client:
             client.close()
 
-
     def schemas(self, part: TypedPart) -> SchemaSource:
         """The schemas that a part was written with; any number of tasks may share a registry."""
         if part.registry is None:

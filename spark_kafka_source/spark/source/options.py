@@ -45,6 +45,7 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
+from spark_kafka_source.typed import BAD_RECORDS, BadRecords, TypedColumns, TypedConfig
 
 _REFUSED = {
     "kafka.auto.offset.reset": "Use 'startingOffsets'",

@@ -208,6 +208,10 @@ class OffsetPlanner:
             self._options.data_loss.report(error)
         return min(max(offset, earliest), latest)
 
+    def topic_names(self) -> list[str]:
+        """The topics of the subscription that there are now."""
+        return sorted(topic.name for topic in self._topics(()))
+
     def _topics(self, known: Container[str]) -> list[Topic]:
         subscription = self._options.subscription
         # It can take a moment until every broker has heard of a new topic.

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import types
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ArrayType,
@@ -18,7 +17,6 @@ from pyspark.sql.types import (
 )
 
 from spark_kafka_source.records.columns import FIELDS
-from spark_kafka_source.values.avro import TIME
 
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 _TYPES = {
@@ -47,8 +45,3 @@ def typed_schema(schema: pa.Schema) -> StructType:
 
 def _spark_type(name: str, kind: pa.DataType) -> DataType:
     return _TYPES[name] if kind == FIELDS.get(name) else from_arrow_type(kind)
-
-
-def time_type() -> pa.DataType | None:
-    """What times of day become: Spark has a type for them from 4.1 on."""
-    return TIME if hasattr(types, "TimeType") else None

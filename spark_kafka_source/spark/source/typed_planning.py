@@ -2,22 +2,22 @@
 
 from dataclasses import replace
 
-from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.schema import time_type
+from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.typed import plan_columns
+from spark_kafka_source.values.avro import TIME
 
 
-def planned(options: SourceOptions) -> SourceOptions:
+def planned(options: SourceOptions, *, has_time: bool) -> SourceOptions:
     """Return the options with the schemas that keys and values are read with.
 
-    Raises what `plan_columns` does, and, where a pattern says which topics are read, what keeps
-    them from being looked up.
+    `has_time` says whether times of day may be columns of Spark's TIME. Raises what `plan_columns`
+    does, and, where a pattern says which topics are read, what keeps them from being looked up.
     """
     with hiding(options.hidden):
         columns = plan_columns(
-            options.typed, options.columns, lambda: _topics(options), time_type()
+            options.typed, options.columns, lambda: _topics(options), TIME if has_time else None
         )
     return replace(options, typed_columns=columns)
 
@@ -26,5 +26,8 @@ def _topics(options: SourceOptions) -> list[str]:
     names = options.subscription.topic_names
     if names is not None:
         return names
-    with KafkaClient(options.client) as client:
-        return sorted(each.name for each in client.topics() if options.subscription.wants(each))
+    planner = OffsetPlanner(options)
+    try:
+        return planner.topic_names()
+    finally:
+        planner.close()
