@@ -55,10 +55,10 @@ MAY_TOUCH = {
     "ssl": {"net", "testing"},
     "cryptography": {"net", "testing"},
     "pyspark": {"spark", "demo"},
-    "numpy": {"records", "values", "registry", "producer"},
+    "numpy": {"records", "values", "registry", "typed", "producer"},
     "pyarrow": {
-        *("records", "values", "registry", "consumer", "producer", "admin", "spark"),
-        "command_line",
+        *("records", "values", "registry", "typed", "consumer", "producer", "admin"),
+        *("spark", "command_line"),
     },
     "crc32c": {"records"},
     "lz4": {"records"},

@@ -57,9 +57,11 @@ class RegistryConfig:
     tls: TlsSettings | None = None
     """None where no url is one of https."""
     basic_auth_user_info: Secret = setting(_NONE_GIVEN, meaning="`user:password`")
-    basic_auth_user: str = setting("")
-    basic_auth_password: Secret = setting(_NONE_GIVEN)
-    bearer_auth_token: Secret = setting(_NONE_GIVEN)
+    basic_auth_user: str = setting("", meaning="the user, with a password in an option of its own")
+    basic_auth_password: Secret = setting(
+        _NONE_GIVEN, meaning="the password; Spark hides options with this word in their names"
+    )
+    bearer_auth_token: Secret = setting(_NONE_GIVEN, meaning="a token, in place of a user")
     timeout_ms: int = setting(
         30_000,
         minimum=1,

@@ -36,8 +36,12 @@ OF_KAFKA: tuple[Option[Any], ...] = (
     Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
     *of_kafka(TlsSettings, Use.BOTH),
     *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
+    *typed.OF_TLS,
 )
-"""Kafka's own settings, which `ClientConfig` and the like declare; those of SASL by name alone."""
+"""Kafka's own settings, which `ClientConfig` and the like declare; those of SASL by name alone.
+
+And those of the registry's TLS, which have Kafka's names behind their prefix.
+"""
 
 OPTIONS: tuple[Option[Any], ...] = (
     Option(
@@ -48,8 +52,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     ),
     *of_sources.OPTIONS,
     *of_sinks.OPTIONS,
-    *typed.FORMATS,
-    *typed.REGISTRY,
+    *typed.OPTIONS,
     UNKNOWN_OPTIONS,
 )
 """All the others; what is in no field of a configuration is read elsewhere, or nowhere."""

@@ -5,24 +5,27 @@ from typing import Any
 from spark_kafka_source.net import TlsSettings
 from spark_kafka_source.registry import RegistryConfig
 from spark_kafka_source.spark.declaration import Option, Use, of_kafka
-from spark_kafka_source.spark.kinds import parsed
-from spark_kafka_source.typed import PARTS, FormatConfig
+from spark_kafka_source.spark.kinds import like, parsed
+from spark_kafka_source.typed import BAD_RECORDS, PARTS, BadRecords, FormatConfig
 
 _REGISTRY = "schema.registry."
 
-FORMATS: tuple[Option[Any], ...] = tuple(
-    each for part in PARTS for each in of_kafka(FormatConfig, Use.READ, prefix=f"{part}.")
-)
-"""How keys and values are written."""
-
-REGISTRY: tuple[Option[Any], ...] = (
+OPTIONS: tuple[Option[Any], ...] = (
+    *(each for part in PARTS for each in of_kafka(FormatConfig, Use.READ, prefix=f"{part}.")),
+    Option(
+        BAD_RECORDS,
+        like(BadRecords.FAIL),
+        "what becomes of a record whose key or value cannot be decoded: an error, null with its "
+        "bytes in `value_error`, or it is left out",
+    ),
     Option(
         f"{_REGISTRY}url",
         parsed("`https://host:port`, more by comma", lambda _, text: text),
-        "the schema registry; with several, the next is asked where one does not answer",
-        Use.READ,
+        "the schema registry; where one address does not answer, the next is asked",
     ),
     *of_kafka(RegistryConfig, Use.READ, prefix=_REGISTRY),
-    *of_kafka(TlsSettings, Use.READ, prefix=_REGISTRY),
 )
-"""Where the registry is; its TLS is set as that of the brokers."""
+"""How keys and values are written, and where the registry is."""
+
+OF_TLS = of_kafka(TlsSettings, Use.READ, prefix=_REGISTRY)
+"""The registry's TLS, which is set as that of the brokers."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from spark_kafka_source.spark import typed
 from spark_kafka_source.spark.declaration import Option, Use
 from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.source.options import OF_A_MEMBER
@@ -25,7 +26,12 @@ _FOR = {
 _KAFKAS = "https://kafka.apache.org/documentation/#"
 
 
-def summary(options: Iterable[Option[Any]] = OPTIONS) -> str:
+_OF_VALUES = {each.name for each in (*typed.OPTIONS, *typed.OF_TLS)}
+_BYTES = [each for each in OPTIONS if each.name not in _OF_VALUES]
+"""Those that have nothing to do with what keys and values are."""
+
+
+def summary(options: Iterable[Option[Any]] = _BYTES) -> str:
     """Markdown for the README: a row an option to read, but for those of all clients."""
     rows = [
         [f"`{each.name}`", _default(each), _for(each, Use.READ), each.meaning]
@@ -38,8 +44,10 @@ def reference() -> str:
     """Markdown for the page on options: all of them, and the values that they take."""
     known = {each.name for each in (*OPTIONS, *OF_KAFKA)}
     of_members = [each for each in OF_A_MEMBER if each.name not in known]
-    with_values = [each for each in OF_KAFKA if each.kind.takes]
+    kafkas = [each for each in OF_KAFKA if each.name not in _OF_VALUES]
+    with_values = [each for each in kafkas if each.kind.takes]
     by_name = ", ".join(f"`{each.name}`" for each in OF_KAFKA if not each.kind.takes)
+    of_tls = ", ".join(f"`{each.name}`" for each in typed.OF_TLS)
     return "\n".join(
         [
             "### To read",
@@ -51,6 +59,12 @@ def reference() -> str:
             "And with `managedGroup=true`:",
             "",
             *_kafkas(Use.READ, of_members),
+            "",
+            "Typed keys and values, see [typed values](typed-values.md):",
+            "",
+            *_own(Use.READ, typed.OPTIONS),
+            "",
+            f"The registry's TLS is set as that of the brokers: {of_tls}.",
             "",
             "### To write",
             "",
@@ -67,10 +81,10 @@ def reference() -> str:
     )
 
 
-def _own(use: Use) -> list[str]:
+def _own(use: Use, options: Iterable[Option[Any]] = _BYTES) -> list[str]:
     rows = [
         [f"`{each.name}`", each.kind.takes, _default(each), _for(each, use), each.meaning]
-        for each in _of(use, OPTIONS)
+        for each in _of(use, options)
     ]
     return _table(["option", "takes", "default", "for", "meaning"], rows)
 

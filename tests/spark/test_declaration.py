@@ -119,7 +119,7 @@ def test_each_option_is_declared_once_and_says_what_it_means() -> None:
 
 
 def test_each_field_of_the_source_is_read() -> None:
-    by_hand = {"client", "hidden"}
+    by_hand = {"client", "hidden", "typed_columns"}
     assert by_hand == {each.name for each in fields(SourceOptions) if not each.metadata}
 
 

@@ -85,10 +85,10 @@ def test_a_slip_of_what_has_no_effect_has_none_either(caplog: pytest.LogCaptureF
 
 
 def test_an_option_like_no_other_is_named_without_a_guess(caplog: pytest.LogCaptureFixture) -> None:
-    given = {"zzz": "1", "kafka.debug": "1", "mergeSchema": "true"}
+    given = {"zzz": "1", "kafka.debug": "1", "multiLine": "true"}
     assert warned(caplog, **given) == [
         "Option 'kafka.debug' has no effect here",
-        "Option 'mergeSchema' has no effect here",
+        "Option 'multiLine' has no effect here",
         "Option 'zzz' has no effect here",
     ]
 

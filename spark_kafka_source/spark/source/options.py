@@ -45,7 +45,7 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.typed import BAD_RECORDS, BadRecords, TypedColumns, TypedConfig
+from spark_kafka_source.typed import TypedColumns, TypedConfig
 
 _REFUSED = {
     "kafka.auto.offset.reset": "Use 'startingOffsets'",
@@ -186,15 +186,7 @@ class SourceOptions:
         byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
         "a larger record, decompressed, is an error, or with `failOnDataLoss=false` passed over",
     )
-    typed: TypedConfig = read_by(
-        lambda texts: TypedConfig.from_settings(Settings(texts)),
-        Option(
-            BAD_RECORDS,
-            like(BadRecords.FAIL),
-            "what becomes of a record whose key or value cannot be decoded: an error, null with its"
-            " bytes in `value_error`, or it is left out; see typed-values.md",
-        ),
-    )
+    typed: TypedConfig = read_by(lambda texts: TypedConfig.from_settings(Settings(texts)))
     progress: bool = option(
         "progress",
         like(True),
