@@ -1,5 +1,6 @@
 """The data source itself: `format("pykafka")`."""
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -13,7 +14,7 @@ from pyspark.sql.types import StructType
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
-from spark_kafka_source.spark.redaction import Redaction
+from spark_kafka_source.spark.redaction import Redaction, hiding
 from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
 from spark_kafka_source.spark.sink.columns import SinkColumns
 from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
@@ -38,6 +39,19 @@ def _sink_options(
     So what has no effect is warned of once.
     """
     return parse_sink_options(dict(given), token_provider, redaction)
+
+
+@lru_cache(maxsize=8)
+def _sink_columns(
+    schema: str,
+    given: tuple[tuple[str, str], ...],
+    token_provider: TokenProvider | None,
+    redaction: Redaction,
+) -> SinkColumns:
+    """Those of a query, whose schemas are looked up once in each process, too."""
+    options = _sink_options(given, token_provider, redaction)
+    with hiding(options.hidden):
+        return SinkColumns.of(StructType.fromJson(json.loads(schema)), options.topic, options.typed)
 
 
 class KafkaDataSource(DataSource):
@@ -113,7 +127,7 @@ class KafkaDataSource(DataSource):
     def _writer(self, schema: StructType) -> KafkaWriter:
         given = tuple(self._given.items())
         options = _sink_options(given, self.token_provider, self.redaction)
-        columns = SinkColumns.of(schema, options.topic)
+        columns = _sink_columns(schema.json(), given, self.token_provider, self.redaction)
         return KafkaWriter(options, columns, self._guarantee(options))
 
     def _guarantee(self, options: SinkOptions) -> Guarantee:

@@ -1,17 +1,33 @@
 """The options of typed keys and values, and of the registry that has their schemas."""
 
+from dataclasses import replace
 from typing import Any
 
 from spark_kafka_source.net import TlsSettings
 from spark_kafka_source.registry import RegistryConfig
 from spark_kafka_source.spark.declaration import Option, Use, of_kafka
 from spark_kafka_source.spark.kinds import like, parsed
-from spark_kafka_source.typed import BAD_RECORDS, PARTS, BadRecords, FormatConfig
+from spark_kafka_source.typed import (
+    BAD_RECORDS,
+    PARTS,
+    BadRecords,
+    FormatConfig,
+    RegistrationConfig,
+    SubjectConfig,
+)
 
 _REGISTRY = "schema.registry."
 
+
+def _of_part(part: str) -> tuple[Option[Any], ...]:
+    options = of_kafka(FormatConfig, Use.BOTH, prefix=f"{part}.")
+    return tuple(
+        replace(each, use=Use.READ) if each.name == f"{part}.fields" else each for each in options
+    )
+
+
 OPTIONS: tuple[Option[Any], ...] = (
-    *(each for part in PARTS for each in of_kafka(FormatConfig, Use.READ, prefix=f"{part}.")),
+    *(each for part in PARTS for each in _of_part(part)),
     Option(
         BAD_RECORDS,
         like(BadRecords.FAIL),
@@ -22,10 +38,13 @@ OPTIONS: tuple[Option[Any], ...] = (
         f"{_REGISTRY}url",
         parsed("`https://host:port`, more by comma", lambda _, text: text),
         "the schema registry; where one address does not answer, the next is asked",
+        Use.BOTH,
     ),
-    *of_kafka(RegistryConfig, Use.READ, prefix=_REGISTRY),
+    *of_kafka(RegistryConfig, Use.BOTH, prefix=_REGISTRY),
+    *(each for part in PARTS for each in of_kafka(SubjectConfig, Use.WRITE, prefix=f"{part}.")),
+    *of_kafka(RegistrationConfig, Use.WRITE, prefix=""),
 )
 """How keys and values are written, and where the registry is."""
 
-OF_TLS = of_kafka(TlsSettings, Use.READ, prefix=_REGISTRY)
+OF_TLS = of_kafka(TlsSettings, Use.BOTH, prefix=_REGISTRY)
 """The registry's TLS, which is set as that of the brokers."""

@@ -11,6 +11,8 @@ from spark_kafka_source.typed.config import (
 )
 from spark_kafka_source.typed.errors import BadRecordError
 from spark_kafka_source.typed.plan import plan_columns
+from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig, SubjectNameStrategy
+from spark_kafka_source.typed.writing import TypedWrite, TypedWriteConfig, plan_writes
 
 __all__ = [
     "BAD_RECORDS",
@@ -19,9 +21,15 @@ __all__ = [
     "BadRecords",
     "Format",
     "FormatConfig",
+    "RegistrationConfig",
+    "SubjectConfig",
+    "SubjectNameStrategy",
     "TypedColumns",
     "TypedConfig",
     "TypedPart",
     "TypedRecords",
+    "TypedWrite",
+    "TypedWriteConfig",
     "plan_columns",
+    "plan_writes",
 ]

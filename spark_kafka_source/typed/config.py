@@ -7,6 +7,7 @@ from typing import Literal
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
 from spark_kafka_source.settings import Settings, setting, settings_of
+from spark_kafka_source.values import SchemaType
 
 PARTS = ("key", "value")
 BAD_RECORDS = "badRecords"
@@ -72,7 +73,7 @@ class FormatConfig:
     schema_subject: str = setting(
         "", meaning="the registry's subject of that schema; `<topic>-value` or `<topic>-key`"
     )
-    schema_version: str = setting(LATEST, meaning="which version of the subject")
+    schema_version: str = setting("", meaning="which version of the subject; the latest by default")
     schema_id: str = setting("", meaning="the schema by its id, in place of a subject")
     message: str = setting("", meaning="the full name of a message of Protobuf")
     fields: str = setting("", meaning="only these, by comma: `id,address.city`")
@@ -84,6 +85,16 @@ class FormatConfig:
         found = settings.read(cls, prefix, prefix=prefix)
         found._check(settings)
         return found
+
+    @property
+    def part(self) -> str:
+        """`value` or `key`."""
+        return self.prefix.rstrip(".")
+
+    @property
+    def schema_type(self) -> SchemaType:
+        """The language of its schemas. Raises `ValueError` where it has none."""
+        return SchemaType(self.format.value.upper())
 
     @property
     def is_typed(self) -> bool:
@@ -100,23 +111,23 @@ class FormatConfig:
         """The fields that are to be decoded, or None for all."""
         return tuple(each.strip() for each in self.fields.split(",") if each.strip()) or None
 
-    @property
-    def is_framed(self) -> bool:
+    def is_framed(self, has_registry: bool) -> bool:
         """Whether records say which schema they were written with."""
         if self.framing is FramingName.DEFAULT:
-            return self.has_schema and not self.schema
+            return self.has_schema and has_registry
         return self.framing is FramingName.CONFLUENT
 
-    def check_registry(self, is_given: bool) -> None:
+    def check_registry(self, has_registry: bool) -> None:
         """Raise `ConfigurationError` where a registry is needed and not given."""
+        if has_registry or not self.has_schema:
+            return
         format_option = self.option("format")
-        if self.has_schema and not is_given and not self.schema:
+        if not self.schema:
             found = f"is missing, where '{format_option}' is '{self.format}'"
             expected = f"Give the registry's address, or the schema as '{self.option('schema')}'"
             raise ConfigurationError(URL, found, expected)
-        needs = self.is_framed and self.format is not Format.JSON
-        if needs and not is_given:
-            found = f"is missing, where '{self.option('framing')}' is 'confluent'"
+        if self.is_framed(has_registry):
+            found = f"is missing, where '{self.option('framing')}' is '{self.framing}'"
             raise ConfigurationError(URL, found, "Give the registry's address")
 
     def option(self, name: str) -> str:
@@ -143,14 +154,13 @@ class FormatConfig:
         if self.message and self.format is not Format.PROTOBUF:
             found = f"is of Protobuf alone, and '{format_option}' is '{self.format}'"
             raise ConfigurationError(self.option("message"), found, "Leave it out")
-        self.version  # noqa: B018 - checked now
-        self.wanted_id  # noqa: B018
+        _ = self.version, self.wanted_id
 
     @property
     def version(self) -> int | Literal["latest"]:
         """The version of the subject: a number from 1 on, or `LATEST`."""
         text = self.schema_version.strip().lower()
-        if text == LATEST:
+        if text in ("", LATEST):
             return "latest"
         return self._number("schema_version", text, f"'{LATEST}', or a version from 1 on")
 

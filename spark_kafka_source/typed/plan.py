@@ -34,12 +34,6 @@ logger = logging.getLogger(__name__)
 Topics = Callable[[], Sequence[str]]
 """Gives the topics that are read, for the subjects of their schemas."""
 
-_TYPES = {
-    Format.AVRO: SchemaType.AVRO,
-    Format.JSON: SchemaType.JSON,
-    Format.PROTOBUF: SchemaType.PROTOBUF,
-}
-
 
 def plan_columns(
     config: TypedConfig,
@@ -54,8 +48,7 @@ def plan_columns(
     client = None if config.registry is None else RegistryClient(config.registry)
     try:
         parts = {
-            each.prefix.rstrip("."): _planned(each, config, client, topics, time_type)
-            for each in config.parts
+            each.part: _planned(each, config, client, topics, time_type) for each in config.parts
         }
     finally:
         if client is not None:
@@ -82,18 +75,17 @@ def _planned(
     known: dict[int | UUID, SchemaText] = {NO_ID: schema}
     if isinstance(found, RegisteredSchema):
         known[found.id] = schema
-    framing = _framing(config)
-    return TypedPart(reader, framing, known, typed.registry if config.is_framed else None)
+    is_framed = config.is_framed(typed.registry is not None)
+    framing = _framing(config) if is_framed else _UNFRAMED
+    return TypedPart(reader, framing, known, typed.registry if is_framed else None)
 
 
 _UNFRAMED = NoFraming(SchemaKey(NO_ID))
 
 
 def _framing(config: FormatConfig) -> Framing:
-    if not config.is_framed:
-        return _UNFRAMED
     indexes = Indexes.ZIGZAG if config.format is Format.PROTOBUF else Indexes.NONE
-    return ConfluentFraming(Part[config.prefix.rstrip(".").upper()], indexes)
+    return ConfluentFraming(Part[config.part.upper()], indexes)
 
 
 def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | None) -> ValueReader:
@@ -106,30 +98,39 @@ def _schema(
     config: FormatConfig, client: RegistryClient | None, topics: Topics
 ) -> SchemaText | RegisteredSchema:
     if config.schema:
-        return SchemaText(_TYPES[config.format], config.schema)
+        return SchemaText(config.schema_type, config.schema)
     if client is None:
         raise ValueError("without a registry there must be a schema")
+    found = named_schema(config, client) or _of_topics(config, client, topics())
+    check_type(config, found)
+    logger.info("%ss are read with the schema %s", config.part, _named(found))
+    return found
+
+
+def named_schema(config: FormatConfig, client: RegistryClient) -> RegisteredSchema | None:
+    """Return the schema of the registry that options name by its id or its subject, if they do."""
     if config.wanted_id is not None:
-        found = client.by_id(config.wanted_id)
-    elif config.schema_subject:
-        found = client.by_subject(config.schema_subject.strip(), config.version)
-    else:
-        found = _of_topics(config, client, topics())
-    if found.schema.type is not _TYPES[config.format]:
+        return client.by_id(config.wanted_id)
+    if config.schema_subject:
+        return client.by_subject(config.schema_subject.strip(), config.version)
+    return None
+
+
+def check_type(config: FormatConfig, found: RegisteredSchema) -> None:
+    """Raise `ConfigurationError` for a schema of another format."""
+    if found.schema.type is not config.schema_type:
         raise ConfigurationError(
             config.option("format"),
             f"is '{config.format}', and the schema {_named(found)} is of {found.schema.type.value}",
             f"Give '{found.schema.type.value.lower()}', or another schema",
         )
-    logger.info("%ss are read with the schema %s", config.prefix.rstrip("."), _named(found))
-    return found
 
 
 def _of_topics(
     config: FormatConfig, client: RegistryClient, topics: Sequence[str]
 ) -> RegisteredSchema:
     """The schema that all topics have, by the subjects named after them."""
-    part = config.prefix.rstrip(".")
+    part = config.part
     option = config.option("schema_subject")
     found: dict[str, RegisteredSchema] = {}
     for topic in topics:

@@ -7,6 +7,7 @@ from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 from spark_kafka_source.values.text import TextReader
 from spark_kafka_source.values.value_reader import ValueReader
+from spark_kafka_source.values.value_writer import ValueWriter, encode_values
 
 __all__ = [
     "Decoded",
@@ -19,5 +20,7 @@ __all__ = [
     "TextReader",
     "UnresolvableError",
     "ValueReader",
+    "ValueWriter",
     "decode",
+    "encode_values",
 ]

@@ -4,10 +4,12 @@ Spark's own connector takes the same ones by the same rules, but for `timestamp`
 over.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -22,6 +24,7 @@ from pyspark.sql.types import (
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.records import ColumnTypeError
 from spark_kafka_source.spark.conditions import listed
+from spark_kafka_source.typed import TypedWrite, TypedWriteConfig, plan_writes
 
 _TEXT = StringType()
 _BYTES = BinaryType()
@@ -35,6 +38,7 @@ _TYPES: Mapping[str, tuple[DataType, ...]] = {
     "timestamp": (TimestampType(),),
 }
 _HEADER_FIELDS = ("key", "value")
+_BYTES_ALONE = TypedWriteConfig()
 
 
 class SchemaError(LocalError):
@@ -49,13 +53,18 @@ class SinkColumns:
     """
 
     places: Mapping[str, int]
+    typed: Mapping[str, TypedWrite] = field(default_factory=dict)
+    """How keys and values are encoded that are of other types than text and bytes."""
 
     @classmethod
-    def of(cls, schema: StructType, topic: str | None) -> "SinkColumns":
+    def of(
+        cls, schema: StructType, topic: str | None, typed: TypedWriteConfig = _BYTES_ALONE
+    ) -> "SinkColumns":
         """Those of a schema; `topic` is that of the option, which goes before a column.
 
         Raises `SchemaError` or `ColumnTypeError` for what cannot be written, and
-        `ConfigurationError` where nothing says to which topic.
+        `ConfigurationError` where nothing says to which topic. Schemas of what is encoded are
+        looked up: raises what `plan_writes` does.
         """
         names = schema.fieldNames()
         wanted = _TYPES.keys() - ({"topic"} if topic is not None else set())
@@ -71,16 +80,31 @@ class SinkColumns:
                 "There is no column 'value', which becomes the records' values: there are "
                 f"{listed(names)}. Rename one; names count as they are written"
             )
+        encoded = {each.part for each in typed.parts}
         for name, place in places.items():
-            _check_type(name, schema.fields[place].dataType)
-        return cls(places)
+            if name not in encoded:
+                _check_type(name, schema.fields[place].dataType)
+        kinds = {
+            name: _arrow_type(schema.fields[places[name]].dataType)
+            for name in encoded & places.keys()
+        }
+        return cls(places, plan_writes(typed, kinds, topic) if kinds else {})
 
     def select(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Those of a batch of the DataFrame, under names in lower case."""
         columns = {name: batch.column(place) for name, place in self.places.items()}
+        for name, typed in self.typed.items():
+            columns[name] = typed.encode(columns[name])
         if "headers" in columns:
             columns["headers"] = _with_known_fields(columns["headers"])
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _arrow_type(kind: DataType) -> pa.DataType:
+    """What Spark hands over; versions of it differ in how they are told that times are in UTC."""
+    to_arrow: Callable[..., pa.DataType] = to_arrow_type
+    known = inspect.signature(to_arrow_type).parameters
+    return to_arrow(kind, timezone="UTC") if "timezone" in known else to_arrow(kind)
 
 
 def _check_type(name: str, found: DataType) -> None:

@@ -27,6 +27,7 @@ from spark_kafka_source.spark.kinds import (
     one_of,
     parsed,
 )
+from spark_kafka_source.typed import TypedWriteConfig
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class SinkOptions:
     hidden: frozenset[str]
     """Options, in lower case, whose values no error is to show; see `Redaction`."""
     topic: str | None = read_by(_TOPIC.of, _TOPIC)
+    typed: TypedWriteConfig = read_by(lambda texts: TypedWriteConfig.from_settings(Settings(texts)))
     guarantee: DeliveryGuarantee = read_by(_GUARANTEE.of, _GUARANTEE)
     prefix: str | None = read_by(_PREFIX.of, _PREFIX)
     transaction_timeout_ms: int | None = read_by(_TRANSACTION_TIMEOUT.of, _TRANSACTION_TIMEOUT)

@@ -1,10 +1,22 @@
 """Avro: schemas, how one is read as another, https://avro.apache.org/docs/1.12.0/specification/."""
 
+from spark_kafka_source.values.avro.derive import schema_of
 from spark_kafka_source.values.avro.encode import encode
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
 from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.avro.schema import Schema
 from spark_kafka_source.values.avro.value_reader import AvroReader
+from spark_kafka_source.values.avro.value_writer import AvroWriter
 
-__all__ = ["TIME", "AvroReader", "Reader", "Schema", "encode", "parse_schema", "resolve"]
+__all__ = [
+    "TIME",
+    "AvroReader",
+    "AvroWriter",
+    "Reader",
+    "Schema",
+    "encode",
+    "parse_schema",
+    "resolve",
+    "schema_of",
+]

@@ -1,0 +1,162 @@
+"""How typed columns are encoded: schemas looked up, or registered, once for a query."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.registry import (
+    REGISTRY_OPTIONS,
+    IncompatibleSchemaError,
+    RegistryClient,
+    RegistryConfig,
+)
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.typed.config import PARTS, URL, Format, FormatConfig, FramingName
+from spark_kafka_source.typed.plan import check_type, named_schema
+from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
+from spark_kafka_source.values import (
+    SchemaError,
+    SchemaText,
+    SchemaType,
+    ValueWriter,
+    encode_values,
+)
+from spark_kafka_source.values.avro import AvroWriter, parse_schema, schema_of
+
+_AUTO_REGISTER = "auto.register.schemas"
+_ID_BYTES = 4
+_NO_LETTER = re.compile(r"[^A-Za-z0-9_]")
+
+
+@dataclass(frozen=True, slots=True)
+class TypedWriteConfig:
+    """All that options say of keys and values that are encoded."""
+
+    parts: tuple[FormatConfig, ...] = ()
+    """Of those parts that are encoded."""
+    subjects: tuple[SubjectConfig, ...] = ()
+    """One for each of the parts."""
+    registration: RegistrationConfig = field(default_factory=RegistrationConfig)
+    registry: RegistryConfig | None = None
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "TypedWriteConfig":
+        """Raises `ConfigurationError`."""
+        every = [FormatConfig.from_settings(settings, part) for part in PARTS]
+        parts = tuple(each for each in every if each.has_schema)
+        is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
+        registry = RegistryConfig.from_settings(settings) if is_given else None
+        for each in parts:
+            needs = each.framing is FramingName.CONFLUENT or each.schema_subject or each.schema_id
+            if needs and registry is None:
+                found = f"is missing, where '{each.option('format')}' is '{each.format}'"
+                raise ConfigurationError(URL, found, "Give the registry's address")
+        subjects = tuple(settings.read(SubjectConfig, each.prefix) for each in parts)
+        return cls(parts, subjects, settings.read(RegistrationConfig, ""), registry)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedWrite:
+    """How a column is encoded; it can be pickled."""
+
+    writer: ValueWriter
+    prefix: bytes
+    """What says which schema it is."""
+
+    def encode(self, array: pa.Array) -> pa.BinaryArray:
+        """Return what Kafka gets; raises as `encode_values` does."""
+        return encode_values(self.writer, array, self.prefix)
+
+
+def plan_writes(
+    config: TypedWriteConfig, columns: Mapping[str, pa.DataType], topic: str | None
+) -> dict[str, TypedWrite]:
+    """Look up the schemas to write with, or register them, and return how columns are encoded.
+
+    `columns` are the types of the columns `key` and `value`; a part without one is passed over.
+    Raises `ConfigurationError`, and what a `RegistryClient` does.
+    """
+    planner = _Planner(config, topic)
+    try:
+        return {
+            each.part: planner.planned(each, subject, columns[each.part])
+            for each, subject in zip(config.parts, config.subjects, strict=True)
+            if each.part in columns
+        }
+    finally:
+        planner.close()
+
+
+class _Planner:
+    """Finds the schemas of a query that writes."""
+
+    def __init__(self, config: TypedWriteConfig, topic: str | None) -> None:
+        self._registration, self._topic = config.registration, topic
+        self._client = None if config.registry is None else RegistryClient(config.registry)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def planned(
+        self, config: FormatConfig, subject: SubjectConfig, kind: pa.DataType
+    ) -> TypedWrite:
+        named = None if self._client is None else named_schema(config, self._client)
+        if named is not None:
+            check_type(config, named)
+        try:
+            schema = named.schema if named else _given_or_derived(config, kind, self._topic)
+            writer, name = _writer(config, schema)
+        except SchemaError as error:
+            option = config.option("schema" if config.schema else "format")
+            raise ConfigurationError(option, f"cannot be written with: {error}", "") from error
+        if self._client is None or not config.is_framed(has_registry=True):
+            return TypedWrite(writer, b"")
+        if named is None:
+            strategy = subject.subject_name_strategy
+            called = strategy.subject(config.part, self._topic, name)
+            return TypedWrite(writer, _prefix(self._registered(self._client, called, schema)))
+        return TypedWrite(writer, _prefix(int(named.id)))
+
+    def _registered(self, client: RegistryClient, subject: str, schema: SchemaText) -> int:
+        normalize = self._registration.normalize_schemas
+        found = client.look_up(subject, schema, normalize=normalize)
+        if found is not None:
+            return int(found.id)
+        if not self._registration.auto_register_schemas:
+            raise ConfigurationError(
+                _AUTO_REGISTER,
+                f"is 'false', and subject {subject!r} does not have the schema of the rows",
+                "Register it, set this to 'true', or give 'value.schema.subject' to write with a "
+                "schema that is there",
+            )
+        try:
+            return client.register(subject, schema, normalize=normalize)
+        except IncompatibleSchemaError as error:
+            expected = "Change the rows, or what the subject allows"
+            raise ConfigurationError(_AUTO_REGISTER, f"is in vain: {error}", expected) from error
+
+
+def _prefix(schema_id: int) -> bytes:
+    return b"\0" + schema_id.to_bytes(_ID_BYTES)
+
+
+def _given_or_derived(config: FormatConfig, kind: pa.DataType, topic: str | None) -> SchemaText:
+    if config.schema:
+        return SchemaText(config.schema_type, config.schema)
+    if config.format is Format.AVRO:
+        name = _NO_LETTER.sub("_", f"{topic or 'row'}_{config.part}")
+        named = name if not name[0].isdigit() else f"_{name}"
+        return SchemaText(SchemaType.AVRO, schema_of(kind, named))
+    raise NotImplementedError(config.format)
+
+
+def _writer(config: FormatConfig, schema: SchemaText) -> tuple[ValueWriter, str | None]:
+    """The writer, and the full name of what it writes."""
+    if config.format is Format.AVRO:
+        parsed = parse_schema(schema.text, [text for _, text in schema.references])
+        return AvroWriter(schema), getattr(parsed.type, "name", None)
+    raise NotImplementedError(config.format)

@@ -1,0 +1,32 @@
+"""Avro as one of the formats that values are written in."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from spark_kafka_source.values.avro.encode import encode
+from spark_kafka_source.values.avro.parse import parse_schema
+from spark_kafka_source.values.avro.reader import TIME, Reader
+from spark_kafka_source.values.schema_text import SchemaText
+
+
+class AvroWriter:
+    """A `ValueWriter` by one schema; pickled as its text."""
+
+    def __init__(self, schema: SchemaText) -> None:
+        """Raises as `Reader.of` does."""
+        self._schema = schema
+        parsed = parse_schema(schema.text, [text for _, text in schema.references])
+        self._reader = Reader.of(parsed, time_type=TIME)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AvroWriter, (self._schema,)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Of columns that need no cast."""
+        return self._reader.arrow_type
+
+    def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
+        """Encode each row."""
+        return encode(self._reader, array, prefix)
