@@ -56,6 +56,7 @@ class HttpConnection:
         self.address = address
         self._tls, self._peer, self._most_bytes = tls, peer, most_bytes
         self._contacts = Contacts()
+        self._target: tuple[object, ...] = ()
         self._link: socket.socket | None = None
 
     def ask(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
