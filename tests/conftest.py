@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from spark_kafka_source import testing
-from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing import LocalKafka, LocalRegistry
 
 pytest_plugins = ["tests.spark_session"]
 
@@ -39,6 +39,13 @@ def kafka3() -> Iterator[LocalKafka]:
     """Three brokers that all tests share. A test that stops or pauses one brings it back."""
     with LocalKafka(3) as kafka:
         yield kafka
+
+
+@pytest.fixture(scope="session")
+def real_registry() -> Iterator[LocalRegistry]:
+    """A schema registry that all tests share: use subjects of your own."""
+    with LocalRegistry() as registry:
+        yield registry
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ class HttpConnection:
         self.address = address
         self._tls, self._peer, self._most_bytes = tls, peer, most_bytes
         self._contacts = Contacts()
+        self._target: tuple[object, ...] = ()
         self._link: socket.socket | None = None
 
     def ask(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
@@ -105,7 +106,7 @@ class HttpConnection:
         self, link: socket.socket, request: HttpRequest, deadline: Deadline
     ) -> HttpAnswer:
         """Raises `ConnectionError` where the connection was closed before an answer began."""
-        bounded = BoundedLink(link, 2 * self._most_bytes + _BESIDE_BODY_BYTES, deadline)
+        bounded = BoundedLink(link, self._most_bytes + _BESIDE_BODY_BYTES, deadline)
         is_over = True
         try:
             connection = http.client.HTTPConnection(str(self.address))
@@ -116,10 +117,12 @@ class HttpConnection:
             with connection.getresponse() as response:
                 answer = self._read(response)
                 is_over = response.will_close
-        except ConnectionError:
-            raise
         except (OSError, http.client.HTTPException) as error:
-            raise self._too_long() if bounded.was_too_long else self._failed(error) from error
+            if bounded.was_too_long:
+                raise self._too_long() from error
+            if isinstance(error, ConnectionError):
+                raise
+            raise self._failed(error) from error
         finally:
             if is_over:
                 self.close()
@@ -127,6 +130,8 @@ class HttpConnection:
         return answer
 
     def _read(self, response: http.client.HTTPResponse) -> HttpAnswer:
+        if (response.length or 0) > self._most_bytes:
+            raise self._too_long()
         body = response.read(self._most_bytes + 1)
         if len(body) > self._most_bytes:
             raise self._too_long()

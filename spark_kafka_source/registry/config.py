@@ -27,6 +27,7 @@ PASSWORD_OPTION = f"{PREFIX}basic.auth.password"
 TOKEN_OPTION = f"{PREFIX}bearer.auth.token"
 
 _NONE_GIVEN = Secret("")
+_A_SLIP = 0.9
 _USER_INFO = f"Give 'user:password', or '{USER_OPTION}' and '{PASSWORD_OPTION}'"
 _OPTIONS_OF_TLS = MappingProxyType(
     {name: name.replace(KAFKA, PREFIX, 1) for name in settings_of(TlsSettings)}
@@ -124,7 +125,7 @@ def _refuse_unknown(settings: Settings) -> None:
     """An option without effect, such as a slip in its name, is worse than an error."""
     for name in sorted(settings.values):
         if name.startswith(PREFIX) and name not in REGISTRY_OPTIONS:
-            meant = nearest(name, REGISTRY_OPTIONS)
+            meant = nearest(name, REGISTRY_OPTIONS, _A_SLIP)
             expected = f"Did you mean '{meant}'?" if meant else "Leave it out"
             raise ConfigurationError(name, "is not supported", _INSTEAD.get(name, expected))
 

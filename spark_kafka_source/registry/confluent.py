@@ -218,11 +218,13 @@ class _Ids:
             rows = good[size[good] == each]
             codes = self._codes(self._starts[rows], each)
             _, first, code_of = np.unique(codes, return_index=True, return_inverse=True)
-            numbers = []
-            for start in self._starts[rows[first]].tolist():
+            numbers = np.zeros(len(first), np.int64)
+            # In the order of the rows, in which they are then asked for.
+            for place in np.argsort(first).tolist():
+                start = int(self._starts[rows[first[place]]])
                 key = self._key(self._octets[start : start + each].tobytes())
-                numbers.append(keys.setdefault(key, len(keys)))
-            key_of[rows] = np.array(numbers)[code_of]
+                numbers[place] = keys.setdefault(key, len(keys))
+            key_of[rows] = numbers[code_of]
         return tuple(keys), key_of
 
     def _codes(self, starts: Integers, size: int) -> "npt.NDArray[np.generic]":

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.net import (
     Deadline,
     HttpAnswer,
@@ -17,7 +18,7 @@ from spark_kafka_source.registry.errors import RegistryError
 from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
-MOST_BYTES = 8 << 20
+MOST_BYTES = 4 << 20
 """Of an answer; a registry keeps a schema in a record of Kafka's, of 1 MiB by default."""
 MOST_REDIRECTIONS = 5
 
@@ -56,7 +57,7 @@ class RegistryServer:
     def ask(self, question: Question, deadline: Deadline) -> HttpAnswer:
         """Return the answer after redirections on the same server; raises as `HttpConnection.ask`.
 
-        And `RegistryError` for a redirection elsewhere, or too many.
+        And `RegistryError` for an answer that is too long, and a redirection elsewhere.
         """
         if not self._turn.acquire(timeout=deadline.remaining_seconds()):
             text = f"{self.url.address}: other threads were asking it all the time"
@@ -64,6 +65,8 @@ class RegistryServer:
         try:
             with own_names():
                 return self._follow(question, deadline)
+        except ProtocolError as error:
+            raise RegistryError(f"{error}, asked for {question.what}") from error
         finally:
             self._turn.release()
 

@@ -1,9 +1,19 @@
-"""A real Kafka for tests, with nothing installed but PySpark and Java. Not for production."""
+"""A real Kafka, and a schema registry, for tests, with nothing installed but PySpark and Java.
+
+Not for production.
+"""
 
 from spark_kafka_source.testing.broker import Broker
-from spark_kafka_source.testing.errors import BrokerFailedError, JarsError, JavaError, ToolError
+from spark_kafka_source.testing.errors import (
+    BrokerFailedError,
+    JarsError,
+    JavaError,
+    RegistryFailedError,
+    ToolError,
+)
 from spark_kafka_source.testing.jars import cache_directory, kafka_jars, peer_jars, resolve
 from spark_kafka_source.testing.local_kafka import LocalKafka
+from spark_kafka_source.testing.local_registry import LocalRegistry
 from spark_kafka_source.testing.producer import Producer
 from spark_kafka_source.testing.security import DelegationToken, Security
 
@@ -14,7 +24,9 @@ __all__ = [
     "JarsError",
     "JavaError",
     "LocalKafka",
+    "LocalRegistry",
     "Producer",
+    "RegistryFailedError",
     "Security",
     "ToolError",
     "cache_directory",

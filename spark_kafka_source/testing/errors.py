@@ -60,6 +60,10 @@ class BrokerFailedError(RemoteError):
         return f"{self.what}. From the end of its log, {self.log}:\n{self._excerpt}"
 
 
+class RegistryFailedError(BrokerFailedError):
+    """The same of a schema registry."""
+
+
 class ToolError(RemoteError):
     """One of Kafka's command-line tools failed; the text has the beginning of what it wrote."""
 

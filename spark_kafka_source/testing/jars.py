@@ -1,4 +1,4 @@
-"""Jars from Maven Central, by the Ivy that PySpark ships; kept, so that each is downloaded once.
+"""What comes from Maven Central, by the Ivy that PySpark ships; kept, downloaded once.
 
 Ivy's command line: https://ant.apache.org/ivy/history/2.5.3/standalone.html
 """
@@ -10,9 +10,11 @@ import os
 import re
 import shutil
 import sys
+import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,7 +41,26 @@ _PEER = (
     "org.apache.commons:commons-pool2:2.12.1",
 )
 
+_OF_MAVEN = ' xmlns:m="http://ant.apache.org/ivy/maven"'
+# Of Maven Central, as by default; one archive needs nothing that stands in a POM or its parents.
+_WITHOUT_POMS = """\
+<ivysettings>
+<settings defaultResolver="public"/>
+<resolvers><ibiblio name="public" m2compatible="true" usepoms="false"/></resolvers>
+</ivysettings>
+"""
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What Ivy is told, and what is done with what it brings before that counts as there."""
+
+    coordinates: Sequence[str]
+    module: str
+    settings: str = ""
+    finish: Callable[[Path], None] = lambda _: None
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
@@ -69,15 +90,32 @@ def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path
 
         resolve(["org.apache.kafka:kafka-clients:4.3.1"], transitive=False)
     """
-    module = _ivy_module(coordinates, transitive)
-    cache = cache_directory()
-    folder = cache / "jars" / hashlib.sha256(module.encode()).hexdigest()[:16]
-    if not folder.exists():
-        with _lock(cache):
-            # Another process may have downloaded it while this one waited.
-            if not folder.exists():
-                _download(coordinates, module, cache, folder)
+    module = _ivy_module([_ivy_dependency(each, transitive) for each in coordinates])
+    folder = _kept(_Order(coordinates, module))
     return sorted(folder.glob("*.jar"))
+
+
+def unpacked(coordinate: str, *, classifier: str, sha256: str) -> Path:
+    """The folder with what is in a `.tar.gz` of Maven Central, downloaded and unpacked once.
+
+    Raises what `resolve` raises, and `JarsError` for one that is not what it was.
+    """
+    dependency = _ivy_dependency(coordinate, False).removesuffix("/>")
+    name = coordinate.split(":")[1]
+    artifact = f'<artifact name="{name}" type="tar.gz" ext="tar.gz" m:classifier="{classifier}"/>'
+    module = _ivy_module([f"{dependency}>{artifact}</dependency>"], _OF_MAVEN)
+
+    def unpack(folder: Path) -> None:
+        (archive,) = folder.glob("*.tar.gz")
+        with archive.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != sha256:
+            raise JarsError([coordinate], f"its SHA-256 is {found}, and should be {sha256}")
+        with tarfile.open(archive) as members:
+            members.extractall(folder, filter="data")
+        archive.unlink()
+
+    return _kept(_Order([coordinate], module, _WITHOUT_POMS, unpack))
 
 
 def cache_directory() -> Path:
@@ -90,12 +128,12 @@ def cache_directory() -> Path:
     return Path(caches) / "spark-kafka-source"
 
 
-def _ivy_module(coordinates: Sequence[str], transitive: bool) -> str:
-    dependencies = "\n".join(_ivy_dependency(each, transitive) for each in coordinates)
+def _ivy_module(dependencies: Sequence[str], namespace: str = "") -> str:
+    listed = "\n".join(dependencies)
     return (
-        '<ivy-module version="2.0">\n'
+        f'<ivy-module version="2.0"{namespace}>\n'
         '<info organisation="spark-kafka-source" module="jars"/>\n'
-        f"<dependencies>\n{dependencies}\n</dependencies>\n"
+        f"<dependencies>\n{listed}\n</dependencies>\n"
         "</ivy-module>\n"
     )
 
@@ -112,6 +150,18 @@ def _ivy_dependency(coordinate: str, transitive: bool) -> str:
     )
 
 
+def _kept(order: _Order) -> Path:
+    """The folder with what is ordered, which is downloaded if it is not there."""
+    cache = cache_directory()
+    folder = cache / "jars" / hashlib.sha256(order.module.encode()).hexdigest()[:16]
+    if not folder.exists():
+        with _lock(cache):
+            # Another process may have downloaded it while this one waited.
+            if not folder.exists():
+                _download(order, cache, folder)
+    return folder
+
+
 @contextmanager
 def _lock(cache: Path) -> Iterator[None]:
     cache.mkdir(parents=True, exist_ok=True)
@@ -121,21 +171,26 @@ def _lock(cache: Path) -> Iterator[None]:
         yield
 
 
-def _download(coordinates: Sequence[str], module: str, cache: Path, folder: Path) -> None:
+def _download(order: _Order, cache: Path, folder: Path) -> None:
     # Only the holder of the lock is here: what lies there was left by one that was killed.
     for left in cache.glob("partial-*"):
         shutil.rmtree(left, ignore_errors=True)
     partial = Path(tempfile.mkdtemp(prefix="partial-", dir=cache))
-    (partial / "ivy.xml").write_text(module)
-    _log.warning("Downloading %s, once, to %s ...", ", ".join(coordinates), folder)
+    (partial / "ivy.xml").write_text(order.module)
+    if order.settings:
+        (partial / "settings.xml").write_text(order.settings)
+    _log.warning("Downloading %s, once, to %s ...", ", ".join(order.coordinates), folder)
     if not any(_run_ivy(cache, partial) for _ in range(ATTEMPTS)):
-        raise JarsError(coordinates, _complaints(partial / "ivy.log"))
+        raise JarsError(order.coordinates, _complaints(partial / "ivy.log"))
+    order.finish(partial)
     folder.parent.mkdir(exist_ok=True)
     partial.rename(folder)
 
 
 def _run_ivy(cache: Path, partial: Path) -> bool:
     command = [find_java(), "-jar", str(_ivy_jar()), "-cache", str(cache / "ivy")]
+    if (partial / "settings.xml").exists():
+        command += ["-settings", str(partial / "settings.xml")]
     command += ["-ivy", str(partial / "ivy.xml"), "-confs", "default"]
     command += ["-retrieve", str(partial / _PATTERN)]
     log = partial / "ivy.log"

@@ -14,6 +14,7 @@ from tests.fuzz import (
     framing,
     logins,
     options,
+    registries,
     responses,
     stores,
     values,
@@ -89,6 +90,12 @@ TARGETS = {
         Target("pem", stores.pem, made_seeds=stores.pem_seeds),
         Target("avro", values.avro, most_bytes=512, made_seeds=values.avro_seeds),
         Target("framing", framing.framing, most_bytes=512, made_seeds=framing.framing_seeds),
+        Target(
+            "registry_answers",
+            registries.registry_answers,
+            most_bytes=20_000,
+            made_seeds=registries.registry_seeds,
+        ),
         Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
     )
 }

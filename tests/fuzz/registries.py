@@ -1,0 +1,65 @@
+"""What a schema registry answers, by HTTP, when it is asked for a schema."""
+
+import socket
+
+from spark_kafka_source.errors import ConnectionFailedError
+from spark_kafka_source.net import Deadline, HttpConnection
+from spark_kafka_source.registry import RegistryConfig, RegistryError
+from spark_kafka_source.registry.refusals import may_heal, refusal, said
+from spark_kafka_source.registry.server import Question, RegistryServer
+from spark_kafka_source.registry.stored import JsonAnswer
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.values import SchemaError
+from tests.fuzz.judge import replaced
+
+_CONFIG = RegistryConfig.from_settings(
+    Settings({"schema.registry.url": "https://me:canary-secret@localhost:1"})
+)
+_QUESTION = Question("the schema with the id 7", "/schemas/ids/7")
+_MOST_BYTES = 64 * 1024
+
+
+def registry_answers(data: bytes) -> None:
+    """It is a schema, or refused by an error that says nothing of what it was told."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(data[:_MOST_BYTES])
+        theirs.shutdown(socket.SHUT_WR)
+        server = RegistryServer(_CONFIG.urls[0], _CONFIG)
+        with replaced(HttpConnection, "_connect", lambda *_: ours):
+            try:
+                _read(server)
+            except (RegistryError, SchemaError, ConnectionFailedError) as error:
+                assert "canary" not in str(error)
+
+
+def _read(server: RegistryServer) -> None:
+    answer = server.ask(_QUESTION, Deadline.after_ms(20_000))
+    if may_heal(answer.status):
+        assert "canary" not in said(answer, _CONFIG)
+    elif answer.status == 200:
+        stored = JsonAnswer(answer.body, _QUESTION.what).schema()
+        assert isinstance(stored.text, str)
+    else:
+        raise refusal(answer, _QUESTION.what, _QUESTION.path, _CONFIG)
+
+
+def registry_seeds() -> list[bytes]:
+    """Answers of every kind."""
+    schema = (
+        b'{"schema":"1","schemaType":"AVRO","references":[{"name":"a","subject":"b","version":1}]}'
+    )
+    denied = b'{"error_code":401,"message":"who is canary-secret?"}'
+    return [
+        _answer("200 OK", schema),
+        _answer("404 Not Found", b'{"error_code":40403,"message":"no"}'),
+        _answer("401 Unauthorized", denied),
+        _answer("307 Temporary Redirect", b"", "Location: /elsewhere") + _answer("200 OK", schema),
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n',
+        b"HTTP/1.1 100 Continue\r\n\r\n" + _answer("503 Busy", denied),
+    ]
+
+
+def _answer(status: str, body: bytes, *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
