@@ -108,3 +108,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             Settings({option: text}).read(Config, where="here")
         except ConfigurationError as refused:
             assert refused.option == option
+
+
+def test_settings_of_another_service_begin_with_its_own_prefix() -> None:
+    assert next(iter(settings_of(Config, "other."))) == "other.wait.max.ms"
+    settings = Settings({"other.wait.max.ms": "7", "kafka.wait.max.ms": "8"})
+    assert settings.read(Config, "other.", where="here") == Config("here", 7)
+    assert settings.read(Config, where="here") == Config("here", 8)

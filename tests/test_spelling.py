@@ -7,7 +7,7 @@ from contextvars import copy_context
 import pytest
 
 from spark_kafka_source.errors import BootstrapError, ConfigurationError, KafkaTimeoutError
-from spark_kafka_source.spelling import as_written, spelt
+from spark_kafka_source.spelling import as_written, renamed, spelt
 
 ARGUMENTS = {"kafka.bootstrap.servers": "bootstrap_servers", "kafka.group.id": "group_id"}
 COMMAND = {"kafka.bootstrap.servers": "-b"}
@@ -72,3 +72,20 @@ def test_a_thread_that_is_started_within_a_front_is_of_it() -> None:
     thread.start()
     thread.join()
     assert "'bootstrap_servers'" in str(made[0])
+
+
+def test_a_setting_that_has_the_place_of_another_is_named() -> None:
+    names = {"kafka.group.id": "schema.registry.url"}
+    with renamed(names):
+        assert str(ConfigurationError("kafka.group.id", "is 'kafka.group.id'", "x")) == (
+            "Option 'schema.registry.url': is 'schema.registry.url'. x"
+        )
+        assert "'kafka.bootstrap.servers'" in str(BootstrapError([]))
+    with spelt({**ARGUMENTS, "schema.registry.url": "schema_registry_url"}):
+        with renamed(names):
+            error = ConfigurationError("kafka.group.id", "found {}", "x", "y")
+            assert "'bootstrap_servers'" in str(BootstrapError([]))
+        assert error.option == "schema_registry_url"
+        assert as_written("'kafka.group.id'") == "'group_id'"
+    # What is made of it elsewhere says the same.
+    assert error.without_values().option == "schema_registry_url"

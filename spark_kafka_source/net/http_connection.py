@@ -59,6 +59,12 @@ class HttpConnection:
         self._target: tuple[object, ...] = ()
         self._link: socket.socket | None = None
 
+    @property
+    def host(self) -> str:
+        """What the header `Host` says: without the port, where it is the usual one."""
+        usual = 80 if self._tls is None else 443
+        return str(self.address).removesuffix(f":{usual}")
+
     def ask(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
         """Send a request, and return its answer, whatever its status.
 
@@ -112,7 +118,7 @@ class HttpConnection:
             connection = http.client.HTTPConnection(str(self.address))
             # To the type checker a socket; what is asked of it is what `BoundedLink` has.
             connection.sock = cast(socket.socket, bounded)
-            headers = dict(request.headers)
+            headers = {"Host": self.host, **request.headers}
             connection.request(request.method, request.target, request.body, headers)
             with connection.getresponse() as response:
                 answer = self._read(response)
@@ -155,8 +161,7 @@ class HttpConnection:
             found = tls_failure(error, self.address, self._tls, self._peer)
             if found is not None:
                 return found
-        if isinstance(error, http.client.HTTPException | ValueError):
-            found_text = f"no whole answer of HTTP ({type(error).__name__})"
-        else:
-            found_text = getattr(error, "strerror", None) or str(error)
-        return ConnectionFailedError(f"{self.address}: {found_text}")
+        text = getattr(error, "strerror", None) or str(error)
+        if not isinstance(error, OSError):
+            text = f"no whole answer of HTTP ({type(error).__name__})"
+        return ConnectionFailedError(f"{self.address}: {text}")

@@ -29,7 +29,8 @@ def said(answer: HttpAnswer, config: RegistryConfig) -> str:
     message = json_object(answer.body[:65_536]).get("message")
     if not isinstance(message, str) or not message:
         return f"status {answer.status}"
-    return f"status {answer.status}, {config.without_secrets(message[:_MOST_SHOWN])!r}"
+    # Before it is cut: half a password is one, too.
+    return f"status {answer.status}, {config.without_secrets(message)[:_MOST_SHOWN]!r}"
 
 
 def refusal(answer: HttpAnswer, what: str, path: str, config: RegistryConfig) -> RegistryError:

@@ -30,8 +30,8 @@ class RegistryUrl:
         try:
             parts = urlsplit(location)
             if parts.scheme or parts.netloc:
-                scheme, same = parts.scheme or self._scheme, parts._replace(fragment="")
-                if (scheme, _address(same, scheme)) != (self._scheme, self.address):
+                scheme = parts.scheme or self._scheme
+                if (scheme, _address(parts, scheme)) != (self._scheme, self.address):
                     return None
         except ValueError:
             return None
@@ -74,10 +74,9 @@ def _parse_url(text: str) -> RegistryUrl:
 
 def _address(parts: SplitResult, scheme: str) -> Address:
     """Raises `ValueError`."""
-    port = _PORTS.get(scheme, 0) if parts.port is None else parts.port
-    if not parts.hostname or not (port or scheme not in _PORTS):
+    if not parts.hostname or parts.port == 0:
         raise ValueError
-    return Address(parts.hostname, port)
+    return Address(parts.hostname, parts.port or _PORTS.get(scheme, 0))
 
 
 def _refused(found: str, shown: str | Secret) -> ConfigurationError:

@@ -30,13 +30,13 @@ def registry_answers(data: bytes) -> None:
             try:
                 _read(server)
             except (RegistryError, SchemaError, ConnectionFailedError) as error:
-                assert "canary" not in str(error)
+                assert "canary-secret" not in str(error)
 
 
 def _read(server: RegistryServer) -> None:
     answer = server.ask(_QUESTION, Deadline.after_ms(20_000))
     if may_heal(answer.status):
-        assert "canary" not in said(answer, _CONFIG)
+        assert "canary-secret" not in said(answer, _CONFIG)
     elif answer.status == 200:
         stored = JsonAnswer(answer.body, _QUESTION.what).schema()
         assert isinstance(stored.text, str)

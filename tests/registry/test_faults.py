@@ -196,6 +196,10 @@ def test_who_is_not_known_is_told_which_option(
 def test_what_we_told_it_is_in_no_text(
     registry: TestRegistry, client_of: MakeClient, encoded: str
 ) -> None:
+    registry.on("*", error(418, message="." * 995 + encoded))
+    with pytest.raises(RegistryError) as cut:
+        client_of(registry.url.replace("//", f"//me:{CANARY}@")).schema(7)
+    assert encoded[:3] not in str(cut.value)
     for status in (401, 404, 409, 422, 418, 503):
         registry.on("*", error(status, message=f"You said {encoded}"))
         url = registry.url.replace("//", f"//me:{CANARY}@")
