@@ -185,7 +185,7 @@ def is_doubtful(octets: Octets, starts: Integers, ends: Integers) -> npt.NDArray
     """Which rows do not begin and end as objects do, or may be nested too deeply."""
     if not len(octets):
         return np.ones(len(starts), np.bool_)
-    found = (ends - starts < 2) | (octets.take(starts, mode="clip") != _OPEN)
+    found: npt.NDArray[np.bool_] = (ends - starts < 2) | (octets.take(starts, mode="clip") != _OPEN)
     found |= octets.take(ends - 1, mode="clip") != _CLOSE
     for row in np.flatnonzero(ends - starts > 2 * MAX_DEPTH).tolist():
         if not found[row]:

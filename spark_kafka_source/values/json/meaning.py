@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.json.texts import NotAScalarError, Number, with_texts
+from spark_kafka_source.values.json.texts import DECODER, NotAScalarError, Number, with_texts
 from spark_kafka_source.values.json.times import MICROS, days, micros
 from spark_kafka_source.values.json.types import within
 
@@ -38,7 +38,7 @@ MAX_DEPTH = 256
 _MOST_DIGITS = 20
 _NON_FINITE = {
     name: float(name.replace("INF", "Infinity"))
-    for name in ("NaN", *(f"{sign}{inf}" for sign in ("", "+", "-") for inf in ("INF", "Infinity")))
+    for name in ("NaN", "Infinity", "+Infinity", "-Infinity", "+INF", "-INF")
 }
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?)0*(\d+))?\Z", re.ASCII)
 _EXACT = Context(prec=100, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
@@ -95,17 +95,14 @@ def is_deep(data: bytes) -> bool:
     return bool(depth.max(initial=0) > MAX_DEPTH)
 
 
-_DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number)
-
-
 def _loaded(text: str) -> Any:
     try:
-        return _DECODER.decode(text)
+        return DECODER.decode(text)
     except json.JSONDecodeError:
         spelled = _spelled(text)
         if spelled == text:
             raise
-        return _DECODER.decode(spelled)
+        return DECODER.decode(spelled)
 
 
 def _spelled(text: str) -> str:
@@ -139,7 +136,7 @@ def _converter(kind: pa.DataType, path: str) -> Convert:
 def _integer(bits: int, path: str) -> Convert:
     least, most = -(1 << bits), (1 << bits) - 1
 
-    def convert(value: Any) -> int | None:
+    def convert(value: Any) -> Any:
         if type(value) is not Number:
             return _null(value, path)
         try:
@@ -153,14 +150,15 @@ def _integer(bits: int, path: str) -> Convert:
     return convert
 
 
-def _null(value: Any, path: str) -> None:
+def _null(value: Any, path: str) -> Any:
     """What is not of the type that a column needs must be null."""
     if value is not None:
         raise BadValueError(Fault.KIND, path)
+    return None
 
 
 def _float(path: str) -> Convert:
-    def convert(value: Any) -> float | None:
+    def convert(value: Any) -> Any:
         if type(value) is Number:
             return float(value)
         if type(value) is str and value in _NON_FINITE:
@@ -174,7 +172,7 @@ def _decimal(precision: int, scale: int, path: str) -> Convert:
     unit = Decimal(1).scaleb(-scale)
     most = Decimal(10) ** (precision - scale)
 
-    def convert(value: Any) -> Decimal | None:
+    def convert(value: Any) -> Any:
         if not isinstance(value, str):
             return _null(value, path)
         found = _DECIMAL.match(value)
@@ -202,14 +200,14 @@ def _mantissa(number: str) -> Decimal:
 def _timestamp(zoned: bool, path: str) -> Convert:
     seconds = _integer(63, path)
 
-    def convert(value: Any) -> int | None:
+    def convert(value: Any) -> Any:
         if type(value) is str:
             found = micros(value, zoned=zoned)
             if found is None:
                 raise BadValueError(Fault.TIME, path)
             return found
         if type(value) is Number and zoned:
-            found = seconds(value) * MICROS
+            found = int(seconds(value)) * MICROS
             if not -(1 << 63) <= found < 1 << 63:
                 raise BadValueError(Fault.TIMESTAMP, path)
             return found
@@ -219,7 +217,7 @@ def _timestamp(zoned: bool, path: str) -> Convert:
 
 
 def _date(path: str) -> Convert:
-    def convert(value: Any) -> int | None:
+    def convert(value: Any) -> Any:
         if type(value) is not str:
             return _null(value, path)
         found = days(value)
@@ -231,14 +229,14 @@ def _date(path: str) -> Convert:
 
 
 def _boolean(path: str) -> Convert:
-    def convert(value: Any) -> bool | None:
+    def convert(value: Any) -> Any:
         return value if type(value) is bool else _null(value, path)
 
     return convert
 
 
 def _string(path: str) -> Convert:
-    def convert(value: Any) -> str | None:
+    def convert(value: Any) -> Any:
         if type(value) is str:
             return _checked(value, path)
         if value is None:
@@ -263,7 +261,7 @@ def _checked(text: str, path: str) -> str:
 
 
 def _binary(path: str) -> Convert:
-    def convert(value: Any) -> bytes | None:
+    def convert(value: Any) -> Any:
         if type(value) is not str:
             return _null(value, path)
         try:
@@ -280,7 +278,7 @@ def from_base64(text: str) -> bytes:
 
 
 def _list(item: Convert, path: str) -> Convert:
-    def convert(value: Any) -> list[Any] | None:
+    def convert(value: Any) -> Any:
         return list(map(item, value)) if type(value) is list else _null(value, path)
 
     return convert
@@ -289,7 +287,7 @@ def _list(item: Convert, path: str) -> Convert:
 def _map(item: Convert, path: str) -> Convert:
     keys = f"{path}{{}}"
 
-    def convert(value: Any) -> list[tuple[str, Any]] | None:
+    def convert(value: Any) -> Any:
         if type(value) is not dict:
             return _null(value, path)
         return [(_checked(key, keys), item(each)) for key, each in value.items()]
@@ -300,7 +298,7 @@ def _map(item: Convert, path: str) -> Convert:
 def _struct(children: dict[str, Convert], path: str) -> Convert:
     fields = list(children.items())
 
-    def convert(value: Any) -> dict[str, Any] | None:
+    def convert(value: Any) -> Any:
         if type(value) is not dict:
             return _null(value, path)
         return {name: child(value.get(name)) for name, child in fields}

@@ -1,7 +1,7 @@
 """What of a text of JSON is kept as it is written: numbers, and values for columns of strings."""
 
 import re
-from json.decoder import JSONDecoder, scanstring
+from json import JSONDecoder
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,8 @@ class NotAScalarError(Exception):
     """An object or array stands where a string is wanted: its text is, as `with_texts` has it."""
 
 
-_SCAN = JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number).scan_once
+DECODER = JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number)
+_SCAN = DECODER.raw_decode
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = re.compile(r"[ \t\r\n]*([,:\]}])[ \t\r\n]*")
 
@@ -52,7 +53,7 @@ def _object(
     if text[at] == "}":
         return found, at + 1
     while mark != "}":
-        name, at = scanstring(text, at + 1, True)
+        name, at = _SCAN(text, at)
         _, at = _mark(text, at)
         found[name], at = _value(text, at, kinds.get(name, other))
         mark, at = _mark(text, at)
