@@ -131,7 +131,7 @@ class _Parser:
             found = _NAME.match(self._text, self.at)
             if not found:
                 raise self.error(path, "Expected a name, in backquotes if it is no plain word")
-            name = found[0].strip("`").replace("``", "`") if found[0][0] == "`" else found[0]
+            name = found[0][1:-1].replace("``", "`") if found[0][0] == "`" else found[0]
             inner = f"{path}.{name}" if path else name
             self._fields += 1
             if name in fields or self._fields > MAX_FIELDS:
@@ -250,4 +250,6 @@ def _type(kind: pa.DataType, path: str) -> str:
 
 
 def _name(name: str) -> str:
+    if not name:
+        raise SchemaError("", "a field without a name", "DDL has none of these")
     return name if _PLAIN.match(name) else f"`{name.replace('`', '``')}`"

@@ -11,6 +11,7 @@ from tests.fuzz import (
     conversations,
     decisions,
     frames,
+    json_values,
     logins,
     options,
     responses,
@@ -87,6 +88,7 @@ TARGETS = {
         Target("jaas", logins.jaas),
         Target("pem", stores.pem, made_seeds=stores.pem_seeds),
         Target("avro", values.avro, most_bytes=512, made_seeds=values.avro_seeds),
+        Target("json", json_values.json_, most_bytes=512, made_seeds=json_values.json_seeds),
         Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
     )
 }

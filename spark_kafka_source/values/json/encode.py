@@ -141,9 +141,16 @@ def _time(array: pa.Array) -> pa.Array:
     if far.any():
         zone = "Z" if array.type == TIMESTAMP else ""
         found = numbers[far].astype(f"datetime64[{'D' if days else 'us'}]").astype(str).tolist()
-        signed = [f"{each}{zone}" if each[0] == "-" else f"+{each}{zone}" for each in found]
+        signed = [f"{_signed(each)}{zone}" for each in found]
         texts = pc.replace_with_mask(texts, pa.array(far), pa.array(signed))
     return _around('"', texts, '"')
+
+
+def _signed(time: str) -> str:
+    if time[0] != "-":
+        return f"+{time}"
+    year, rest = time[1:].split("-", 1)
+    return f"-{year:>04}-{rest}"
 
 
 _NARROWER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}

@@ -78,7 +78,7 @@ class _Reading:
 
     def __init__(self, documents: Mapping[str, Any]) -> None:
         self._documents = dict(documents)
-        self._within: list[tuple[str, str]] = []
+        self._within = [("", "")]
         self._columns = self._depth = 0
 
     def type(self, node: Any, document: str, path: str) -> pa.DataType:
