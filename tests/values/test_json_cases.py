@@ -17,10 +17,16 @@ import pytest
 from spark_kafka_source.values import Fault, SchemaError, SchemaText, SchemaType
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader
+from spark_kafka_source.values.json.compiled import Kernels
 from spark_kafka_source.values.json.meaning import MAX_DEPTH
 from tests.values.avro_oracle import laid, plain
-from tests.values.test_json_oracle import ONE_BY_ONE, decoded
+from tests.values.test_json_oracle import AS_WRITTEN, ONE_BY_ONE, decoded
 
+WAYS = pytest.mark.parametrize(
+    ("few", "kernels"),
+    [(1, None), (1, AS_WRITTEN), (ONE_BY_ONE, None)],
+    ids=["pyarrow", "tokens", "one by one"],
+)
 UTC = datetime.UTC
 JAN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 INF, NAN = float("inf"), float("nan")
@@ -135,11 +141,11 @@ FIELDS: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("few", [1, ONE_BY_ONE], ids=["together", "one by one"])
+@WAYS
 @pytest.mark.parametrize(("ddl", "text", "expected"), FIELDS, ids=lambda each: str(each)[:40])
-def test_a_field(few: int, ddl: str, text: str, expected: Any) -> None:
+def test_a_field(few: int, kernels: Kernels | None, ddl: str, text: str, expected: Any) -> None:
     reader = JsonReader(pa.struct([("a", from_ddl(ddl))]))
-    found = decoded(reader, [b"{}", f'{{"a":{text}}}'.encode(), b"{}"], few)
+    found = decoded(reader, [b"{}", f'{{"a":{text}}}'.encode(), b"{}"], few, kernels)
     assert found.status[[0, 2]].tolist() == [0, 0]
     assert plain(found.array)[0] == {"a": None}
     if isinstance(expected, Fault):
@@ -185,14 +191,14 @@ ROWS: list[tuple[str, bytes, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("few", [1, ONE_BY_ONE], ids=["together", "one by one"])
+@WAYS
 @pytest.mark.parametrize(
     ("text", "expected"), [each[1:] for each in ROWS], ids=[r[0] for r in ROWS]
 )
-def test_a_row(few: int, text: bytes, expected: Any) -> None:
+def test_a_row(few: int, kernels: Kernels | None, text: bytes, expected: Any) -> None:
     reader = JsonReader(from_ddl("a INT, b INT"))
     before, behind = b'{"a":7}', b'{"a":8}'
-    found = decoded(reader, [before, text, behind], few)
+    found = decoded(reader, [before, text, behind], few, kernels)
     rows = found.array.to_pylist(maps_as_pydicts="strict")
     assert [rows[0], rows[2]] == [{"a": 7, "b": None}, {"a": 8, "b": None}]
     if isinstance(expected, Fault):
@@ -277,7 +283,8 @@ def test_types_that_json_is_not_read_into(kind: pa.DataType, where: str) -> None
         JsonReader(kind)
 
 
-def test_many_rows_with_a_few_bad_ones_of_every_sort() -> None:
+@pytest.mark.parametrize("kernels", [None, AS_WRITTEN], ids=["pyarrow", "tokens"])
+def test_many_rows_with_a_few_bad_ones_of_every_sort(kernels: Kernels | None) -> None:
     """Enough that rows are read together around those that are not sound."""
     reader = JsonReader(from_ddl("a INT, t TIMESTAMP, d DECIMAL(10, 2)"))
     texts = [b'{"a":%d,"t":"2026-01-02","d":"1.25"}' % n for n in range(3000)]
@@ -288,7 +295,7 @@ def test_many_rows_with_a_few_bad_ones_of_every_sort() -> None:
     for row, text in bad.items():
         texts[row] = text
     texts[900] = b'{"a":900,"t":1767312000,"d":1.25}'
-    found = decoded(reader, texts, 24)
+    found = decoded(reader, texts, 24, kernels)
     assert np.flatnonzero(found.status).tolist() == sorted(bad)
     good = [row for row in range(3000) if row not in bad]
     midnight = datetime.datetime(2026, 1, 2, tzinfo=UTC)

@@ -19,7 +19,7 @@ import pyarrow.json
 
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.json.meaning import MAX_DEPTH, is_deep
-from spark_kafka_source.values.json.plan import Plan, flippable, plan
+from spark_kafka_source.values.json.plan import Plan, flippable, has_map, plan
 
 FEW = 24
 """So few rows are read one by one sooner than all at once."""
@@ -54,25 +54,20 @@ class FastReader:
     @property
     def can_read(self) -> bool:
         """Whether it reads this type."""
-        return pa.types.is_struct(self._kind) and self._kind.num_fields > 0 and bool(self._plan())
+        fields = pa.types.is_struct(self._kind) and self._kind.num_fields > 0
+        return fields and not has_map(self._kind)
 
-    def _plan(self) -> Plan | None:
+    def _plan(self) -> Plan:
         if self._flipped not in self._plans:
-            made = plan(self._kind, self._flipped)
-            if made is None:
-                return None
-            self._plans = {self._flipped: made}
+            self._plans = {self._flipped: plan(self._kind, self._flipped)}
         return self._plans[self._flipped]
 
     def read(self, texts: pa.BinaryArray) -> Found:
         """Read texts of which none is null, or found by `is_doubtful` or `not_text`."""
         flippable = self._flippable
         while True:
-            how = self._plan()
-            if how is None:
-                raise TypeError(f"{self._kind} is not read here; `can_read` says so")
             try:
-                return _Parsing(how, texts, flippable).found(self._kind)
+                return _Parsing(self._plan(), texts, flippable).found(self._kind)
             except _FlipError as error:
                 # Once for each: a column of both is then read row by row.
                 flippable -= {error.path}

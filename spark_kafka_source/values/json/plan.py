@@ -37,18 +37,22 @@ class Plan:
     finish: Finish | None = None
 
 
-def plan(kind: pa.DataType, flipped: Set[str] = frozenset(), path: str = "") -> Plan | None:
-    """The plan of a type, or None where it has a map, which `pyarrow.json` does not read."""
+def plan(kind: pa.DataType, flipped: Set[str] = frozenset(), path: str = "") -> Plan:
+    """The plan of a type."""
     if pa.types.is_map(kind):
-        return None
+        return _map(kind, plan(kind.item_type, flipped, f"{path}/{{}}"))
     if pa.types.is_list(kind):
-        item = plan(kind.value_type, flipped, f"{path}/[]")
-        return item and _list(kind, item)
+        return _list(kind, plan(kind.value_type, flipped, f"{path}/[]"))
     if pa.types.is_struct(kind):
-        children = [plan(each.type, flipped, f"{path}/{each.name}") for each in kind]
-        found = [each for each in children if each]
-        return _struct(kind, found) if len(found) == len(children) else None
+        return _struct(kind, [plan(each.type, flipped, f"{path}/{each.name}") for each in kind])
     return _leaf(kind, path in flipped)
+
+
+def has_map(kind: pa.DataType) -> bool:
+    """Whether a type has a map, which `pyarrow.json` does not read."""
+    return pa.types.is_map(kind) or any(
+        has_map(kind.field(place).type) for place in range(kind.num_fields)
+    )
 
 
 def flippable(kind: pa.DataType, path: str = "") -> Iterator[str]:
@@ -83,10 +87,29 @@ def _list(kind: pa.DataType, item: Plan) -> Plan:
     def finish_list(array: pa.Array) -> Finished:
         items, doubtful = finish(array.values)
         laid = pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[items])
-        offsets = array.offsets.to_numpy()
-        return laid, np.unique(np.searchsorted(offsets, doubtful, side="right") - 1)
+        return laid, _owners(array, doubtful)
 
     return Plan(array_of(item.read), finish_list)
+
+
+def _map(kind: pa.DataType, item: Plan) -> Plan:
+    finish = item.finish
+    if finish is None:
+        return Plan(kind)
+
+    def finish_map(array: pa.Array) -> Finished:
+        items, doubtful = finish(array.items)
+        fields = [kind.key_field, kind.item_field]
+        pairs = pa.StructArray.from_arrays([array.keys, items], fields=fields)
+        laid = pa.Array.from_buffers(kind, len(array), array.buffers()[:2], children=[pairs])
+        return laid, _owners(array, doubtful)
+
+    return Plan(pa.map_(pa.string(), item.read), finish_map)
+
+
+def _owners(array: pa.Array, items: Integers) -> Integers:
+    """The lists or maps that these items are in."""
+    return np.unique(np.searchsorted(array.offsets.to_numpy(), items, side="right") - 1)
 
 
 def _struct(kind: pa.DataType, children: list[Plan]) -> Plan:

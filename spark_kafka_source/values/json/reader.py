@@ -11,8 +11,9 @@ from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.arrow import gather
 from spark_kafka_source.values.decode import Decoded, Mask
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.json import fast
+from spark_kafka_source.values.json import compiled, fast
 from spark_kafka_source.values.json.meaning import BadValueError, Meaning
+from spark_kafka_source.values.json.tokens import TokenReader
 from spark_kafka_source.values.json.types import readable
 from spark_kafka_source.values.projection import projected
 from spark_kafka_source.values.schema_text import SchemaText
@@ -30,6 +31,7 @@ class JsonReader:
         self.arrow_type = projected(readable(arrow_type), fields)
         self._meaning = Meaning(self.arrow_type)
         self._fast = fast.FastReader(self.arrow_type)
+        self._tokens = TokenReader(self.arrow_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonReader, (self.arrow_type,)
@@ -58,12 +60,18 @@ class JsonReader:
         if program_of is not None:
             rows.status[left & (program_of < 0)] = Fault.NO_PROGRAM
             left &= program_of >= 0
-        together = np.flatnonzero(left)
-        if len(together) >= fast.FEW and self._fast.can_read:
-            return rows.decoded(
-                self.arrow_type, *_together(self._fast, octets, starts, ends, together)
-            )
-        return rows.decoded(self.arrow_type, None, together[:0], together)
+        parts, others, few = [], np.flatnonzero(left), fast.FEW
+        if len(others) >= fast.FEW and (kernels := compiled.kernels(len(others))):
+            found = self._tokens.read(kernels, octets, starts[others], ends[others])
+            if found:
+                parts.append((found.array, others))
+                others = others[np.unique(found.doubtful)]
+                # A few are bad; many are what the kernels leave to others.
+                few = max(fast.FEW, len(found.rows) // 4)
+        if len(others) >= few and self._fast.can_read:
+            array, of, others = _together(self._fast, octets, starts, ends, others)
+            parts.append((array, of))
+        return rows.decoded(self.arrow_type, parts, others)
 
 
 class _Rows:
@@ -75,17 +83,22 @@ class _Rows:
         self._paths: dict[int, str] = {}
 
     def decoded(
-        self, kind: pa.DataType, array: pa.Array | None, of: Integers, others: Integers
+        self, kind: pa.DataType, parts: list[tuple[pa.Array, Integers]], others: Integers
     ) -> Decoded:
-        """`array` has the rows `of`; the others are read one by one."""
+        """Each of `parts` is an array, and which rows it has; the others are read one by one.
+
+        Of a row that is in several, the last counts.
+        """
         count = len(self.status)
-        if array is not None and len(of) == count and not len(others):
-            return Decoded(array, self.status, self._paths)
+        if len(parts) == 1 and len(parts[0][1]) == count and not len(others):
+            return Decoded(parts[0][0], self.status, self._paths)
         values = pa.array([self._value(row) for row in others.tolist()], kind)
-        whole = values if array is None else pa.concat_arrays([array, values])
-        place, null = np.zeros(count, np.int64), np.ones(count, np.bool_)
-        place[of], null[of] = np.arange(len(of)), False
-        place[others], null[others] = len(of) + np.arange(len(others)), False
+        parts = [*parts, (values, others)]
+        place, null, size = np.zeros(count, np.int64), np.ones(count, np.bool_), 0
+        for array, of in parts:
+            place[of], null[of] = size + np.arange(len(of)), False
+            size += len(array)
+        whole = pa.concat_arrays([array for array, _ in parts])
         return Decoded(whole.take(pa.array(place, mask=null)), self.status, self._paths)
 
     def _value(self, row: int) -> Any:
