@@ -22,6 +22,11 @@ class Fault(IntEnum):
     TIMESTAMP = 13
     NESTING = 14
     NO_PROGRAM = 15
+    SYNTAX = 30
+    KIND = 31
+    INTEGER = 32
+    TIME = 33
+    BASE64 = 34
 
     @property
     def reason(self) -> str:
@@ -46,4 +51,9 @@ _REASONS = {
     Fault.TIMESTAMP: "a time beyond what its column can hold",
     Fault.NESTING: "values nested too deeply",
     Fault.NO_PROGRAM: "there is no writer's schema to decode it with",
+    Fault.SYNTAX: "no JSON, or more than one value of it",
+    Fault.KIND: "JSON of another kind than the column is of",
+    Fault.INTEGER: "no whole number, or one beyond what the column can hold",
+    Fault.TIME: "no date or time of ISO 8601",
+    Fault.BASE64: "a string that is not base64",
 }

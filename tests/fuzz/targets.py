@@ -12,6 +12,7 @@ from tests.fuzz import (
     decisions,
     frames,
     framing,
+    json_values,
     logins,
     options,
     registries,
@@ -96,6 +97,7 @@ TARGETS = {
             most_bytes=20_000,
             made_seeds=registries.registry_seeds,
         ),
+        Target("json", json_values.json_, most_bytes=512, made_seeds=json_values.json_seeds),
         Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
     )
 }

@@ -1,0 +1,8 @@
+"""JSON: texts to columns and back, and JSON Schema, https://json-schema.org."""
+
+from spark_kafka_source.values.json.encode import encode
+from spark_kafka_source.values.json.infer import infer
+from spark_kafka_source.values.json.reader import JsonReader
+from spark_kafka_source.values.json.schema import arrow_type
+
+__all__ = ["JsonReader", "arrow_type", "encode", "infer"]

@@ -1,0 +1,162 @@
+"""Columns to texts of JSON, as Spark's `to_json` writes them, a column at a time.
+
+Fields that are null are left out; in arrays and maps null is written. Doubles that are no numbers
+are texts, and years beyond four digits have a sign, both as Spark writes them. Times have six
+digits behind the point, where Spark writes three and forgets the rest.
+"""
+
+import binascii
+import json
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records import ColumnTypeError
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
+from spark_kafka_source.values.errors import SchemaError
+from spark_kafka_source.values.json.types import readable
+
+_ESCAPED = r'["\\\x00-\x1f]'
+_INTEGRAL = r"^-?[0-9]+$"
+_LEAST, _MOST = -719_528, 2_932_897
+"""Days from the year 0 on, and before 10000: years of four digits."""
+_DAY = 86_400 * 1_000_000
+
+
+def encode(array: pa.Array) -> pa.BinaryArray:
+    """Return a text for each row; a row that is null has none.
+
+    Raises `ColumnTypeError` for types that JSON has no place for.
+    """
+    try:
+        kind = readable(_narrow(array.type))
+    except SchemaError as error:
+        raise ColumnTypeError("value", array.type, f"of types that JSON has: {error}") from error
+    return _text(array.cast(kind)).cast(pa.binary())
+
+
+def _narrow(kind: pa.DataType) -> pa.DataType:
+    """The type with times in microseconds and UTC, and no large texts."""
+    if pa.types.is_struct(kind):
+        return pa.struct([(each.name, _narrow(each.type)) for each in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return array_of(_narrow(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_narrow(kind.key_type), _narrow(kind.item_type))
+    if pa.types.is_timestamp(kind):
+        return TIMESTAMP if kind.tz else TIMESTAMP_NTZ
+    return _NARROWER.get(kind, kind)
+
+
+def _text(array: pa.Array) -> pa.Array:
+    """The texts of a column, null where it is."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return _object(array)
+    if pa.types.is_map(kind):
+        keys, values = _text(array.keys), _text(array.items)
+        pairs = _joined(keys, ":", pc.fill_null(values, "null"))
+        return _around("{", _listed(array, pairs), "}")
+    if pa.types.is_list(kind):
+        items = pc.fill_null(_text(array.values), "null")
+        return _around("[", _listed(array, items), "]")
+    if kind in (TIMESTAMP, TIMESTAMP_NTZ, pa.date32()):
+        return _time(array)
+    return _LEAVES.get(kind, _plain)(array)
+
+
+def _object(array: pa.Array) -> pa.Array:
+    fields = [pa.array([""] * len(array), pa.string())]
+    for place, each in enumerate(array.type):
+        name = pa.scalar(f",{json.dumps(each.name, ensure_ascii=False)}:")
+        fields.append(_joined(name, _text(array.field(place))))
+    inner = pc.binary_join_element_wise(*fields, pa.scalar(""), null_handling="skip")
+    texts = _around("{", pc.utf8_slice_codeunits(inner, 1), "}")
+    return _null_where(array, texts)
+
+
+def _listed(array: pa.Array, items: pa.Array) -> pa.Array:
+    """The texts of the items of each list, with commas between them."""
+    texts = pc.binary_join(pa.ListArray.from_arrays(array.offsets, items), ",")
+    return _null_where(array, texts)
+
+
+def _null_where(array: pa.Array, texts: pa.Array) -> pa.Array:
+    return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+
+
+def _joined(*parts: pa.Array | pa.Scalar | str) -> pa.Array:
+    return pc.binary_join_element_wise(*parts, pa.scalar(""))
+
+
+def _around(before: str, texts: pa.Array, behind: str) -> pa.Array:
+    return _joined(pa.scalar(before), texts, pa.scalar(behind))
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.cast(pa.string())
+
+
+def _float(array: pa.Array) -> pa.Array:
+    texts = _plain(array)
+    integral = pc.match_substring_regex(texts, _INTEGRAL)
+    if pc.any(integral).as_py():
+        texts = pc.if_else(integral, _joined(texts, ".0"), texts)
+    finite = pc.is_finite(array)
+    if pc.all(finite).as_py() is not False:
+        return texts
+    named = pc.if_else(pc.is_nan(array), "NaN", pc.if_else(pc.greater(array, 0), *_INFINITE))
+    return pc.if_else(finite, texts, _around('"', named, '"'))
+
+
+_INFINITE = "Infinity", "-Infinity"
+
+
+def _string(array: pa.Array) -> pa.Array:
+    special = pc.match_substring_regex(array, _ESCAPED)
+    if not pc.any(special).as_py():
+        return _around('"', array, '"')
+    texts = [json.dumps(each, ensure_ascii=False) for each in array.filter(special).to_pylist()]
+    plain = _around('"', array, '"')
+    return pc.replace_with_mask(plain, pc.fill_null(special, False), pa.array(texts, pa.string()))
+
+
+def _base64(array: pa.Array) -> pa.Array:
+    texts = (
+        None if each is None else binascii.b2a_base64(each, newline=False).decode()
+        for each in array.to_pylist()
+    )
+    return _around('"', pa.array(texts, pa.string()), '"')
+
+
+def _time(array: pa.Array) -> pa.Array:
+    """Arrow writes a space where ISO 8601 has a T, and only years of four digits."""
+    days = pa.types.is_date(array.type)
+    numbers = pc.fill_null(array.view(pa.int32() if days else pa.int64()), 0).to_numpy()
+    per_day = 1 if days else _DAY
+    far = (numbers < _LEAST * per_day) | (numbers >= _MOST * per_day)
+    near = pc.if_else(pa.array(~far), array, None) if far.any() else array
+    texts = pc.replace_substring(_plain(near), " ", "T")
+    if far.any():
+        zone = "Z" if array.type == TIMESTAMP else ""
+        found = numbers[far].astype(f"datetime64[{'D' if days else 'us'}]").astype(str).tolist()
+        signed = [f"{_signed(each)}{zone}" for each in found]
+        texts = pc.replace_with_mask(texts, pa.array(far), pa.array(signed))
+    return _around('"', texts, '"')
+
+
+def _signed(time: str) -> str:
+    if time[0] != "-":
+        return f"+{time}"
+    year, rest = time[1:].split("-", 1)
+    return f"-{year:>04}-{rest}"
+
+
+_NARROWER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+_LEAVES: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
+    pa.float32(): _float,
+    pa.float64(): _float,
+    pa.string(): _string,
+    pa.binary(): _base64,
+}

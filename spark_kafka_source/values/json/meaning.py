@@ -1,0 +1,322 @@
+"""What a text of JSON means as a value of an Arrow type: one row at a time, by Python's `json`.
+
+This is the definition; whatever else reads JSON must answer the same. Objects are structs or maps,
+of names that come twice the last counts, names that the type does not have are passed over, and
+null can stand for anything. A value is of its type, or else the whole row is bad:
+
+| type | JSON |
+|---|---|
+| integers | a number without fraction and exponent, within the type's range |
+| float, double | a number, or `NaN`, `Infinity`, `-Infinity` with or without quotes |
+| decimal | a number, or a string with one; rounded half up |
+| boolean | `true`, `false` |
+| string | a string; anything else as the text that it is |
+| binary | a string of base64 |
+| date, timestamps | a string, see `values.json.times`; a timestamp in UTC also seconds since 1970 |
+"""
+
+import binascii
+import json
+import re
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
+from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.json.texts import DECODER, NotAScalarError, Number, with_texts
+from spark_kafka_source.values.json.times import MICROS, days, micros
+from spark_kafka_source.values.json.types import within
+
+MAX_DEPTH = 256
+"""So many objects and arrays within each other; Python's own limit depends on who calls."""
+
+_MOST_DIGITS = 20
+_NON_FINITE = {
+    name: float(name.replace("INF", "Infinity"))
+    for name in ("NaN", "Infinity", "+Infinity", "-Infinity", "+INF", "-INF")
+}
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?)0*(\d+))?\Z", re.ASCII)
+_EXACT = Context(prec=100, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_MOST_EXPONENT = 15
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_LONG_WAYS = re.compile(r'"(?:[^"\\]|\\.)*+"?|-?(?:Inf(?:inity)?|NaN)', re.DOTALL)
+
+Convert = Callable[[Any], Any]
+
+
+class BadValueError(Exception):
+    """A row is bad, because of what is at `path`."""
+
+    def __init__(self, fault: Fault, path: str = "") -> None:
+        super().__init__(fault, path)
+        self.fault, self.path = fault, path
+
+
+class Meaning:
+    """Reads texts as values of one type, as `pa.array` takes them."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        """The type is one that `types.readable` returned."""
+        self._kind = kind
+        self._convert = _converter(kind, "")
+
+    def value(self, data: bytes) -> Any:
+        """Return the value. Raises `BadValueError`."""
+        if is_deep(data):
+            raise BadValueError(Fault.NESTING)
+        try:
+            text = data.decode()
+            found = _loaded(text)
+        except UnicodeDecodeError:
+            raise BadValueError(Fault.TEXT) from None
+        except RecursionError:
+            raise BadValueError(Fault.NESTING) from None
+        except ValueError:
+            raise BadValueError(Fault.SYNTAX) from None
+        try:
+            return self._convert(found)
+        except NotAScalarError:
+            return self._convert(with_texts(_spelled(text), self._kind))
+
+
+def is_deep(data: bytes) -> bool:
+    """Whether more than `MAX_DEPTH` objects and arrays are within each other."""
+    if len(data) <= 2 * MAX_DEPTH or data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
+        return False
+    marks = np.frombuffer(_STRINGS.sub(b"", data), np.uint8)
+    opened = (marks == ord("{")) | (marks == ord("["))
+    closed = (marks == ord("}")) | (marks == ord("]"))
+    depth = np.cumsum(opened.astype(np.int64) - closed)
+    return bool(depth.max(initial=0) > MAX_DEPTH)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return DECODER.decode(text)
+    except json.JSONDecodeError:
+        spelled = _spelled(text)
+        if spelled == text:
+            raise
+        return DECODER.decode(spelled)
+
+
+def _spelled(text: str) -> str:
+    """Numbers that are none, in the only way that `json` reads them: `Inf`, `-Inf` and `-NaN`."""
+    if "Inf" not in text and "NaN" not in text:
+        return text
+    return _LONG_WAYS.sub(_long_way, text)
+
+
+def _long_way(found: re.Match[str]) -> str:
+    if found[0][0] == '"':
+        return found[0]
+    if found[0].endswith("NaN"):
+        return "NaN"
+    return "-Infinity" if found[0][0] == "-" else "Infinity"
+
+
+def _converter(kind: pa.DataType, path: str) -> Convert:
+    if pa.types.is_list(kind):
+        return _list(_converter(kind.value_type, f"{path}[]"), path)
+    if pa.types.is_map(kind):
+        return _map(_converter(kind.item_type, f"{path}{{}}"), path)
+    if pa.types.is_struct(kind):
+        children = {each.name: _converter(each.type, within(path, each.name)) for each in kind}
+        return _struct(children, path)
+    if pa.types.is_decimal(kind):
+        return _decimal(kind.precision, kind.scale, path)
+    return _LEAVES[kind](path)
+
+
+def _integer(bits: int, path: str) -> Convert:
+    least, most = -(1 << bits), (1 << bits) - 1
+
+    def convert(value: Any) -> Any:
+        if type(value) is not Number:
+            return _null(value, path)
+        try:
+            found = int(value) if len(value) <= _MOST_DIGITS else most + 1
+        except ValueError:
+            raise BadValueError(Fault.INTEGER, path) from None
+        if not least <= found <= most:
+            raise BadValueError(Fault.INTEGER, path)
+        return found
+
+    return convert
+
+
+def _null(value: Any, path: str) -> Any:
+    """What is not of the type that a column needs must be null."""
+    if value is not None:
+        raise BadValueError(Fault.KIND, path)
+    return None
+
+
+def _float(path: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is Number:
+            return float(value)
+        if type(value) is str and value in _NON_FINITE:
+            return _NON_FINITE[value]
+        return _null(value, path)
+
+    return convert
+
+
+def _decimal(precision: int, scale: int, path: str) -> Convert:
+    unit = Decimal(1).scaleb(-scale)
+    most = Decimal(10) ** (precision - scale)
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, str):
+            return _null(value, path)
+        found = _DECIMAL.match(value)
+        if not found:
+            raise BadValueError(Fault.DECIMAL, path)
+        if len(found[2] or "") > _MOST_EXPONENT:
+            number = Decimal(0 if found[1] == "-" or not _mantissa(value) else most)
+        else:
+            number = Decimal(value)
+        try:
+            rounded = number.quantize(unit, context=_EXACT)
+        except InvalidOperation:
+            raise BadValueError(Fault.DECIMAL, path) from None
+        if abs(rounded) >= most:
+            raise BadValueError(Fault.DECIMAL, path)
+        return rounded
+
+    return convert
+
+
+def _mantissa(number: str) -> Decimal:
+    return Decimal(re.split("[eE]", number, maxsplit=1)[0])
+
+
+def _timestamp(zoned: bool, path: str) -> Convert:
+    seconds = _integer(63, path)
+
+    def convert(value: Any) -> Any:
+        if type(value) is str:
+            found = micros(value, zoned=zoned)
+            if found is None:
+                raise BadValueError(Fault.TIME, path)
+            return found
+        if type(value) is Number and zoned:
+            found = int(seconds(value)) * MICROS
+            if not -(1 << 63) <= found < 1 << 63:
+                raise BadValueError(Fault.TIMESTAMP, path)
+            return found
+        return _null(value, path)
+
+    return convert
+
+
+def _date(path: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is not str:
+            return _null(value, path)
+        found = days(value)
+        if found is None:
+            raise BadValueError(Fault.TIME, path)
+        return found
+
+    return convert
+
+
+def _boolean(path: str) -> Convert:
+    def convert(value: Any) -> Any:
+        return value if type(value) is bool else _null(value, path)
+
+    return convert
+
+
+def _string(path: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is str:
+            return _checked(value, path)
+        if value is None:
+            return None
+        if type(value) is Number:
+            return str(value)
+        if type(value) is bool:
+            return "true" if value else "false"
+        raise NotAScalarError
+
+    return convert
+
+
+def _checked(text: str, path: str) -> str:
+    """Halves of surrogate pairs are no text."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadValueError(Fault.TEXT, path) from None
+    return text
+
+
+def _binary(path: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is not str:
+            return _null(value, path)
+        try:
+            return from_base64(value)
+        except ValueError:
+            raise BadValueError(Fault.BASE64, path) from None
+
+    return convert
+
+
+def from_base64(text: str) -> bytes:
+    """Return the bytes. Raises `ValueError` for anything that is not exactly base64."""
+    return binascii.a2b_base64(text, strict_mode=True)
+
+
+def _list(item: Convert, path: str) -> Convert:
+    def convert(value: Any) -> Any:
+        return list(map(item, value)) if type(value) is list else _null(value, path)
+
+    return convert
+
+
+def _map(item: Convert, path: str) -> Convert:
+    keys = f"{path}{{}}"
+
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return _null(value, path)
+        return [(_checked(key, keys), item(each)) for key, each in value.items()]
+
+    return convert
+
+
+def _struct(children: dict[str, Convert], path: str) -> Convert:
+    fields = list(children.items())
+
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return _null(value, path)
+        return {name: child(value.get(name)) for name, child in fields}
+
+    return convert
+
+
+_LEAVES: dict[pa.DataType, Callable[[str], Convert]] = {
+    pa.int8(): partial(_integer, 7),
+    pa.int16(): partial(_integer, 15),
+    pa.int32(): partial(_integer, 31),
+    pa.int64(): partial(_integer, 63),
+    pa.float32(): _float,
+    pa.float64(): _float,
+    TIMESTAMP: partial(_timestamp, True),
+    TIMESTAMP_NTZ: partial(_timestamp, False),
+    pa.bool_(): _boolean,
+    pa.string(): _string,
+    pa.binary(): _binary,
+    pa.date32(): _date,
+}

@@ -1,0 +1,133 @@
+"""JSON as one of the formats of values."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values.arrow import gather
+from spark_kafka_source.values.decode import Decoded, Mask
+from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.json import compiled, fast
+from spark_kafka_source.values.json.meaning import BadValueError, Meaning
+from spark_kafka_source.values.json.tokens import TokenReader
+from spark_kafka_source.values.json.types import readable
+from spark_kafka_source.values.projection import projected
+from spark_kafka_source.values.schema_text import SchemaText
+
+
+class JsonReader:
+    """A `ValueReader` of the fields of a type, or of some; pickled as the type.
+
+    A row is sound or bad as a whole: where one field does not fit the row is bad, with the path of
+    that field. What is not read is JSON, and else looked at no further.
+    """
+
+    def __init__(self, arrow_type: pa.DataType, fields: Iterable[str] | None = None) -> None:
+        """`fields` are paths such as `address.city`. Raises `SchemaError`."""
+        self.arrow_type = projected(readable(arrow_type), fields)
+        self._meaning = Meaning(self.arrow_type)
+        self._fast = fast.FastReader(self.arrow_type)
+        self._tokens = TokenReader(self.arrow_type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JsonReader, (self.arrow_type,)
+
+    def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
+        """Nothing: each text of JSON says by itself what it has."""
+
+    def decode(
+        self,
+        programs: Sequence[None],
+        data: Bytes | Octets,
+        starts: Integers,
+        ends: Integers,
+        *,
+        null: Mask | None = None,
+        program_of: Integers | None = None,
+    ) -> Decoded:
+        """Decode the rows, those by themselves that cannot be read together.
+
+        Rows without a program are bad, as those of other formats are.
+        """
+        octets: Octets = np.frombuffer(data, np.uint8)
+        starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
+        rows = _Rows(self._meaning, octets, starts, ends)
+        left = np.ones(len(starts), np.bool_) if null is None else ~null
+        if program_of is not None:
+            rows.status[left & (program_of < 0)] = Fault.NO_PROGRAM
+            left &= program_of >= 0
+        parts, others, few = [], np.flatnonzero(left), fast.FEW
+        if len(others) >= fast.FEW and (kernels := compiled.kernels(len(others))):
+            found = self._tokens.read(kernels, octets, starts[others], ends[others])
+            if found:
+                parts.append((found.array, others))
+                others = others[np.unique(found.doubtful)]
+                # A few are bad; many are what the kernels leave to others.
+                few = max(fast.FEW, len(found.rows) // 4)
+        if len(others) >= few and self._fast.can_read:
+            array, of, others = _together(self._fast, octets, starts, ends, others)
+            parts.append((array, of))
+        return rows.decoded(self.arrow_type, parts, others)
+
+
+class _Rows:
+    """What becomes of each row."""
+
+    def __init__(self, meaning: Meaning, octets: Octets, starts: Integers, ends: Integers) -> None:
+        self._meaning, self._octets, self._starts, self._ends = meaning, octets, starts, ends
+        self.status: Octets = np.zeros(len(starts), np.uint8)
+        self._paths: dict[int, str] = {}
+
+    def decoded(
+        self, kind: pa.DataType, parts: list[tuple[pa.Array, Integers]], others: Integers
+    ) -> Decoded:
+        """Each of `parts` is an array, and which rows it has; the others are read one by one.
+
+        Of a row that is in several, the last counts.
+        """
+        count = len(self.status)
+        if len(parts) == 1 and len(parts[0][1]) == count and not len(others):
+            return Decoded(parts[0][0], self.status, self._paths)
+        values = pa.array([self._value(row) for row in others.tolist()], kind)
+        parts = [*parts, (values, others)]
+        place, null, size = np.zeros(count, np.int64), np.ones(count, np.bool_), 0
+        for array, of in parts:
+            place[of], null[of] = size + np.arange(len(of)), False
+            size += len(array)
+        whole = pa.concat_arrays([array for array, _ in parts])
+        return Decoded(whole.take(pa.array(place, mask=null)), self.status, self._paths)
+
+    def _value(self, row: int) -> Any:
+        try:
+            return self._meaning.value(self._octets[self._starts[row] : self._ends[row]].tobytes())
+        except BadValueError as error:
+            self.status[row] = error.fault
+            self._paths[row] = error.path
+        return None
+
+
+def _together(
+    reader: fast.FastReader, octets: Octets, starts: Integers, ends: Integers, rows: Integers
+) -> tuple[pa.Array, Integers, Integers]:
+    """An array, which rows it has, and the rows that have to be read one by one."""
+    starts, ends = fast.trimmed(octets, starts[rows], ends[rows])
+    doubtful = fast.is_doubtful(octets, starts, ends)
+    if doubtful.any():
+        sound = np.flatnonzero(~doubtful)
+        starts, ends = starts[sound], ends[sound]
+    else:
+        sound = np.arange(len(rows))
+    texts = gather(octets, starts, ends, None)
+    broken = fast.not_text(texts)
+    if broken.any():
+        texts = texts.filter(pa.array(~broken))
+        sound = sound[~broken]
+    found = reader.read(texts)
+    read = np.ones(len(rows), np.bool_)
+    read[sound[found.rows]] = False
+    read[sound[found.doubtful]] = True
+    return found.array, rows[sound[found.rows]], rows[read]

@@ -1,0 +1,83 @@
+"""What of a text of JSON is kept as it is written: numbers, and values for columns of strings."""
+
+import re
+from json import JSONDecoder
+from typing import Any
+
+import pyarrow as pa
+
+
+class Number(str):
+    """A number, as it is written."""
+
+    __slots__ = ()
+
+
+class NotAScalarError(Exception):
+    """An object or array stands where a string is wanted: its text is, as `with_texts` has it."""
+
+
+DECODER = JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number)
+_SCAN = DECODER.raw_decode
+_SPACE = re.compile(r"[ \t\r\n]*")
+_MARK = re.compile(r"[ \t\r\n]*([,:\]}])[ \t\r\n]*")
+
+
+def with_texts(text: str, kind: pa.DataType) -> Any:
+    """Return what `text`, which is sound, has; objects and arrays for strings as their texts."""
+    return _value(text, _space(text, 0), kind)[0]
+
+
+def _value(text: str, at: int, kind: pa.DataType | None) -> tuple[Any, int]:
+    """The value that begins at `at`, and the place behind it."""
+    first = text[at]
+    if kind is not None and first in "{[":
+        if pa.types.is_string(kind):
+            end = _SCAN(text, at)[1]
+            return text[at:end], end
+        if first == "[" and pa.types.is_list(kind):
+            return _array(text, at, kind.value_type)
+        if first == "{" and pa.types.is_map(kind):
+            return _object(text, at, {}, kind.item_type)
+        if first == "{" and pa.types.is_struct(kind):
+            return _object(text, at, {each.name: each.type for each in kind}, None)
+    found: tuple[Any, int] = _SCAN(text, at)
+    return found
+
+
+def _object(
+    text: str, at: int, kinds: dict[str, pa.DataType], other: pa.DataType | None
+) -> tuple[dict[str, Any], int]:
+    found: dict[str, Any] = {}
+    mark, at = "{", _space(text, at + 1)
+    if text[at] == "}":
+        return found, at + 1
+    while mark != "}":
+        name, at = _SCAN(text, at)
+        _, at = _mark(text, at)
+        found[name], at = _value(text, at, kinds.get(name, other))
+        mark, at = _mark(text, at)
+    return found, at
+
+
+def _array(text: str, at: int, kind: pa.DataType) -> tuple[list[Any], int]:
+    found: list[Any] = []
+    mark, at = "[", _space(text, at + 1)
+    if text[at] == "]":
+        return found, at + 1
+    while mark != "]":
+        value, at = _value(text, at, kind)
+        found.append(value)
+        mark, at = _mark(text, at)
+    return found, at
+
+
+def _space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _mark(text: str, at: int) -> tuple[str, int]:
+    """The mark that comes next, and the place of what comes after it."""
+    found = _MARK.match(text, at)
+    return (found[1], found.end()) if found else ("", len(text))

@@ -1,0 +1,100 @@
+"""Dates and times as texts of ISO 8601: one at a time, which is what they mean, and columns.
+
+A date, or a date, `T` or a space, and a time: hours, minutes or seconds, with any number of digits
+behind the point, of which six count. A zone is `Z`, `+02`, `+0200` or `+02:00`.
+"""
+
+import re
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
+
+MICROS = 1_000_000
+_DAY = 86_400
+_EPOCH = date(1970, 1, 1).toordinal()
+_YEARS, _DAYS = 400, 146_097
+"""After so many years the calendar is the same again."""
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?\Z",
+    re.ASCII,
+)
+
+
+def micros(text: str, *, zoned: bool) -> int | None:
+    """Microseconds since 1970; None for what is no time.
+
+    Without a zone, it is UTC. With one, it is no time where `zoned` is not.
+    """
+    found = _TIME.match(text)
+    day = _day(found) if found else None
+    if found is None or day is None or (found[8] and not zoned):
+        return None
+    hour, minute, second = (int(found[place] or 0) for place in (4, 5, 6))
+    shift = _shift(found[8] or "Z")
+    if hour > 23 or minute > 59 or second > 59 or shift is None:
+        return None
+    fraction = int((found[7] or "0")[:6].ljust(6, "0"))
+    seconds = day * _DAY + hour * 3600 + minute * 60 + second - shift
+    return seconds * MICROS + fraction
+
+
+def days(text: str) -> int | None:
+    """Days since 1970; None for what is no date, or more than one."""
+    found = _TIME.match(text)
+    return _day(found) if found and found[4] is None else None
+
+
+def _day(found: re.Match[str]) -> int | None:
+    year, month, day = (int(found[place]) for place in (1, 2, 3))
+    rounds, year = divmod(year, _YEARS)
+    try:
+        ordinal = date(year + _YEARS, month, day).toordinal()
+    except ValueError:
+        return None
+    return ordinal + (rounds - 1) * _DAYS - _EPOCH
+
+
+def _shift(zone: str) -> int | None:
+    """How many seconds a zone is ahead of UTC."""
+    if zone == "Z":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
+    if hours > 23 or minutes > 59:
+        return None
+    return (hours * 3600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
+
+
+def timestamps(texts: pa.Array) -> pa.Array:
+    """The times of a column, all with a zone or all without. Raises `ArrowInvalid`."""
+    try:
+        return texts.cast(TIMESTAMP)
+    except pa.ArrowInvalid:
+        pass
+    try:
+        return local_timestamps(texts).cast(TIMESTAMP)
+    except pa.ArrowInvalid:
+        return _cut(texts.cast(pa.timestamp("ns", "UTC")), TIMESTAMP)
+
+
+def local_timestamps(texts: pa.Array) -> pa.Array:
+    """The times of a column that has no zones. Raises `ArrowInvalid`."""
+    try:
+        return texts.cast(TIMESTAMP_NTZ)
+    except pa.ArrowInvalid:
+        return _cut(texts.cast(pa.timestamp("ns")), TIMESTAMP_NTZ)
+
+
+def _cut(nanos: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Without the digits beyond microseconds."""
+    found = np.floor_divide(pc.fill_null(nanos.view(pa.int64()), 0).to_numpy(), 1000)
+    return pa.array(found, mask=np.asarray(nanos.is_null())).view(kind)
+
+
+def dates(texts: pa.Array) -> pa.Array:
+    """The dates of a column. Raises `ArrowInvalid`."""
+    return texts.cast(pa.date32())

@@ -1,0 +1,162 @@
+"""Random types and texts, broken at random: together they are read as each is by itself."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spark_kafka_source.values import Decoded
+from spark_kafka_source.values.ddl import array_of
+from spark_kafka_source.values.json import JsonReader, compiled, fast, kernels
+from spark_kafka_source.values.json.compiled import Kernels
+from tests.fuzz.judge import replaced
+from tests.values import json_values
+from tests.values.avro_oracle import laid, plain
+from tests.values.json_values import FAST_STRUCTS, LEAVES, STRUCTS, TYPES, rows
+
+drawn = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+ONE_BY_ONE = 1 << 60
+
+
+class Strict:
+    """An array that takes no index but its own: numpy's count from the end, where negative."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def _checked(self, index: Any) -> Any:
+        for place, size in zip(np.atleast_1d(index), self.array.shape, strict=True):
+            assert 0 <= place < size
+        return index
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array[self._checked(index)]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array[self._checked(index)] = value
+
+
+def strict(kernel: Callable[..., int]) -> Callable[..., int]:
+    def checked(*arrays: Any) -> int:
+        return kernel(*map(Strict, arrays))
+
+    return checked
+
+
+AS_WRITTEN = Kernels(strict(kernels.tokenize), strict(kernels.copy_texts))
+
+
+@cache
+def machine_code() -> Kernels | None:
+    return compiled.load() if find_spec("numba") else None
+
+
+ENGINES = {
+    "pyarrow": (1, lambda: None),
+    "pyarrow and row by row": (3, lambda: None),
+    "tokens": (1, lambda: AS_WRITTEN),
+    "compiled": (1, machine_code),
+}
+BY_EACH = pytest.mark.parametrize(
+    "engine",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "compiled")) for name in ENGINES],
+)
+"""Compiling takes a while on a machine that has not done so before."""
+
+
+def decoded(
+    reader: JsonReader, texts: Sequence[bytes], few: int, with_kernels: Kernels | None = None
+) -> Decoded:
+    with replaced(fast, "FEW", few), replaced(compiled, "kernels", lambda _: with_kernels):
+        found = reader.decode([None], *laid(texts))
+    found.array.validate(full=True)
+    assert found.array.type == reader.arrow_type
+    assert len(found.array) == len(texts)
+    return found
+
+
+def by(engine: str, reader: JsonReader, texts: Sequence[bytes]) -> Decoded:
+    few, load = ENGINES[engine]
+    return decoded(reader, texts, few, load())
+
+
+def same(one: Decoded, other: Decoded) -> None:
+    assert one.status.tolist() == other.status.tolist()
+    assert one.paths == other.paths
+    assert plain(one.array) == plain(other.array)
+
+
+@BY_EACH
+@drawn
+@given(st.data())
+def test_rows_are_read_together_as_each_is_by_itself(engine: str, data: st.DataObject) -> None:
+    kind = data.draw(FAST_STRUCTS if engine.startswith("pyarrow") else TYPES)
+    texts = data.draw(rows(kind))
+    reader = JsonReader(kind)
+    assert reader._fast.can_read or not engine.startswith("pyarrow")
+    same(by(engine, reader, texts), decoded(reader, texts, ONE_BY_ONE))
+
+
+@BY_EACH
+@drawn
+@given(st.data())
+def test_columns_of_one_type_are_read_as_each_value_is(engine: str, data: st.DataObject) -> None:
+    kind = data.draw(LEAVES)
+    values = data.draw(st.lists(json_values.texts(kind), max_size=40))
+    texts = [f'{{"a":{value}}}'.encode() for value in values]
+    reader = JsonReader(pa.struct([("a", kind)]))
+    same(by(engine, reader, texts), decoded(reader, texts, ONE_BY_ONE))
+
+
+TRICKS = {
+    "two rows make one, and one two": [b'{"a":[', b'{"b":1}]}', b"{}{}"],
+    "a string over the end of a row": [b'{"a":"x}', b'{","b":1}', b"{}{}"],
+    "the end of all in the middle": [b"{}{}", b"{}\0", b"{}"],
+    "more ends than begins": [b"{}}", b"{{}", b"{}"],
+    "null between objects": [b"{}null{}", b"{}"],
+    "nothing but null": [b"null", b"null"],
+    "a field of whatever is around": [b'{"a":[]},"w":{}', b"{}"],
+    "a comment over the end of a row": [b"{}/*{}", b"{*/}", b"{}{}"],
+    "bytes that go on in the next row": [b'{"x":"\xe2\x82"}', b'{"x":"\xac"}'],
+}
+
+
+@BY_EACH
+@pytest.mark.parametrize("texts", TRICKS.values(), ids=TRICKS)
+def test_no_row_has_an_influence_on_another(engine: str, texts: list[bytes]) -> None:
+    kind = pa.struct([("a", array_of(pa.struct([("b", pa.int64())]))), ("b", pa.int64())])
+    reader = JsonReader(kind)
+    whole = [b'{"b":7}', *texts, b'{"b":8}']
+    found = by(engine, reader, whole)
+    same(found, decoded(reader, whole, ONE_BY_ONE))
+    assert plain(found.array)[0] == {"a": None, "b": 7}
+    assert plain(found.array)[-1] == {"a": None, "b": 8}
+
+
+@drawn
+@given(st.data())
+def test_fields_are_read_as_they_are_among_all(data: st.DataObject) -> None:
+    """Where a row is sound; one of which another field is unfit is sound without it."""
+    kind = data.draw(STRUCTS)
+    texts = data.draw(rows(kind))
+    name = data.draw(st.sampled_from([each.name for each in kind if "." not in each.name] or [""]))
+    if not name:
+        return
+    whole = decoded(JsonReader(kind), texts, ONE_BY_ONE)
+    part = decoded(JsonReader(kind, [name]), texts, 1)
+    for row, fault in enumerate(whole.status.tolist()):
+        if not fault:
+            assert not part.status[row]
+    sound = pa.array(whole.status == 0, pa.bool_())
+    column = plain(whole.array.filter(sound))
+    only = plain(part.array.filter(sound))
+    assert only == [each and {name: each[name]} for each in column]
