@@ -10,7 +10,7 @@ from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.columns import Column, Form
 from spark_kafka_source.values.decimals import decimals
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import COLUMNS, Outcome
 from spark_kafka_source.values.slots import Slots
 
 _MOST_BYTES = (1 << 31) - 1
@@ -62,7 +62,7 @@ class ArrowBuilder:
         while level:
             elements = self._slots.parents[level][elements]
             level = self._slots.levels_above[level]
-        self._outcome.add(np.unique(elements), fault, -1 - column.slot)
+        self._outcome.add(np.unique(elements), fault, COLUMNS - column.slot)
 
     def _nothing(self, column: Column, order: Order) -> pa.Array:
         return pa.nulls(self._count(column, order))

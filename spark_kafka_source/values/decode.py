@@ -13,7 +13,7 @@ from spark_kafka_source.values.arrow import ArrowBuilder
 from spark_kafka_source.values.columns import Layout
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import COLUMNS, WHOLE, Outcome
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.waves import Waves
@@ -63,7 +63,7 @@ def decode(
     source = OctetReader(octets)
     for number, rows in _groups(programs, null, program_of):
         if number < 0:
-            outcome.add(rows, Fault.NO_PROGRAM, 0)
+            outcome.add(rows, Fault.NO_PROGRAM, WHOLE)
             continue
         waves = Waves(programs[number], source, constants[number], slots, outcome)
         if len(rows) == count:
@@ -97,14 +97,25 @@ def _with_constants(data: Bytes | Octets, programs: Sequence[Program]) -> tuple[
 def _paths(
     layout: Layout, programs: Sequence[Program], outcome: Outcome, program_of: Integers | None
 ) -> dict[int, str]:
+    """By the program of a row and the place in it, of which there are few."""
+    rows = np.flatnonzero(outcome.status)
+    numbers = np.zeros(len(rows), np.int64) if program_of is None else program_of[rows]
+    places = zip(numbers.tolist(), outcome.place[rows].tolist(), strict=True)
+    known: dict[tuple[int, int], str] = {}
     paths = {}
-    for row in np.flatnonzero(outcome.status).tolist():
-        place = int(outcome.place[row])
-        number = 0 if program_of is None else int(program_of[row])
-        if outcome.status[row] in (Fault.NO_PROGRAM, Fault.TRAILING):
-            continue
-        if place < 0:
-            paths[row] = layout.path_of_slot(-1 - place)
-        elif programs[number].paths:
-            paths[row] = programs[number].paths[place]
+    for row, (number, place) in zip(rows.tolist(), places, strict=True):
+        path = known.get((number, place))
+        if path is None:
+            path = known[number, place] = _path(layout, programs, number, place)
+        if path:
+            paths[row] = path
     return paths
+
+
+def _path(layout: Layout, programs: Sequence[Program], number: int, place: int) -> str:
+    if place == WHOLE:
+        return ""
+    if place < 0:
+        return layout.path_of_slot(COLUMNS - place)
+    paths = programs[number].paths
+    return paths[place] if paths else ""

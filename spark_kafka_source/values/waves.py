@@ -1,8 +1,8 @@
 """The engine of numpy: each operation is done for all rows at once.
 
-It never reads outside the bytes, and checks lengths and counts before it makes room. A row that
-turns out bad goes on from `NOWHERE`, where nothing fits any more: it reads rubbish that is not
-kept, and the others do not notice. What only a few rows go on with, `walk` does.
+It never reads outside the bytes, and checks lengths and counts before it makes room. Each operation
+ends within its row, or the row is bad: its position becomes `NOWHERE`, and the operations after
+that go on without it. What only a few rows go on with, `walk` does.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from spark_kafka_source.records.varints import NOWHERE, Integers
+from spark_kafka_source.records.varints import NOWHERE, VARLONG_BYTES, Integers
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import WHOLE, Outcome
 from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_EMPTY_ITEMS, MAX_NESTING, One, Walk
@@ -55,35 +55,69 @@ class Waves:
         self._program, self._source, self._slots = program, source, slots
         self._constants, self._outcome = constants, outcome
         self._walk = Walk(program, source.data, constants, slots, outcome)
+        self._failed = False
+        """Whether a position is `NOWHERE` that was not before."""
 
     def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
         """Decodes these rows, from `at` to `end`; `elements` as in `Wave`."""
         wave = Wave(rows, elements, end)
         after = self._body(0, len(self._program.rows), wave, at)
+        self._failed = False
         if not np.array_equal(after, end):
-            self._fail(wave, after, after != end, Fault.TRAILING, -1)
+            self._fail(wave, after, after < end, Fault.TRAILING, WHOLE)
 
     def _body(self, place: int, stop: int, wave: Wave, at: Integers) -> Integers:
         if self._walk.depth >= MAX_NESTING:
             return self._fail(wave, at, np.ones(len(at), np.bool_), Fault.NESTING, place)
         self._walk.depth += 1
         rows = self._program.rows
+        whole, left = at, None
         while place < stop:
             row = rows[place]
             at = _DO[row.op](self, place, row, wave, at)
+            if self._failed:
+                sound = np.flatnonzero(at < NOWHERE)
+                left = sound if left is None else left[sound]
+                wave, at, self._failed = wave.of(sound), at[sound], False
             place = row.end
         self._walk.depth -= 1
-        return at
+        return at if left is None else self._without(whole, left, at)
+
+    def _without(self, whole: Integers, left: Integers, at: Integers) -> Integers:
+        """The positions of those left, and `NOWHERE` for the others."""
+        found = np.full(len(whole), NOWHERE)
+        found[left] = at
+        self._failed = True
+        return found
+
+    def _varints(self, place: int, wave: Wave, at: Integers) -> tuple[Integers, Integers]:
+        """The numbers, and the positions after them; 0 and `NOWHERE` where there is none."""
+        value, after = self._source.varints(at)
+        bad = after > wave.end
+        if bad.any():
+            # Ten bytes without an end are no varint, wherever the row ends.
+            endless = (after >= NOWHERE) & (wave.end - at >= VARLONG_BYTES)
+            self._fail(wave, at, bad & endless, Fault.VARINT, place)
+            after = self._fail(wave, after, bad, Fault.TRUNCATED, place)
+            value = np.where(bad, 0, value)
+        return value, after
+
+    def _room(self, place: int, wave: Wave, at: Integers, size: int) -> Integers:
+        """The positions after so many bytes."""
+        after = at + size
+        bad = after > wave.end
+        return self._fail(wave, after, bad, Fault.TRUNCATED, place) if bad.any() else after
 
     def _boolean(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         value = self._source.octets(at)
+        after = self._room(place, wave, at, 1)
         if value.max(initial=0) > 1:
-            at = self._fail(wave, at, value > 1, Fault.BOOLEAN, place)
+            after = self._fail(wave, after, value > 1, Fault.BOOLEAN, place)
         self._keep(row.slot, wave, value.astype(np.int64))
-        return at + 1
+        return after
 
     def _int(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        value, after = self._source.varints(at)
+        value, after = self._varints(place, wave, at)
         if value.min(initial=0) < -1 << 31 or value.max(initial=0) >= 1 << 31:
             beyond = (value < -1 << 31) | (value >= 1 << 31)
             after = self._fail(wave, after, beyond, Fault.INT_RANGE, place)
@@ -91,7 +125,7 @@ class Waves:
         return after
 
     def _long(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        value, after = self._source.varints(at)
+        value, after = self._varints(place, wave, at)
         if row.argument == Convert.TIMES_1000:
             beyond = np.abs(value) > ((1 << 63) - 1) // 1000
             beyond |= value == -1 << 63
@@ -112,20 +146,22 @@ class Waves:
         self._keep(row.slot, wave, value)
 
     def _float(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
+        after = self._room(place, wave, at, 4)
         if row.slot >= 0:
             bits = self._source.words(at).astype(np.uint32)
             with np.errstate(invalid="ignore"):  # a NaN that signals
                 value = bits.view(np.float32).astype(np.float64)
             self._keep(row.slot, wave, value.view(np.int64))
-        return at + 4
+        return after
 
     def _double(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
+        after = self._room(place, wave, at, 8)
         if row.slot >= 0:
             self._keep(row.slot, wave, self._source.words(at).view(np.int64))
-        return at + 8
+        return after
 
     def _bytes(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        length, start = self._source.varints(at)
+        length, start = self._varints(place, wave, at)
         return self._sized(place, row, wave, start, length)
 
     def _fixed(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
@@ -148,7 +184,7 @@ class Waves:
         return after
 
     def _enum(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        index, after = self._source.varints(at)
+        index, after = self._varints(place, wave, at)
         bad = (index < 0) | (index >= row.extra)
         if bad.any():
             after = self._fail(wave, after, bad, Fault.SYMBOL, place)
@@ -162,13 +198,12 @@ class Waves:
         return after
 
     def _union(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        index, at = self._source.varints(at)
+        index, at = self._varints(place, wave, at)
         bad = (index < 0) | (index >= row.argument)
-        # Those that are bad already go no further.
-        lost = bad | (at > wave.end)
-        if lost.any():
-            at = self._fail(wave, at, lost, Fault.BRANCH, place)
-            index = np.where(lost, -1, index)
+        if bad.any():
+            at = self._fail(wave, at, bad, Fault.BRANCH, place)
+        if self._failed:
+            index = np.where(at < NOWHERE, index, -1)
         branch, rows = place + 1, self._program.rows
         for number in range(row.argument):
             stop = rows[branch].end
@@ -195,7 +230,7 @@ class Waves:
                 wave.rows.tolist(), wave.ids().tolist(), at.tolist(), wave.end.tolist(), strict=True
             )
         ]
-        return np.array(walked, np.int64)
+        return self._walked(np.array(walked, np.int64))
 
     def _array(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         """Blocks, until none goes on."""
@@ -205,34 +240,35 @@ class Waves:
         while len(left) > FEW:
             some = wave.of(left)
             count, after = self._count(place, row, some, at[left], empty[left])
-            going = np.flatnonzero(count)
             at[left] = after
+            going = np.flatnonzero(count)
             if not len(going):
                 return at
             left, count = left[going], count[going]
             if not row.argument:
                 empty[left] += count
-            at[left] = self._items(place, row, wave.of(left), at[left], count)
+            at[left] = after = self._items(place, row, wave.of(left), at[left], count)
+            if self._failed:
+                left = left[after < NOWHERE]
         elements = wave.ids()
         for nth in left.tolist():
             one = One(*(int(each[nth]) for each in (wave.rows, elements, at, wave.end)))
             at[nth] = self._walk.blocks(place, one, int(empty[nth]))
-        return at
+        return self._walked(at)
 
     def _count(
         self, place: int, row: Row, wave: Wave, at: Integers, empty: Integers
     ) -> tuple[Integers, Integers]:
         """How many items a block has, 0 for those that are bad, and where they begin."""
-        count, after = self._source.varints(at)
+        count, after = self._varints(place, wave, at)
         bad = np.zeros(len(at), np.bool_)
         if count.min(initial=0) < 0:
             sized = np.flatnonzero(count < 0)
             count[sized] = -count[sized]
-            size, after[sized] = self._source.varints(after[sized])
+            size, after[sized] = self._varints(place, wave.of(sized), after[sized])
             bad[sized] = (size < 0) | (size > wave.end[sized] - after[sized])
-        room = wave.end - after
-        most = room // row.argument if row.argument else MAX_EMPTY_ITEMS - empty
-        bad |= (count < 0) | (count > most) | (room < 0)
+        most = (wave.end - after) // row.argument if row.argument else MAX_EMPTY_ITEMS - empty
+        bad |= (count < 0) | (count > most)
         if bad.any():
             after = self._fail(wave, after, bad, Fault.COUNT, place)
             count = np.where(bad, 0, count)
@@ -248,11 +284,19 @@ class Waves:
             items = Wave(wave.rows[left], first[left] + number, wave.end[left])
             at[left] = self._body(place + 1, row.end, items, at[left])
             number += 1
-            left = left[count[left] > number]
+            going = count[left] > number
+            if self._failed:
+                going &= at[left] < NOWHERE
+            left = left[going]
         elements = first + number
         for nth in left.tolist():
             one = One(*(int(each[nth]) for each in (wave.rows, elements, at, wave.end)))
             at[nth] = self._walk.items(place, one, int(count[nth]) - number)
+        return self._walked(at)
+
+    def _walked(self, at: Integers) -> Integers:
+        """Positions that `walk` came to."""
+        self._failed = self._failed or bool(at.max(initial=0) >= NOWHERE)
         return at
 
     def _default(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
@@ -283,12 +327,9 @@ class Waves:
             self._slots.array(slot)[wave.elements] = values
 
     def _fail(self, wave: Wave, at: Integers, bad: Mask, fault: Fault, place: int) -> Integers:
-        """The positions after that: `NOWHERE` for what is bad."""
-        found = np.flatnonzero(bad)
-        beyond = at[found] > wave.end[found]
-        varint = at[found] >= NOWHERE
-        faults = np.where(varint, Fault.VARINT, np.where(beyond, Fault.TRUNCATED, fault))
-        self._outcome.add(wave.rows[found], faults.astype(np.uint8), place)
+        """The positions after that: `NOWHERE` for what is bad. The first fault of a row counts."""
+        self._outcome.add(wave.rows[bad], fault, place)
+        self._failed = True
         return np.where(bad, NOWHERE, at)
 
 
