@@ -8,13 +8,15 @@ import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.columns import Column, Form
+from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.decimals import decimals
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.outcome import COLUMNS, Outcome
+from spark_kafka_source.values.octets import OctetReader
+from spark_kafka_source.values.outcome import COLUMNS, Mask, Outcome
 from spark_kafka_source.values.slots import Slots
 
 _MOST_BYTES = (1 << 31) - 1
-Mask = npt.NDArray[np.bool_]
+_TOO_LARGE = "give a column fewer rows at once; it would have"
 Order = Integers | None
 """Which elements of a level become an array, in this order; None for all, as they are."""
 
@@ -22,8 +24,11 @@ Order = Integers | None
 class ArrowBuilder:
     """Builds the tree of columns. Of rows whose bytes are found bad here nothing is kept."""
 
-    def __init__(self, data: Octets, slots: Slots, outcome: Outcome) -> None:
-        self._data, self._slots, self._outcome = data, slots, outcome
+    def __init__(
+        self, source: OctetReader, slots: Slots, outcome: Outcome, kernels: Kernels | None = None
+    ) -> None:
+        self._source, self._slots, self._outcome = source, slots, outcome
+        self._data, self._kernels = source.data, kernels
 
     def rows(self, column: Column, skipped: Mask) -> pa.Array:
         """The rows, null where they are skipped or bad."""
@@ -99,18 +104,27 @@ class ArrowBuilder:
         return start, end, null
 
     def _binary(self, column: Column, order: Order) -> pa.Array:
-        start, end, null = self._bounds(column, order)
-        return gather(self._data, start, end, null)
+        return self._gathered(*self._bounds(column, order))[0]
+
+    def _gathered(
+        self, start: Integers, end: Integers, null: Mask | None
+    ) -> tuple[pa.BinaryArray, bool]:
+        """The slices as a column, and whether all are known to be ASCII."""
+        if self._kernels:
+            return gather_compiled(self._kernels, self._source, start, end, null)
+        return gather(self._data, start, end, null), False
 
     def _string(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
-        found = gather(self._data, start, end, null)
+        found, is_ascii = self._gathered(start, end, null)
+        if is_ascii:
+            return found.view(pa.string())
         try:
             return found.cast(pa.string())
         except pa.ArrowInvalid:
             bad = _not_text(found)
         self._bad(column, order, bad, Fault.TEXT)
-        found = gather(self._data, np.where(bad, 0, start), np.where(bad, 0, end), null)
+        found, _ = self._gathered(np.where(bad, 0, start), np.where(bad, 0, end), null)
         return found.cast(pa.string())
 
     def _decimal(self, column: Column, order: Order) -> pa.Array:
@@ -234,7 +248,7 @@ def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> 
     offsets = np.zeros(len(start) + 1, np.int64)
     np.cumsum(length, out=offsets[1:])
     if offsets[-1] > _MOST_BYTES:
-        raise OverflowError(f"a column of {offsets[-1]} bytes; give it fewer rows at once")
+        raise OverflowError(f"{_TOO_LARGE} {offsets[-1]} bytes")
     places = np.arange(offsets[-1]) + np.repeat(start - offsets[:-1], length)
     buffers = [
         _validity(null),
@@ -242,6 +256,21 @@ def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> 
         pa.py_buffer(data.take(places)),
     ]
     return pa.BinaryArray.from_buffers(pa.binary(), len(start), buffers)
+
+
+def gather_compiled(
+    kernels: Kernels, source: OctetReader, start: Integers, end: Integers, null: Mask | None
+) -> tuple[pa.BinaryArray, bool]:
+    """As `gather`, in any order; and whether all of it is ASCII."""
+    offsets = np.empty(len(start) + 1, np.int32)
+    size = kernels.measure(start, end, offsets)
+    if size > _MOST_BYTES:
+        raise OverflowError(f"{_TOO_LARGE} more than {_MOST_BYTES} bytes")
+    out = np.empty(size + 7, np.uint8)
+    words = np.ndarray((size,), "<i8", out.data, strides=(1,))
+    is_ascii = kernels.gather(source.data, source.longs, start, end, offsets, out, words)
+    buffers = [_validity(null), pa.py_buffer(offsets), pa.py_buffer(out)]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(start), buffers), is_ascii
 
 
 def _laid(

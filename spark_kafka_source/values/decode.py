@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values import compiled
 from spark_kafka_source.values.arrow import ArrowBuilder
+from spark_kafka_source.values.by_row import Rows, decode_by_row
 from spark_kafka_source.values.columns import Layout
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import COLUMNS, WHOLE, Outcome
+from spark_kafka_source.values.outcome import COLUMNS, WHOLE, Mask, Outcome
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.waves import Waves
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +59,29 @@ def decode(
     null = np.zeros(count, np.bool_) if null is None else null
     outcome, slots = Outcome(count), Slots(layout, count)
     octets, constants = _with_constants(data, programs)
-    source = OctetReader(octets)
-    for number, rows in _groups(programs, null, program_of):
-        if number < 0:
-            outcome.add(rows, Fault.NO_PROGRAM, WHOLE)
-            continue
-        waves = Waves(programs[number], source, constants[number], slots, outcome)
-        if len(rows) == count:
-            waves.run(rows, None, starts, ends)
-        elif len(rows):
-            waves.run(rows, rows, starts[rows], ends[rows])
-    array = ArrowBuilder(octets, slots, outcome).rows(layout.column, null)
+    rows = Rows(OctetReader(octets), starts, ends, null, program_of)
+    kernels = compiled.kernels(count)
+    if kernels:
+        decode_by_row(kernels.run, programs, rows, slots, outcome)
+    else:
+        _decode_in_waves(programs, constants, rows, slots, outcome)
+    array = ArrowBuilder(rows.source, slots, outcome, kernels).rows(layout.column, null)
     return Decoded(array, outcome.status, _paths(layout, programs, outcome, program_of))
+
+
+def _decode_in_waves(
+    programs: Sequence[Program], constants: list[int], rows: Rows, slots: Slots, outcome: Outcome
+) -> None:
+    count = len(rows.starts)
+    for number, some in _groups(programs, rows.null, rows.program_of):
+        if number < 0:
+            outcome.add(some, Fault.NO_PROGRAM, WHOLE)
+            continue
+        waves = Waves(programs[number], rows.source, constants[number], slots, outcome)
+        if len(some) == count:
+            waves.run(some, None, rows.starts, rows.ends)
+        elif len(some):
+            waves.run(some, some, rows.starts[some], rows.ends[some])
 
 
 def _groups(

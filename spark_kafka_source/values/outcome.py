@@ -6,6 +6,9 @@ import numpy.typing as npt
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.faults import Fault
 
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int32]
+
 WHOLE = -1
 """The place of what is wrong with all of a row."""
 COLUMNS = -2
@@ -17,7 +20,7 @@ class Outcome:
 
     def __init__(self, rows: int) -> None:
         self.status: Octets = np.zeros(rows, np.uint8)
-        self.place: npt.NDArray[np.int32] = np.zeros(rows, np.int32)
+        self.place: Places = np.zeros(rows, np.int32)
 
     def add(self, rows: Integers, fault: Fault, place: int) -> None:
         """Those rows are bad, if they were not before."""

@@ -12,6 +12,7 @@ class Slots:
     """An array for each slot, of which `sizes` of its level count; and the parents of elements."""
 
     def __init__(self, layout: Layout, rows: int) -> None:
+        self.layout = layout
         self.sizes = [rows] + [0] * (len(layout.levels_above) - 1)
         self._levels = layout.slot_levels
         # Most slots of rows are replaced as a whole: no room is made before it is needed.

@@ -19,7 +19,7 @@ from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_EMPTY_ITEMS, MAX_NESTING, One, Walk
 
-FEW = 16
+FEW = 8
 """So many rows or fewer are done sooner one by one."""
 
 Mask = npt.NDArray[np.bool_]
@@ -61,7 +61,7 @@ class Waves:
     def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
         """Decodes these rows, from `at` to `end`; `elements` as in `Wave`."""
         wave = Wave(rows, elements, end)
-        after = self._body(0, len(self._program.rows), wave, at)
+        after = self._some(0, len(self._program.rows), wave, at)
         self._failed = False
         if not np.array_equal(after, end):
             self._fail(wave, after, after < end, Fault.TRAILING, WHOLE)

@@ -17,7 +17,6 @@ from spark_kafka_source.values import (
     SchemaError,
     UnresolvableError,
     decode,
-    waves,
 )
 from spark_kafka_source.values.avro import TIME, Reader, parse_schema, resolve
 from tests.values.avro_oracle import decoded, laid, program
@@ -138,15 +137,12 @@ BYTES: list[tuple[str, Any, bytes, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("kind", "data", "found"), [case[1:] for case in BYTES], ids=[c[0] for c in BYTES]
 )
-def test_bytes(
-    kind: Any, data: bytes, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes(kind: Any, data: bytes, found: Any) -> None:
     """In a record that is passed through a union, as most are; beside a sound row on each side."""
-    monkeypatch.setattr(waves, "FEW", few)
     schema = array(of(kind))
     good = n(0)
     rows = decoded(schema, schema, [good, n(1) + data + n(0), good])
@@ -193,14 +189,13 @@ RESOLVED: list[tuple[str, Any, Any, bytes, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("writer", "reader", "data", "found"), [c[1:] for c in RESOLVED], ids=[c[0] for c in RESOLVED]
 )
-def test_resolution(  # noqa: PLR0917  # a table, and how it is run
-    writer: Any, reader: Any, data: bytes, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
+def test_resolution(  # a table, and how it is run
+    writer: Any, reader: Any, data: bytes, found: Any
 ) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
     items = decoded(array(writer), array(reader), [n(1) + data + n(0)])
     rows = decoded(of(writer), of(reader), [data])
     if isinstance(found, Fault):
@@ -257,12 +252,9 @@ DEFAULTS: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("kind", "default", "found"), DEFAULTS)
-def test_defaults(
-    kind: Any, default: Any, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+def test_defaults(kind: Any, default: Any, found: Any) -> None:
     writer, reader = record(("a", "int")), record(("v", kind, default), ("a", "int"))
     rows = decoded(writer, reader, [n(1), n(2)])
     assert rows.array.to_pylist() == [{"v": found, "a": 1}, {"v": found, "a": 2}]
@@ -338,9 +330,8 @@ def test_a_type_that_holds_itself_is_refused_with_its_path() -> None:
         Reader.of(parse_schema(json.dumps(record(("a", record(("next", array(inner)), name="X"))))))
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
-def test_a_type_that_holds_itself_is_passed_over(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@pytest.mark.usefixtures("engine")
+def test_a_type_that_holds_itself_is_passed_over() -> None:
     schema = parse_schema(json.dumps(record(("node", NODE), ("v", "int"))))
     reader = Reader.of(schema, ["v"])
     resolved = resolve(schema, reader)
@@ -377,9 +368,8 @@ def test_what_bytes_claim_takes_no_room() -> None:
     assert found.status.all()
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
-def test_bytes_may_be_fewer_than_a_word(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@pytest.mark.usefixtures("engine")
+def test_bytes_may_be_fewer_than_a_word() -> None:
     reader, resolved = program("double", "double")
     ends = np.array([0, 3, 3])
     found = decode(reader.layout, [resolved], b"abc", np.array([0, 0, 3]), ends)
