@@ -61,7 +61,8 @@ def main() -> None:
             for engine in ENGINES:
                 gc.collect()
                 with using(engine):
-                    took[engine, name].append(_seconds(run) / rows * 1e9)
+                    times = max(options.rows // rows, 1)
+                    took[engine, name].append(_seconds(run, times) / times / rows * 1e9)
     print(" " * 14 + "".join(f"{name:>12}" for name in cases))
     for engine, label in ENGINES.items():
         found = [took[engine, name][1:] for name in cases]
@@ -72,9 +73,10 @@ def main() -> None:
 ENGINES = {"plain": "plain", "compiled": "fast"}
 
 
-def _seconds(run: Callable[[], object]) -> float:
+def _seconds(run: Callable[[], object], times: int) -> float:
     started = time.thread_time()
-    run()
+    for _ in range(times):
+        run()
     return time.thread_time() - started
 
 
