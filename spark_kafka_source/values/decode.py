@@ -1,7 +1,8 @@
 """Values to Arrow: a program, the bytes that they lie in, and where each starts and ends."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,32 @@ from spark_kafka_source.values.columns import Layout
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
 from spark_kafka_source.values.outcome import Outcome
-from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.waves import Waves
 
 Mask = npt.NDArray[np.bool_]
 
+
+class Code(Protocol):
+    """What one writer's values are read by, whatever the format."""
+
+    @property
+    def constants(self) -> bytes:
+        """What it reads beside the values."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the fields, by the places that an `Outcome` has."""
+
+
+class Engine(Protocol):
+    """What runs such a program on one buffer."""
+
+    def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
+        """Decode these rows; `elements` are the same, None for all of them in their order."""
+
+
+P = TypeVar("P", bound=Code)
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
@@ -41,13 +62,14 @@ class Decoded:
 
 def decode(
     layout: Layout,
-    programs: Sequence[Program],
+    programs: Sequence[P],
     data: Bytes | Octets,
     starts: Integers,
     ends: Integers,
     *,
     null: Mask | None = None,
     program_of: Integers | None = None,
+    engine: Callable[[P, OctetReader, int, Slots, Outcome], Engine] = Waves,  # type: ignore[assignment]
 ) -> Decoded:
     """Decode the values `data[starts[row]:ends[row]]` into the columns of `layout`.
 
@@ -59,23 +81,24 @@ def decode(
     starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
     null = np.zeros(count, np.bool_) if null is None else null
     outcome, slots = Outcome(count), Slots(layout, count)
-    octets, constants = _with_constants(data, programs)
+    octets, constants = _with_constants(data, [layout, *programs])
     source = OctetReader(octets)
     for number, rows in _groups(programs, null, program_of):
         if number < 0:
             outcome.add(rows, Fault.NO_PROGRAM, 0)
             continue
-        waves = Waves(programs[number], source, constants[number], slots, outcome)
+        running = engine(programs[number], source, constants[number + 1], slots, outcome)
         if len(rows) == count:
-            waves.run(rows, None, starts, ends)
+            running.run(rows, None, starts, ends)
         elif len(rows):
-            waves.run(rows, rows, starts[rows], ends[rows])
-    array = ArrowBuilder(octets, slots, outcome).rows(layout.column, null)
+            running.run(rows, rows, starts[rows], ends[rows])
+    slots.settle()
+    array = ArrowBuilder(octets, slots, outcome, constants[0]).rows(layout.column, null)
     return Decoded(array, outcome.status, _paths(layout, programs, outcome, program_of))
 
 
 def _groups(
-    programs: Sequence[Program], null: Mask, program_of: Integers | None
+    programs: Sequence[Code], null: Mask, program_of: Integers | None
 ) -> list[tuple[int, Integers]]:
     """The rows of each program."""
     if program_of is None:
@@ -83,8 +106,10 @@ def _groups(
     return [(n, np.flatnonzero((program_of == n) & ~null)) for n in range(-1, len(programs))]
 
 
-def _with_constants(data: Bytes | Octets, programs: Sequence[Program]) -> tuple[Octets, list[int]]:
-    """The bytes, behind them the constants of each program, and where these begin."""
+def _with_constants(
+    data: Bytes | Octets, programs: Sequence[Code | Layout]
+) -> tuple[Octets, list[int]]:
+    """The bytes, behind them the constants of each, and where these begin."""
     octets: Octets = np.frombuffer(data, np.uint8)
     parts, places, size = [octets], [], len(octets)
     for program in programs:
@@ -95,7 +120,7 @@ def _with_constants(data: Bytes | Octets, programs: Sequence[Program]) -> tuple[
 
 
 def _paths(
-    layout: Layout, programs: Sequence[Program], outcome: Outcome, program_of: Integers | None
+    layout: Layout, programs: Sequence[Code], outcome: Outcome, program_of: Integers | None
 ) -> dict[int, str]:
     paths = {}
     for row in np.flatnonzero(outcome.status).tolist():
