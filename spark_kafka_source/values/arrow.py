@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.columns import Column, Form
+from spark_kafka_source.values.columns import OF_BYTES, Column, Form
 from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.decimals import decimals
 from spark_kafka_source.values.faults import Fault
@@ -17,6 +17,8 @@ from spark_kafka_source.values.slots import Slots
 
 _MOST_BYTES = (1 << 31) - 1
 _TOO_LARGE = "give a column fewer rows at once; it would have"
+_MOST_SECONDS = ((1 << 63) - 1) // 1_000_000 - 3
+"""Less than so many, with any nanoseconds, are microseconds of 64 bits."""
 Order = Integers | None
 """Which elements of a level become an array, in this order; None for all, as they are."""
 
@@ -25,10 +27,16 @@ class ArrowBuilder:
     """Builds the tree of columns. Of rows whose bytes are found bad here nothing is kept."""
 
     def __init__(
-        self, source: OctetReader, slots: Slots, outcome: Outcome, kernels: Kernels | None = None
+        self,
+        source: OctetReader,
+        slots: Slots,
+        outcome: Outcome,
+        constants: int = 0,
+        kernels: Kernels | None = None,
     ) -> None:
+        """Defaults of columns lie in the data from `constants` on."""
         self._source, self._slots, self._outcome = source, slots, outcome
-        self._data, self._kernels = source.data, kernels
+        self._data, self._constants, self._kernels = source.data, constants, kernels
 
     def rows(self, column: Column, skipped: Mask) -> pa.Array:
         """The rows, null where they are skipped or bad."""
@@ -47,18 +55,44 @@ class ArrowBuilder:
     def _array(self, column: Column, order: Order) -> pa.Array:
         return _BUILD[column.form](self, column, order)
 
-    def _values(self, column: Column, order: Order, slot: int | None = None) -> Integers:
-        values = self._slots.values(column.slot if slot is None else slot, column.level)
+    def _values(self, column: Column, order: Order, place: int = 0) -> Integers:
+        """What one of its slots has, or the default where the column is not there."""
+        values = self._slot(column, column.slot + place, order)
+        if column.default and (absent := self._absent(column, order)) is not None:
+            moved = self._constants if column.form in OF_BYTES else 0
+            return np.where(absent, column.default[place] + moved, values)
+        return values
+
+    def _slot(self, column: Column, slot: int, order: Order) -> Integers:
+        values = self._slots.values(slot, column.level)
         return values if order is None else values[order]
 
     def _count(self, column: Column, order: Order) -> int:
         return self._slots.sizes[column.level] if order is None else len(order)
 
     def _null(self, column: Column, order: Order) -> Mask | None:
-        if column.presence is None:
+        if column.zero_is_null:
+            null = self._zero(column, order)
+            return null if null.any() else None
+        return None if column.default else self._absent(column, order)
+
+    def _absent(self, column: Column, order: Order) -> Mask | None:
+        presence = column.presence
+        if presence is None:
             return None
-        null = self._values(column, order, column.presence.slot) != column.presence.value
-        return null if null.any() else None
+        values = self._slot(column, presence.slot, order)
+        absent = (values if presence.mask == -1 else values & presence.mask) != presence.value
+        return absent if absent.any() else None
+
+    def _zero(self, column: Column, order: Order) -> Mask:
+        values = self._slot(column, column.slot, order)
+        if column.form in OF_BYTES:
+            zero: Mask = values == self._slot(column, column.slot + 1, order)
+        elif column.form in (Form.INT32, Form.ENUM):
+            zero = values.astype(np.int32) == 0
+        else:
+            zero = values == 0
+        return zero
 
     def _bad(self, column: Column, order: Order, bad: Mask, fault: Fault) -> None:
         """The rows that these elements are in the end of are bad."""
@@ -97,7 +131,7 @@ class ArrowBuilder:
     def _bounds(self, column: Column, order: Order) -> tuple[Integers, Integers, Mask | None]:
         """Where bytes start and end; those of a null are none."""
         start = self._values(column, order)
-        end = self._values(column, order, column.slot + 1)
+        end = self._values(column, order, 1)
         null = self._null(column, order)
         if null is not None:
             start, end = np.where(null, 0, start), np.where(null, 0, end)
@@ -136,7 +170,7 @@ class ArrowBuilder:
 
     def _decoded(self, column: Column, order: Order) -> Mask:
         """Which have been decoded at all: what has an end, since nothing lies before it."""
-        return self._values(column, order, column.slot + 1) > 0
+        return self._values(column, order, 1) > 0
 
     def _symbol(self, column: Column, order: Order) -> pa.Array:
         index = self._values(column, order)
@@ -144,6 +178,39 @@ class ArrowBuilder:
         if not column.symbols:
             return pa.nulls(len(index), pa.string())
         return pa.array(column.symbols, pa.string()).take(pa.array(index, mask=null))
+
+    def _enum(self, column: Column, order: Order) -> pa.Array:
+        """The names, and as text the numbers that have none."""
+        values = self._values(column, order).astype(np.int32)
+        null = self._null(column, order)
+        numbers = np.array(column.numbers, np.int32)
+        index = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
+        unknown = numbers[index] != values
+        symbols = list(column.symbols)
+        if unknown.any():
+            more, of = np.unique(values[unknown], return_inverse=True)
+            index[unknown] = len(symbols) + of
+            symbols += map(str, more.tolist())
+        return pa.array(symbols, pa.string()).take(pa.array(index, mask=null))
+
+    def _unsigned(self, column: Column, order: Order) -> pa.Array:
+        values = self._values(column, order)
+        wide = np.zeros((len(values), 2), np.int64)
+        wide[:, 0] = values
+        return self._number(column, order, wide)
+
+    def _moment(self, column: Column, order: Order) -> pa.Array:
+        """Nanoseconds are cut towards 0, as Spark cuts them."""
+        seconds = self._values(column, order)
+        nanos = self._values(column, order, 1).astype(np.int32).astype(np.int64)
+        micros = np.where(nanos < 0, -(-nanos // 1000), nanos // 1000)
+        beyond = np.abs(seconds + (seconds < 0)) >= _MOST_SECONDS
+        if beyond.any():
+            absent = self._null(column, order)
+            bad = beyond if absent is None else beyond & ~absent
+            self._bad(column, order, bad, Fault.TIMESTAMP)
+            seconds = np.where(beyond, 0, seconds)
+        return self._number(column, order, seconds * 1_000_000 + micros)
 
     def _struct(self, column: Column, order: Order) -> pa.Array:
         children = [self._array(child, order) for child in column.children]
@@ -209,6 +276,9 @@ _BUILD: dict[Form, _Build] = {
     Form.STRING: ArrowBuilder._string,
     Form.DECIMAL: ArrowBuilder._decimal,
     Form.SYMBOL: ArrowBuilder._symbol,
+    Form.ENUM: ArrowBuilder._enum,
+    Form.UNSIGNED: ArrowBuilder._unsigned,
+    Form.MOMENT: ArrowBuilder._moment,
     Form.STRUCT: ArrowBuilder._struct,
     Form.CHOICE: ArrowBuilder._choice,
     Form.LIST: ArrowBuilder._list,
@@ -308,7 +378,7 @@ def _is_text(value: bytes | None) -> bool:
         return False
 
 
-def _last_of_each(owner: Integers, keys: pa.StringArray) -> Integers | None:
+def _last_of_each(owner: Integers, keys: pa.Array) -> Integers | None:
     """The last entry of each key of each map, or None where no map has a key twice."""
     if len(owner) < 2 or not (owner[1:] == owner[:-1]).any():
         return None

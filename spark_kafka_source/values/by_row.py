@@ -1,6 +1,6 @@
 """The engine that is compiled: one row after the other, whichever program each is read by."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.kernels import FRAME, NULL_ROW
 from spark_kafka_source.values.octets import OctetReader
 from spark_kafka_source.values.outcome import Mask, Outcome
@@ -33,7 +34,7 @@ class Rows:
 
 
 def decode_by_row(
-    run: Callable[..., int],
+    kernels: Kernels,
     programs: Sequence[Program],
     rows: Rows,
     slots: Slots,
@@ -49,7 +50,7 @@ def decode_by_row(
     scratch = np.zeros(2, np.int64)
     first = 0
     while True:
-        first = run(
+        first = kernels.run(
             source.data, source.longs, starts, ends, numbers, first,
             linked.table, linked.firsts, linked.mapping, constants,
             room.memory, room.bases, room.level_of, room.rooms, room.sizes, room.sizes.copy(),

@@ -1,7 +1,8 @@
 """Values to Arrow: a program, the bytes that they lie in, and where each starts and ends."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +13,67 @@ from spark_kafka_source.values import compiled
 from spark_kafka_source.values.arrow import ArrowBuilder
 from spark_kafka_source.values.by_row import Rows, decode_by_row
 from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
 from spark_kafka_source.values.outcome import COLUMNS, WHOLE, Mask, Outcome
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.waves import Waves
+
+
+class Code(Protocol):
+    """What one writer's values are read by, whatever the format."""
+
+    @property
+    def constants(self) -> bytes:
+        """What it reads beside the values."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the fields, by the places that an `Outcome` has."""
+
+
+class Engine(Protocol):
+    """What runs such a program on one buffer."""
+
+    def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
+        """Decode these rows; `elements` are the same, None for all of them in their order."""
+
+
+P = TypeVar("P", bound=Code)
+
+
+@dataclass(frozen=True)
+class Engines(Generic[P]):
+    """What runs the programs of one format."""
+
+    waves: Callable[[P, OctetReader, int, Slots, Outcome], Engine]
+    by_row: Callable[[Kernels, Sequence[P], Rows, Slots, Outcome], None] | None = None
+    """All of them, where the kernels are compiled."""
+
+    def in_waves(
+        self,
+        programs: Sequence[P],
+        constants: Sequence[int],
+        rows: Rows,
+        slots: Slots,
+        outcome: Outcome,
+    ) -> None:
+        """Run each on the rows that it is for."""
+        count = len(rows.starts)
+        for number, some in _groups(programs, rows.null, rows.program_of):
+            if number < 0:
+                outcome.add(some, Fault.NO_PROGRAM, WHOLE)
+                continue
+            waves = self.waves(programs[number], rows.source, constants[number], slots, outcome)
+            if len(some) == count:
+                waves.run(some, None, rows.starts, rows.ends)
+            elif len(some):
+                waves.run(some, some, rows.starts[some], rows.ends[some])
+
+
+AVRO: "Engines[Program]" = Engines(Waves, decode_by_row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +96,14 @@ class Decoded:
 
 def decode(
     layout: Layout,
-    programs: Sequence[Program],
+    programs: Sequence[Any],
     data: Bytes | Octets,
     starts: Integers,
     ends: Integers,
     *,
     null: Mask | None = None,
     program_of: Integers | None = None,
+    engines: Engines[Any] = AVRO,
 ) -> Decoded:
     """Decode the values `data[starts[row]:ends[row]]` into the columns of `layout`.
 
@@ -58,34 +115,21 @@ def decode(
     starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
     null = np.zeros(count, np.bool_) if null is None else null
     outcome, slots = Outcome(count), Slots(layout, count)
-    octets, constants = _with_constants(data, programs)
+    octets, constants = _with_constants(data, [layout, *programs])
     rows = Rows(OctetReader(octets), starts, ends, null, program_of)
     kernels = compiled.kernels(count)
-    if kernels:
-        decode_by_row(kernels.run, programs, rows, slots, outcome)
+    if kernels and engines.by_row:
+        engines.by_row(kernels, programs, rows, slots, outcome)
     else:
-        _decode_in_waves(programs, constants, rows, slots, outcome)
-    array = ArrowBuilder(rows.source, slots, outcome, kernels).rows(layout.column, null)
+        engines.in_waves(programs, constants[1:], rows, slots, outcome)
+    slots.settle()
+    builder = ArrowBuilder(rows.source, slots, outcome, constants[0], kernels)
+    array = builder.rows(layout.column, null)
     return Decoded(array, outcome.status, _paths(layout, programs, outcome, program_of))
 
 
-def _decode_in_waves(
-    programs: Sequence[Program], constants: list[int], rows: Rows, slots: Slots, outcome: Outcome
-) -> None:
-    count = len(rows.starts)
-    for number, some in _groups(programs, rows.null, rows.program_of):
-        if number < 0:
-            outcome.add(some, Fault.NO_PROGRAM, WHOLE)
-            continue
-        waves = Waves(programs[number], rows.source, constants[number], slots, outcome)
-        if len(some) == count:
-            waves.run(some, None, rows.starts, rows.ends)
-        elif len(some):
-            waves.run(some, some, rows.starts[some], rows.ends[some])
-
-
 def _groups(
-    programs: Sequence[Program], null: Mask, program_of: Integers | None
+    programs: Sequence[Code], null: Mask, program_of: Integers | None
 ) -> list[tuple[int, Integers]]:
     """The rows of each program."""
     if program_of is None:
@@ -93,8 +137,10 @@ def _groups(
     return [(n, np.flatnonzero((program_of == n) & ~null)) for n in range(-1, len(programs))]
 
 
-def _with_constants(data: Bytes | Octets, programs: Sequence[Program]) -> tuple[Octets, list[int]]:
-    """The bytes, behind them the constants of each program, and where these begin."""
+def _with_constants(
+    data: Bytes | Octets, programs: Sequence[Code | Layout]
+) -> tuple[Octets, list[int]]:
+    """The bytes, behind them the constants of each, and where these begin."""
     octets: Octets = np.frombuffer(data, np.uint8)
     parts, places, size = [octets], [], len(octets)
     for program in programs:
@@ -105,7 +151,7 @@ def _with_constants(data: Bytes | Octets, programs: Sequence[Program]) -> tuple[
 
 
 def _paths(
-    layout: Layout, programs: Sequence[Program], outcome: Outcome, program_of: Integers | None
+    layout: Layout, programs: Sequence[Code], outcome: Outcome, program_of: Integers | None
 ) -> dict[int, str]:
     """By the program of a row and the place in it, of which there are few."""
     rows = np.flatnonzero(outcome.status)
@@ -122,7 +168,7 @@ def _paths(
     return paths
 
 
-def _path(layout: Layout, programs: Sequence[Program], number: int, place: int) -> str:
+def _path(layout: Layout, programs: Sequence[Code], number: int, place: int) -> str:
     if place == WHOLE:
         return ""
     if place < 0:

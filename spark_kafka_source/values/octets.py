@@ -67,12 +67,28 @@ class OctetReader:
             return _signed(low), after
         rows = np.flatnonzero(low & 128)
         if 2 * len(rows) > len(at):
-            return self._long(at)
+            long, after = self._long(at)
+            return unzigzag(long), after
         value = _signed(low)
-        value[rows], after[rows] = self._long(at[rows])
+        long, after[rows] = self._long(at[rows])
+        value[rows] = unzigzag(long)
         return value, after
 
-    def _long(self, at: Integers) -> tuple[Integers, Integers]:
+    def unsigned(self, at: Integers) -> tuple[Integers, Integers]:
+        """The varints as their 64 bits, and the positions after them, as those of `varints`."""
+        low = self.octets(at)
+        value, after = low.astype(np.int64), at + 1
+        if low.max(initial=0) < 128:
+            return value, after
+        rows = np.flatnonzero(low & 128)
+        if 2 * len(rows) > len(at):
+            long, after = self._long(at)
+            return long.view(np.int64), after
+        long, after[rows] = self._long(at[rows])
+        value[rows] = long.view(np.int64)
+        return value, after
+
+    def _long(self, at: Integers) -> tuple[Words, Integers]:
         word = self.words(at)
         stop = ~word & _MORE
         below = (stop & (~stop + _ONE)) - _ONE
@@ -83,7 +99,7 @@ class OctetReader:
         if not stop.all():
             rows = np.flatnonzero(stop == 0)
             value[rows], after[rows] = self._longest(value[rows], at[rows])
-        return (value >> _ONE ^ (~(value & _ONE) + _ONE)).view(np.int64), after
+        return value, after
 
     def _longest(self, value: Words, at: Integers) -> tuple[Words, Integers]:
         """Those of nine bytes or ten, of which the first eight are in `value` already."""
@@ -92,6 +108,11 @@ class OctetReader:
         value |= (ninth & 127).astype(np.uint64) << _TOP
         value |= (tenth & ten).astype(np.uint64) << (_TOP + _SEVEN)
         return value, np.where(ten, np.where(tenth > 1, NOWHERE, at + 10), at + 9)
+
+
+def unzigzag(value: Words) -> Integers:
+    """The signed numbers that they are the zigzag ones of."""
+    return (value >> _ONE ^ (~(value & _ONE) + _ONE)).view(np.int64)
 
 
 def _signed(zigzag: Octets) -> Integers:

@@ -22,6 +22,7 @@ class Slots:
         self._of_level: list[list[int]] = [[] for _ in layout.levels_above]
         for slot, level in enumerate(layout.slot_levels):
             self._of_level[level].append(slot)
+        self._forgotten: dict[int, dict[int, int]] = {}
 
     def add(self, level: int, parents: Integers, counts: Integers) -> Integers:
         """So many elements for each parent; the number of the first of each."""
@@ -33,6 +34,28 @@ class Slots:
         self.parents[level][size:total] = np.repeat(parents, counts)
         self.sizes[level] = total
         return size + ends - counts
+
+    def append(self, level: int, parent: int) -> int:
+        """One element more; its number."""
+        size = self.sizes[level]
+        if size == len(self.parents[level]):
+            self._grow(level, size + 1)
+        self.parents[level][size] = parent
+        self.sizes[level] = size + 1
+        return size
+
+    def forget(self, level: int, parent: int) -> None:
+        """The elements that a parent has had until now are those of none."""
+        if self.sizes[level]:
+            self._forgotten.setdefault(level, {})[parent] = self.sizes[level]
+
+    def settle(self) -> None:
+        """Lets go of the elements that were forgotten."""
+        for level, until in self._forgotten.items():
+            parents = self.parents[level][: self.sizes[level]]
+            least = np.zeros(self.sizes[self.levels_above[level]], np.int64)
+            least[list(until)] = list(until.values())
+            parents[np.arange(len(parents)) < least[parents]] = -1
 
     def fill(self, slot: int, values: Integers) -> None:
         """The slot has these values, one for each row; they are not copied."""

@@ -9,20 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from spark_kafka_source.records.varints import NOWHERE, VARLONG_BYTES, Integers
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import WHOLE, Outcome
+from spark_kafka_source.values.outcome import WHOLE, Mask, Outcome
 from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_EMPTY_ITEMS, MAX_NESTING, One, Walk
 
 FEW = 8
 """So many rows or fewer are done sooner one by one."""
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
