@@ -42,7 +42,7 @@ class ArrowBuilder:
         """The rows, null where they are skipped or bad."""
         array = self._array(column, None)
         skipped = skipped | (self._outcome.status != 0)
-        if not skipped.any():
+        if not np.count_nonzero(skipped):
             return array
         if column.form is Form.STRUCT:
             null = self._null(column, None)
@@ -73,7 +73,7 @@ class ArrowBuilder:
     def _null(self, column: Column, order: Order) -> Mask | None:
         if column.zero_is_null:
             null = self._zero(column, order)
-            return null if null.any() else None
+            return null if np.count_nonzero(null) else None
         return None if column.default else self._absent(column, order)
 
     def _absent(self, column: Column, order: Order) -> Mask | None:
@@ -82,7 +82,7 @@ class ArrowBuilder:
             return None
         values = self._slot(column, presence.slot, order)
         absent = (values if presence.mask == -1 else values & presence.mask) != presence.value
-        return absent if absent.any() else None
+        return absent if np.count_nonzero(absent) else None
 
     def _zero(self, column: Column, order: Order) -> Mask:
         values = self._slot(column, column.slot, order)
@@ -163,8 +163,8 @@ class ArrowBuilder:
 
     def _decimal(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
-        values, bad = decimals(self._data, start, end, column.arrow.precision)
-        if bad.any():
+        values, bad = decimals(self._source, start, end, column.arrow.precision)
+        if np.count_nonzero(bad):
             self._bad(column, order, bad & self._decoded(column, order), Fault.DECIMAL)
         return _laid(column.arrow, len(start), [_validity(null), pa.py_buffer(values)])
 
@@ -219,7 +219,8 @@ class ArrowBuilder:
 
     def _choice(self, column: Column, order: Order) -> pa.Array:
         children = [self._array(child, order) for child in column.children]
-        validity = _validity(self._values(column, order) == 0)
+        null = self._values(column, order) == 0
+        validity = _validity(null if np.count_nonzero(null) else None)
         return _laid(column.arrow, self._count(column, order), [validity], children)
 
     def _list(self, column: Column, order: Order) -> pa.Array:
@@ -298,7 +299,7 @@ def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> p
     bounds = np.empty(2 * count, np.int32)
     bounds[0::2], bounds[1::2] = start, end
     laid, empty = bounds, start == end
-    if empty.any():
+    if np.count_nonzero(empty):
         # Those without bytes may lie anywhere: now each does behind the one before it.
         bounds.reshape(-1, 2)[empty] = 0
         laid = np.maximum.accumulate(bounds)
@@ -357,7 +358,7 @@ def _bitmap(mask: Mask) -> pa.Buffer:
 
 
 def _validity(null: Mask | None) -> pa.Buffer | None:
-    return None if null is None or not null.any() else _bitmap(~null)
+    return None if null is None else _bitmap(~null)
 
 
 def _not_text(array: pa.BinaryArray) -> Mask:

@@ -1,8 +1,9 @@
 """The engine that is compiled: one row after the other, whichever program each is read by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def decode_by_row(
     source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
     numbers = np.where(rows.null, NULL_ROW, 0 if rows.program_of is None else rows.program_of)
     constants = len(source.data) - linked.constants
-    room = Room.of(slots.layout, len(starts))
+    room = Room(slots.layout, len(starts))
     stack = np.empty((MAX_NESTING, FRAME), np.int64)
     scratch = np.zeros(2, np.int64)
     first = 0
@@ -59,9 +60,8 @@ def decode_by_row(
         )  # fmt: skip
         if first == len(starts):
             break
-        level, size = scratch.tolist()
-        room = room.larger(level, size)
-    room.fill(slots)
+        room.grow(*scratch.tolist())
+    slots.lay(room.memory, room.places, room.sizes.tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,57 +98,32 @@ def link(programs: tuple[Program, ...]) -> Linked:
     return Linked(table, np.array(firsts), np.concatenate([none[0:0, 0], *mappings]), constants)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Room:
     """One piece of memory for the elements of all slots, and for the parents of all levels."""
 
-    memory: Integers
-    bases: Integers
-    level_of: Integers
-    rooms: Integers
-    sizes: Integers
-
-    @classmethod
-    def of(cls, layout: Layout, rows: int) -> "Room":
-        """Room for so many rows, and some items of each level."""
+    def __init__(self, layout: Layout, rows: int) -> None:
         levels = len(layout.levels_above)
-        rooms = np.full(levels, ITEMS_A_ROW * rows)
-        sizes = np.zeros(levels, np.int64)
-        rooms[0] = sizes[0] = rows
-        return cls._laid(np.array(layout.slot_levels, np.int64), rooms, sizes)
+        self._slot_levels = layout.slot_levels
+        self._rooms = [rows] + [ITEMS_A_ROW * rows] * (levels - 1)
+        self.level_of = np.array(layout.slot_levels, np.int64)
+        self.sizes = np.zeros(levels, np.int64)
+        self.sizes[0] = rows
+        self._lay()
 
-    @classmethod
-    def _laid(cls, level_of: Integers, rooms: Integers, sizes: Integers) -> "Room":
-        counts = _of_each(level_of, rooms)
-        ends = np.cumsum(counts)
-        return cls(np.zeros(int(ends[-1]), np.int64), ends - counts, level_of, rooms, sizes)
+    def _lay(self) -> None:
+        rooms = [self._rooms[level] for level in self._slot_levels]
+        # Rows have no parents.
+        *self.places, size = accumulate((*rooms, 0, *self._rooms[1:]), initial=0)
+        self.memory = np.zeros(size, np.int64)
+        self.bases = np.array(self.places, np.int64)
+        self.rooms = np.array(self._rooms, np.int64)
 
-    def larger(self, level: int, size: int) -> "Room":
+    def grow(self, level: int, size: int) -> None:
         """Twice as much for this level, so that it happens seldom, and for this size at least."""
-        rooms = self.rooms.copy()
-        rooms[level] = max(size, 2 * int(rooms[level]))
-        room = self._laid(self.level_of, rooms, self.sizes)
-        for old, new in zip(self._elements(), room._elements(), strict=True):
-            new[:] = old
-        return room
-
-    def fill(self, slots: Slots) -> None:
-        """Hand the elements over."""
-        slots.sizes = self.sizes.tolist()
-        elements = self._elements()
-        for slot in range(len(self.level_of)):
-            slots.fill(slot, next(elements))
-        slots.parents = list(elements)
-
-    def _elements(self) -> Iterator[Integers]:
-        """Those of each slot, and the parents of each level."""
-        counts = _of_each(self.level_of, self.sizes)
-        for base, count in zip(self.bases.tolist(), counts.tolist(), strict=True):
-            yield self.memory[base : base + count]
-
-
-def _of_each(level_of: Integers, levels: Integers) -> Integers:
-    """What is of each level, for each slot, and for the parents of each level: rows have none."""
-    each = levels[np.concatenate((level_of, np.arange(len(levels))))]
-    each[len(level_of)] = 0
-    return each
+        memory, places = self.memory, self.places
+        self._rooms[level] = max(size, 2 * self._rooms[level])
+        self._lay()
+        counts = self.sizes.tolist()
+        levels = (*self._slot_levels, *range(len(counts)))
+        for of, old, new in zip(levels, places, self.places, strict=True):
+            self.memory[new : new + counts[of]] = memory[old : old + counts[of]]
