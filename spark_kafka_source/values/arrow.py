@@ -296,19 +296,16 @@ def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> p
     count = len(start)
     if count == 0:
         return pa.array([], pa.binary())
-    bounds = np.empty(2 * count, np.int32)
-    bounds[0::2], bounds[1::2] = start, end
-    laid, empty = bounds, start == end
+    empty = start == end
     if np.count_nonzero(empty):
         # Those without bytes may lie anywhere: now each does behind the one before it.
-        bounds.reshape(-1, 2)[empty] = 0
-        laid = np.maximum.accumulate(bounds)
-        in_order = ((laid == bounds) | np.repeat(empty, 2)).all()
-    else:
-        in_order = (start[1:] >= end[:-1]).all()
-    if not in_order:
+        end = np.maximum.accumulate(np.where(empty, 0, end))
+        start = np.where(empty, end, start)
+    if np.count_nonzero(start[1:] < end[:-1]):
         return _copied(data, start, end, null)
-    buffers = [None, pa.py_buffer(laid), pa.py_buffer(data)]
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0::2], bounds[1::2] = start, end
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     array = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, buffers)
     return array.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=null))
 

@@ -44,7 +44,7 @@ def decimals(
 
 def _number(source: OctetReader, at: Integers, size: Integers) -> Integers:
     """Those of so many bytes from there on, up to eight."""
-    first = source.words(at).byteswap().view(np.int64)
+    first: Integers = source.words(at).byteswap().view(np.int64)
     return first >> 8 * (_HALF - np.minimum(np.maximum(size, 1), _HALF))
 
 

@@ -53,9 +53,12 @@ class OctetReader:
 
     def words(self, at: Integers) -> Words:
         """The eight bytes from each position on, the first the lowest."""
-        found: Words = self._words[np.minimum(at, self._last)]
-        if at.max(initial=0) > self._last:
-            rows = np.flatnonzero(at > self._last)
+        beyond = at > self._last
+        if not np.count_nonzero(beyond):
+            found: Words = self._words[at]
+        else:
+            found = self._words[np.minimum(at, self._last)]
+            rows = np.flatnonzero(beyond)
             found[rows] = self._tail[np.minimum(at[rows] - self._last, _WORD)]
         return found.astype(np.uint64, copy=False)
 
@@ -63,9 +66,9 @@ class OctetReader:
         """The zigzag varints and the positions after them, `NOWHERE` after one beyond 64 bits."""
         low = self.octets(at)
         after = at + 1
-        if low.max(initial=0) < 128:
+        rows = (low >= 128).nonzero()[0]
+        if not len(rows):
             return _signed(low), after
-        rows = np.flatnonzero(low & 128)
         if 2 * len(rows) > len(at):
             long, after = self._long(at)
             return unzigzag(long), after

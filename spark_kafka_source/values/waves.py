@@ -69,6 +69,7 @@ class Waves:
         self._walk.depth += 1
         rows = self._program.rows
         whole, left = at, None
+        failed, self._failed = self._failed, False
         while place < stop:
             row = rows[place]
             at = _DO[row.op](self, place, row, wave, at)
@@ -78,20 +79,17 @@ class Waves:
                 wave, at, self._failed = wave.of(sound), at[sound], False
             place = row.end
         self._walk.depth -= 1
-        return at if left is None else self._without(whole, left, at)
-
-    def _without(self, whole: Integers, left: Integers, at: Integers) -> Integers:
-        """The positions of those left, and `NOWHERE` for the others."""
-        found = np.full(len(whole), NOWHERE)
-        found[left] = at
-        self._failed = True
-        return found
+        self._failed = failed or left is not None
+        if left is not None:
+            whole = np.full(len(whole), NOWHERE)
+            whole[left], at = at, whole
+        return at
 
     def _varints(self, place: int, wave: Wave, at: Integers) -> tuple[Integers, Integers]:
         """The numbers, and the positions after them; 0 and `NOWHERE` where there is none."""
         value, after = self._source.varints(at)
         bad = after > wave.end
-        if bad.any():
+        if np.count_nonzero(bad):
             # Ten bytes without an end are no varint, wherever the row ends.
             endless = (after >= NOWHERE) & (wave.end - at >= VARLONG_BYTES)
             self._fail(wave, at, bad & endless, Fault.VARINT, place)
@@ -103,20 +101,23 @@ class Waves:
         """The positions after so many bytes."""
         after = at + size
         bad = after > wave.end
-        return self._fail(wave, after, bad, Fault.TRUNCATED, place) if bad.any() else after
+        if np.count_nonzero(bad):
+            after = self._fail(wave, after, bad, Fault.TRUNCATED, place)
+        return after
 
     def _boolean(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         value = self._source.octets(at)
         after = self._room(place, wave, at, 1)
-        if value.max(initial=0) > 1:
-            after = self._fail(wave, after, value > 1, Fault.BOOLEAN, place)
+        bad = value > 1
+        if np.count_nonzero(bad):
+            after = self._fail(wave, after, bad, Fault.BOOLEAN, place)
         self._keep(row.slot, wave, value.astype(np.int64))
         return after
 
     def _int(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         value, after = self._varints(place, wave, at)
-        if value.min(initial=0) < -1 << 31 or value.max(initial=0) >= 1 << 31:
-            beyond = (value < -1 << 31) | (value >= 1 << 31)
+        beyond = value.astype(np.int32) != value
+        if np.count_nonzero(beyond):
             after = self._fail(wave, after, beyond, Fault.INT_RANGE, place)
         self._keep_number(place, row, wave, value)
         return after
@@ -126,7 +127,7 @@ class Waves:
         if row.argument == Convert.TIMES_1000:
             beyond = np.abs(value) > ((1 << 63) - 1) // 1000
             beyond |= value == -1 << 63
-            if beyond.any():
+            if np.count_nonzero(beyond):
                 after = self._fail(wave, after, beyond, Fault.TIMESTAMP, place)
                 value = np.where(beyond, 0, value)
         self._keep_number(place, row, wave, value)
@@ -168,8 +169,8 @@ class Waves:
         self, place: int, row: Row, wave: Wave, start: Integers, length: Integers
     ) -> Integers:
         # Never start + length, which could be too large for its 64 bits.
-        bad = (length < 0) | (length > wave.end - start)
-        if bad.any():
+        bad = _outside(length, wave.end - start)
+        if np.count_nonzero(bad):
             after = self._fail(wave, start, bad, Fault.LENGTH, place)
             start, length = np.where(bad, 0, start), np.where(bad, 0, length)
             end = start + length
@@ -182,22 +183,23 @@ class Waves:
 
     def _enum(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         index, after = self._varints(place, wave, at)
-        bad = (index < 0) | (index >= row.extra)
-        if bad.any():
+        bad = _outside(index, row.extra - 1)
+        if np.count_nonzero(bad):
             after = self._fail(wave, after, bad, Fault.SYMBOL, place)
             index = np.where(bad, 0, index)
         if row.extra and row.slot >= 0:
             symbol = self._program.mapping[row.argument + index]
-            if symbol.min(initial=0) < 0:
-                after = self._fail(wave, after, symbol < 0, Fault.UNRESOLVED, place)
-                symbol = np.where(symbol < 0, 0, symbol)
+            bad = symbol < 0
+            if np.count_nonzero(bad):
+                after = self._fail(wave, after, bad, Fault.UNRESOLVED, place)
+                symbol = np.where(bad, 0, symbol)
             self._keep(row.slot, wave, symbol)
         return after
 
     def _union(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         index, at = self._varints(place, wave, at)
-        bad = (index < 0) | (index >= row.argument)
-        if bad.any():
+        bad = _outside(index, row.argument - 1)
+        if np.count_nonzero(bad):
             at = self._fail(wave, at, bad, Fault.BRANCH, place)
         if self._failed:
             index = np.where(at < NOWHERE, index, -1)
@@ -210,9 +212,9 @@ class Waves:
         return at
 
     def _branch(self, place: int, stop: int, wave: Wave, at: Integers, chosen: Mask) -> Integers:
-        if chosen.all():
+        found = chosen.nonzero()[0]
+        if len(found) == len(at):
             return self._body(place, stop, wave, at)
-        found = np.flatnonzero(chosen)
         if len(found):
             at = at.copy()
             at[found] = self._some(place, stop, wave.of(found), at[found])
@@ -238,7 +240,7 @@ class Waves:
             some = wave.of(left)
             count, after = self._count(place, row, some, at[left], empty[left])
             at[left] = after
-            going = np.flatnonzero(count)
+            going = count.nonzero()[0]
             if not len(going):
                 return at
             left, count = left[going], count[going]
@@ -263,10 +265,10 @@ class Waves:
             sized = np.flatnonzero(count < 0)
             count[sized] = -count[sized]
             size, after[sized] = self._varints(place, wave.of(sized), after[sized])
-            bad[sized] = (size < 0) | (size > wave.end[sized] - after[sized])
+            bad[sized] = _outside(size, wave.end[sized] - after[sized])
         most = (wave.end - after) // row.argument if row.argument else MAX_EMPTY_ITEMS - empty
         bad |= (count < 0) | (count > most)
-        if bad.any():
+        if np.count_nonzero(bad):
             after = self._fail(wave, after, bad, Fault.COUNT, place)
             count = np.where(bad, 0, count)
         return count, after
@@ -328,6 +330,11 @@ class Waves:
         self._outcome.add(wave.rows[bad], fault, place)
         self._failed = True
         return np.where(bad, NOWHERE, at)
+
+
+def _outside(value: Integers, most: Integers | int) -> Mask:
+    """Which are negative or more than that, which is not negative itself, but -1 for nothing."""
+    return (value < 0) | (value > most)
 
 
 _Do = Callable[[Waves, int, Row, Wave, Integers], Integers]
