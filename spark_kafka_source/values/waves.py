@@ -77,6 +77,8 @@ class Waves:
                 sound = np.flatnonzero(at < NOWHERE)
                 left = sound if left is None else left[sound]
                 wave, at, self._failed = wave.of(sound), at[sound], False
+                if not len(sound):
+                    break
             place = row.end
         self._walk.depth -= 1
         self._failed = failed or left is not None

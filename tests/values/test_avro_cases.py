@@ -344,6 +344,24 @@ def test_a_type_that_holds_itself_is_passed_over() -> None:
     assert found.status.tolist() == [Fault.OK, Fault.OK, Fault.NESTING]
 
 
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("leaf", [[], [("x", "null")], [("x", fixed(0))], [("x", "int")]])
+def test_types_that_use_each_other_take_no_longer_than_their_bytes(leaf: Any) -> None:
+    """The last has 2^40 of the first."""
+    last = record(*leaf, name="T0")
+    for number in range(1, 40):
+        last = record(("a", last), ("b", f"T{number - 1}"), name=f"T{number}")
+    nothing = leaf != [("x", "int")]
+    reader, resolved = program(record(("skipped", last), ("v", "int")), of("int"))
+    found = decode(reader.layout, [resolved], *laid([n(5), n(5) * 9] * 20))
+    if nothing:
+        assert found.array.to_pylist() == [{"v": 5}, None] * 20
+    assert (
+        found.status.tolist()
+        == [0 if nothing else Fault.TRUNCATED, Fault.TRAILING if nothing else Fault.TRUNCATED] * 20
+    )
+
+
 def test_only_what_is_wanted() -> None:
     address = record(("street", "string"), ("city", "string"), name="A")
     schema = parse_schema(
