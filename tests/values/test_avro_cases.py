@@ -319,6 +319,75 @@ def test_other_names_by_aliases() -> None:
     assert rows.array.to_pylist() == [{"new": 5}]
 
 
+def test_decimals_that_spark_has_not_are_refused() -> None:
+    with pytest.raises(SchemaError, match="Spark has decimals of up to 38 digits"):
+        program(of(DECIMAL), of(logical("bytes", "decimal", precision=50, scale=2)))
+
+
+@pytest.mark.usefixtures("engine")
+def test_references_two_levels_deep_and_in_other_namespaces() -> None:
+    one = enum("A", "B", namespace="x")
+    two = record(("one", "x.E"), ("again", array("E")), name="Two", namespace="x")
+    texts = [json.dumps(each) for each in (one, two)]
+    schema = parse_schema(json.dumps(record(("two", "x.Two"), name="y.R")), texts)
+    reader = Reader.of(schema)
+    row = n(1) + n(1) + n(0) + n(0)
+    found = decode(reader.layout, [resolve(schema, reader)], *laid([row]))
+    assert found.array.to_pylist() == [{"two": {"one": "B", "again": ["A"]}}]
+    with pytest.raises(SchemaError, match=r"there is no type 'x\.Two'"):
+        parse_schema('"x.A"', [json.dumps(record(("b", "x.Two"), name="x.A")), texts[1]])
+
+
+OLDER = record(("id", "long"), ("name", "string"))
+NEWER = record(("more", "double"), ("name", "string"), ("id", "int"))
+READER = record(("name", "string"), ("id", "long"), ("more", "double", -1.0))
+
+
+@pytest.mark.usefixtures("engine")
+def test_writers_that_take_turns_are_each_read_as_they_wrote() -> None:
+    """In the order of the rows, a bad one among them, and one whose writer is not known."""
+    (reader, older), (_, newer) = program(OLDER, READER), program(NEWER, READER)
+    rows = [
+        n(1) + text("a"), bytes(8) + text("b") + n(2), n(3) + text(b"\xff"), b"", n(5) + text("e"),
+        bytes(7), bytes(8) + text("g") + n(7),
+    ]  # fmt: skip
+    numbers = np.array([0, 1, 0, -1, 0, 1, 1])
+    found = decode(reader.layout, [older, newer], *laid(rows), program_of=numbers)
+    assert found.array.to_pylist() == [
+        {"name": "a", "id": 1, "more": -1.0},
+        {"name": "b", "id": 2, "more": 0.0},
+        None,
+        None,
+        {"name": "e", "id": 5, "more": -1.0},
+        None,
+        {"name": "g", "id": 7, "more": 0.0},
+    ]
+    faults = {2: (Fault.TEXT, "name"), 3: (Fault.NO_PROGRAM, ""), 5: (Fault.TRUNCATED, "more")}
+    for row, (fault, path) in faults.items():
+        assert found.status[row] == fault
+        assert found.paths.get(row, "") == path
+    assert np.count_nonzero(found.status) == len(faults)
+
+
+@pytest.mark.usefixtures("engine")
+def test_fields_in_another_order_and_names_of_two_namespaces() -> None:
+    one = {"type": "record", "name": "a.N", "fields": [
+        {"name": "x", "type": "int"}, {"name": "y", "type": "string"}]}  # fmt: skip
+    other = {**one, "name": "b.N", "fields": [{"name": "y", "type": "string"}]}
+    writer = record(("p", one), ("q", array(other)), ("u", ["a.N", "b.N"]))
+    turned = {**one, "fields": one["fields"][::-1]}
+    reader = record(("u", [other, turned]), ("q", array("b.N")), ("p", "a.N"))
+    row = n(1) + text("p") + n(1) + text("q") + n(0) + n(0) + n(2) + text("u")
+    found = decoded(writer, reader, [row])
+    assert found.array.to_pylist() == [
+        {
+            "u": {"member0": None, "member1": {"y": "u", "x": 2}},
+            "q": [{"y": "q"}],
+            "p": {"y": "p", "x": 1},
+        }
+    ]
+
+
 NODE = record(("v", "int"), ("next", ["null", "Node"]), name="Node")
 
 
