@@ -296,15 +296,15 @@ def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> p
     count = len(start)
     if count == 0:
         return pa.array([], pa.binary())
-    empty = start == end
+    first, last, empty = start, end, start == end
     if np.count_nonzero(empty):
         # Those without bytes may lie anywhere: now each does behind the one before it.
-        end = np.maximum.accumulate(np.where(empty, 0, end))
-        start = np.where(empty, end, start)
-    if np.count_nonzero(start[1:] < end[:-1]):
+        last = np.maximum.accumulate(np.where(empty, 0, end))
+        first = np.where(empty, last, start)
+    if np.count_nonzero(first[1:] < last[:-1]):
         return _copied(data, start, end, null)
     bounds = np.empty(2 * count, np.int32)
-    bounds[0::2], bounds[1::2] = start, end
+    bounds[0::2], bounds[1::2] = first, last
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     array = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, buffers)
     return array.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=null))

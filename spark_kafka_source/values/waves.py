@@ -20,6 +20,7 @@ from spark_kafka_source.values.walk import MAX_EMPTY_ITEMS, MAX_NESTING, One, Wa
 
 FEW = 8
 """So many rows or fewer are done sooner one by one."""
+_WIDTHS: dict[int, int] = {Op.FLOAT: 4, Op.DOUBLE: 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +280,9 @@ class Waves:
         """The items of a block: the first of all rows, then the second of those that have one."""
         level = row.slot
         first = self._slots.add(level, wave.ids(), count) if level >= 0 else np.zeros_like(count)
+        width = _WIDTHS.get(self._program.rows[place + 1].op, 0) if row.end == place + 2 else 0
+        if width:
+            return self._numbers(place + 1, wave, at, (first, count), width)
         at = at.copy()
         left, number = np.arange(len(at)), 0
         while len(left) > FEW:
@@ -294,6 +298,20 @@ class Waves:
             one = One(*(int(each[nth]) for each in (wave.rows, elements, at, wave.end)))
             at[nth] = self._walk.items(place, one, int(count[nth]) - number)
         return self._walked(at)
+
+    def _numbers(
+        self, place: int, wave: Wave, at: Integers, items: tuple[Integers, Integers], width: int
+    ) -> Integers:
+        """Items that all have as many bytes, all at once; a block has room for as many as it has.
+
+        `items` are the first of each row, and how many they are.
+        """
+        first, count = items
+        owner = np.repeat(np.arange(len(at)), count)
+        number = np.arange(len(owner)) - (np.cumsum(count) - count)[owner]
+        each = Wave(wave.rows[owner], first[owner] + number, wave.end[owner])
+        self._body(place, place + 1, each, at[owner] + width * number)
+        return at + width * count
 
     def _walked(self, at: Integers) -> Integers:
         """Positions that `walk` came to."""

@@ -462,3 +462,24 @@ def test_bytes_may_be_fewer_than_a_word() -> None:
     found = decode(reader.layout, [resolved], b"abc", np.array([0, 0, 3]), ends)
     assert found.status.tolist() == [Fault.TRUNCATED] * 3
     assert not len(decode(reader.layout, [resolved], b"", ends[:0], ends[:0]).array)
+
+
+@pytest.mark.usefixtures("engine")
+def test_defaults_of_two_programs_lie_in_no_order() -> None:
+    """With a text of no bytes among them, which may lie anywhere."""
+    reader = record(("v", "string", "né"))
+    (layout, first), (_, second) = program(reader, reader), program(record(), reader)
+    third = program(record(), reader)[1]
+    numbers = np.array([1, 2, 0, 2, 1, 0, 1])
+    rows = [text("x") if number == 0 else b"" for number in numbers]
+    rows[2] = text("")
+    found = decode(layout.layout, [first, second, third], *laid(rows), program_of=numbers)
+    assert [each["v"] for each in found.array.to_pylist()] == [
+        "né",
+        "né",
+        "",
+        "né",
+        "né",
+        "x",
+        "né",
+    ]
