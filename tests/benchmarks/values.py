@@ -1,9 +1,9 @@
-"""What a value costs on one core to decode into columns: `python -m tests.benchmarks.values`.
+"""What a value costs on one core, to columns and back: `python -m tests.benchmarks.values`.
 
 Prints nanoseconds of the thread's CPU time per record, the least of all rounds and below it the
 median: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into a
-validated Arrow struct. Rows of several batches' sizes, of two writers half and half, and with one
-of a hundred bad. Pin it to a core: `taskset -c 1`.
+validated Arrow struct, and out of it. Rows of several batches' sizes, of two writers half and half,
+and with one of a hundred bad. Pin it to a core: `taskset -c 1`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from spark_kafka_source.values import decode
-from spark_kafka_source.values.avro import Reader, parse_schema, resolve
+from spark_kafka_source.values.avro import Reader, encode, parse_schema, resolve
 from tests.values.avro_oracle import laid, written
 from tests.values.avro_schemas import logical
 from tests.values.engines import using
@@ -93,6 +93,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     half = np.arange(rows) % 2
     mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1")
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
+    array = decode(reader.layout, [same], *laid(one)).array
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     return {
         f"{len(whole[0]) // rows - 2} B": (rows, lambda: decode(reader.layout, [same], *whole)),
@@ -102,6 +103,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
             lambda: decode(reader.layout, [same, older], *mixed, program_of=half),
         ),
         "1% bad": (rows, lambda: decode(reader.layout, [same], *bad)),
+        "encoded": (rows, lambda: encode(reader, array)),
         "of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
         "of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
     }
