@@ -62,7 +62,7 @@ def decode_by_row(
         if first == len(starts):
             break
         room.grow(*scratch.tolist())
-    slots.lay(room.memory, room.places, room.sizes.tolist())
+    slots.lay(room.elements(), room.sizes.tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,24 +114,30 @@ class Room:
         self._lay()
 
     def _lay(self) -> None:
-        rooms = [self._rooms[level] for level in self._slot_levels]
-        # Rows have no parents.
-        *self.places, size = accumulate((*rooms, 0, *self._rooms[1:]), initial=0)
+        *self.places, size = accumulate(self._each(self._rooms), initial=0)
         self.memory = np.zeros(size, np.int64)
         self.bases = np.array(self.places, np.int64)
         self.rooms = np.array(self._rooms, np.int64)
+
+    def _each(self, of_levels: list[int]) -> list[int]:
+        """What is of each level, for each slot and each level's parents, of which rows have none."""
+        return [*(of_levels[level] for level in self._slot_levels), 0, *of_levels[1:]]
+
+    def elements(self) -> list[Integers]:
+        """Those of each slot, and the parents of each level."""
+        places = zip(self.places, self._each(self.sizes.tolist()), strict=True)
+        return [self.memory[place : place + count] for place, count in places]
 
     def grow(self, level: int, size: int) -> None:
         """Twice as much for this level, and for those that are half full, so that it is seldom.
 
         This one has room for so many elements then, if that is more.
         """
-        memory, places, counts = self.memory, self.places, self.sizes.tolist()
-        for other in range(1, len(counts)):
-            if other == level or 2 * counts[other] > self._rooms[other]:
+        kept, sizes = self.elements(), self.sizes.tolist()
+        for other in range(1, len(sizes)):
+            if other == level or 2 * sizes[other] > self._rooms[other]:
                 self._rooms[other] *= 2
         self._rooms[level] = max(size, self._rooms[level])
         self._lay()
-        levels = (*self._slot_levels, *range(len(counts)))
-        for of, old, new in zip(levels, places, self.places, strict=True):
-            self.memory[new : new + counts[of]] = memory[old : old + counts[of]]
+        for elements, place in zip(kept, self.places, strict=True):
+            self.memory[place : place + len(elements)] = elements

@@ -107,7 +107,7 @@ class _Encoder:
         choice = column.form is Form.CHOICE
         null = [place for place, each in enumerate(union.branches) if is_null(each)]
         index = np.full(len(array), null[0] if null else -1)
-        branches = []
+        branches: list[tuple[Mask, AvroType, Column, pa.Array]] = []
         for place, kind in enumerate(found):
             values = array.field(place) if choice else array
             chosen = _both(_valid(values), _valid(array) if choice else None, there)
@@ -220,7 +220,8 @@ def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:
 
 def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
     """Of each row all that is there, one after the other."""
-    arrays, run = [], list[_Numbers]()
+    arrays: list[Any] = []
+    run: list[_Numbers] = []
     for part in parts:
         numbers = isinstance(part, _Numbers)
         if run and not (numbers and part.there is run[0].there):
