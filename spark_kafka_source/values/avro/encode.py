@@ -67,8 +67,8 @@ class _Numbers:
     there: Mask | None
 
 
-_Part = _Numbers | pa.BinaryArray
-_Parts = Iterator[_Part]
+_Parts = Iterator[Any]
+"""Columns of numbers, and of bytes."""
 
 
 class _Encoder:
