@@ -7,12 +7,12 @@ decoded: doubles as their bits, bytes as two slots, where they start and where t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import IntEnum, auto
 
 import pyarrow as pa
 
 
-class Form(Enum):
+class Form(IntEnum):
     """How a column is made of its slots."""
 
     NULL = auto()
@@ -25,6 +25,12 @@ class Form(Enum):
     STRING = auto()
     DECIMAL = auto()
     SYMBOL = auto()
+    ENUM = auto()
+    """A string: the slot has the number of a symbol, or one that no symbol has."""
+    UNSIGNED = auto()
+    """A decimal: the slot has 64 bits without a sign."""
+    MOMENT = auto()
+    """Microseconds: two slots have seconds and nanoseconds."""
     STRUCT = auto()
     CHOICE = auto()
     """A struct of which one member is set: the slot has its number, from 1."""
@@ -37,10 +43,11 @@ OF_BYTES = (Form.BINARY, Form.STRING, Form.DECIMAL)
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The column is null but where this slot has this value."""
+    """The column is null but where this slot has this value, in the bits of the mask."""
 
     slot: int
     value: int
+    mask: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,12 @@ class Column:
     names: tuple[str, ...] = ()
     """Of the children of a struct."""
     symbols: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    """Of the symbols of an `ENUM`."""
+    zero_is_null: bool = False
+    """Whether it is null where its value is 0, or empty."""
+    default: tuple[int, ...] = ()
+    """What its slots have where it is not there; bytes as their bounds in the constants."""
 
     @property
     def item_level(self) -> int:
@@ -79,6 +92,8 @@ class Layout:
     slot_levels: tuple[int, ...]
     levels_above: tuple[int, ...]
     """For each level the one that its elements' parents are of; rows have none, -1."""
+    constants: bytes = b""
+    """What the defaults of columns are in."""
 
     def path_of_slot(self, slot: int) -> str:
         """The path of the column that a slot is of."""

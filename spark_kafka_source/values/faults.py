@@ -22,6 +22,8 @@ class Fault(IntEnum):
     TIMESTAMP = 13
     NESTING = 14
     NO_PROGRAM = 15
+    TAG = 16
+    GROUP = 17
     SYNTAX = 30
     KIND = 31
     INTEGER = 32
@@ -50,6 +52,8 @@ _REASONS = {
     Fault.DECIMAL: "a decimal without bytes, or beyond its precision",
     Fault.TIMESTAMP: "a time beyond what its column can hold",
     Fault.NESTING: "values nested too deeply",
+    Fault.TAG: "no tag of a field: the number 0, a wire type that is none, or over 32 bits",
+    Fault.GROUP: "a group that does not end, or an end without its start",
     Fault.NO_PROGRAM: "there is no writer's schema to decode it with",
     Fault.SYNTAX: "no JSON, or more than one value of it",
     Fault.KIND: "JSON of another kind than the column is of",

@@ -12,15 +12,14 @@ class Slots:
     """An array for each slot, of which `sizes` of its level count; and the parents of elements."""
 
     def __init__(self, layout: Layout, rows: int) -> None:
+        self.layout = layout
         self.sizes = [rows] + [0] * (len(layout.levels_above) - 1)
         self._levels = layout.slot_levels
         # Most slots of rows are replaced as a whole: no room is made before it is needed.
         self._arrays = [_NONE] * len(layout.slot_levels)
         self.parents = [_NONE] * len(layout.levels_above)
         self.levels_above = layout.levels_above
-        self._of_level: list[list[int]] = [[] for _ in layout.levels_above]
-        for slot, level in enumerate(layout.slot_levels):
-            self._of_level[level].append(slot)
+        self._forgotten: dict[int, dict[int, int]] = {}
 
     def add(self, level: int, parents: Integers, counts: Integers) -> Integers:
         """So many elements for each parent; the number of the first of each."""
@@ -32,6 +31,28 @@ class Slots:
         self.parents[level][size:total] = np.repeat(parents, counts)
         self.sizes[level] = total
         return size + ends - counts
+
+    def append(self, level: int, parent: int) -> int:
+        """One element more; its number."""
+        size = self.sizes[level]
+        if size == len(self.parents[level]):
+            self._grow(level, size + 1)
+        self.parents[level][size] = parent
+        self.sizes[level] = size + 1
+        return size
+
+    def forget(self, level: int, parent: int) -> None:
+        """The elements that a parent has had until now are those of none."""
+        if self.sizes[level]:
+            self._forgotten.setdefault(level, {})[parent] = self.sizes[level]
+
+    def settle(self) -> None:
+        """Lets go of the elements that were forgotten."""
+        for level, until in self._forgotten.items():
+            parents = self.parents[level][: self.sizes[level]]
+            least = np.zeros(self.sizes[self.levels_above[level]], np.int64)
+            least[list(until)] = list(until.values())
+            parents[np.arange(len(parents)) < least[parents]] = -1
 
     def fill(self, slot: int, values: Integers) -> None:
         """The slot has these values, one for each row; they are not copied."""
@@ -47,13 +68,20 @@ class Slots:
         """Twice as much room, so that it happens seldom."""
         room = max(total, min(2 * len(self.parents[level]), total + (1 << 20)))
         size = self.sizes[level]
-        for slot in self._of_level[level]:
-            self._arrays[slot] = _larger(self._arrays[slot], size, room)
+        for slot, of in enumerate(self._levels):
+            if of == level:
+                self._arrays[slot] = _larger(self._arrays[slot], size, room)
         self.parents[level] = _larger(self.parents[level], size, room)
 
     def values(self, slot: int, level: int) -> Integers:
         """Those of a slot that count."""
-        return self.array(slot)[: self.sizes[level]]
+        values, size = self._arrays[slot], self.sizes[level]
+        return values if len(values) == size else self.array(slot)[:size]
+
+    def lay(self, elements: list[Integers], sizes: list[int]) -> None:
+        """Those of all slots, and then the parents of each level; they are not copied."""
+        slots = len(self._levels)
+        self._arrays, self.parents, self.sizes = elements[:slots], elements[slots:], sizes
 
 
 def _larger(array: Integers, size: int, room: int) -> Integers:

@@ -1,9 +1,9 @@
-"""What a value costs on one core to decode into columns: `python -m tests.benchmarks.values`.
+"""What a value costs on one core, to columns and back: `python -m tests.benchmarks.values`.
 
 Prints nanoseconds of the thread's CPU time per record, the least of all rounds and below it the
 median: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into a
-validated Arrow struct. Rows of several batches' sizes, of two writers half and half, and with one
-of a hundred bad. Pin it to a core: `taskset -c 1`.
+validated Arrow struct, and out of it. Rows of several batches' sizes, of two writers half and half,
+and with one of a hundred bad. Pin it to a core: `taskset -c 1`.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import gc
 import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
@@ -18,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from spark_kafka_source.values import decode
-from spark_kafka_source.values.avro import Reader, parse_schema, resolve
+from spark_kafka_source.values.avro import Reader, encode, parse_schema, resolve
 from tests.values.avro_oracle import laid, written
 from tests.values.avro_schemas import logical
+from tests.values.engines import using
 
 ADDRESS = {
     "type": "record",
@@ -53,19 +55,28 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     options = parser.parse_args()
     cases = _cases(options.rows)
-    took: dict[str, list[float]] = {name: [] for name in cases}
+    took: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(options.rounds + 1):
         for name, (rows, run) in cases.items():
-            gc.collect()
-            took[name].append(_seconds(run) / rows * 1e9)
-    print("".join(f"{name:>14}" for name in took))
-    print("".join(f"{min(each[1:]):14.0f}" for each in took.values()))
-    print("".join(f"{median(each[1:]):14.0f}" for each in took.values()))
+            for engine in ENGINES:
+                gc.collect()
+                with using(engine):
+                    times = max(options.rows // rows, 1)
+                    took[engine, name].append(_seconds(run, times) / times / rows * 1e9)
+    print(" " * 14 + "".join(f"{name:>12}" for name in cases))
+    for engine, label in ENGINES.items():
+        found = [took[engine, name][1:] for name in cases]
+        print(f"{label:14}" + "".join(f"{min(each):12.0f}" for each in found))
+        print(f"{'':14}" + "".join(f"{median(each):12.0f}" for each in found))
 
 
-def _seconds(run: Callable[[], object]) -> float:
+ENGINES = {"plain": "plain", "compiled": "fast"}
+
+
+def _seconds(run: Callable[[], object], times: int) -> float:
     started = time.thread_time()
-    run()
+    for _ in range(times):
+        run()
     return time.thread_time() - started
 
 
@@ -82,6 +93,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     half = np.arange(rows) % 2
     mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1")
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
+    array = decode(reader.layout, [same], *laid(one)).array
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     return {
         f"{len(whole[0]) // rows - 2} B": (rows, lambda: decode(reader.layout, [same], *whole)),
@@ -91,6 +103,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
             lambda: decode(reader.layout, [same, older], *mixed, program_of=half),
         ),
         "1% bad": (rows, lambda: decode(reader.layout, [same], *bad)),
+        "encoded": (rows, lambda: encode(reader, array)),
         "of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
         "of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
     }

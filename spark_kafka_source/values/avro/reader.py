@@ -26,13 +26,12 @@ from spark_kafka_source.values.avro.schema import (
 )
 from spark_kafka_source.values.columns import OF_BYTES, Column, Form, Layout, Presence
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
+from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
 
-MAX_COLUMNS = 10_000
 MAX_PRECISION = 38
 TIME = pa.time64("ns")
 """What Spark takes its TIME as, from 4.1 on; before, time-micros is a long."""
 
-_Tree = dict[str, "_Tree"]
 _PRIMITIVES: Mapping[Kind, tuple[Form, pa.DataType]] = {
     Kind.NULL: (Form.NULL, pa.null()),
     Kind.BOOLEAN: (Form.BOOLEAN, pa.bool_()),
@@ -72,7 +71,7 @@ class Reader:
         `RecursiveTypeError` for a type that holds itself.
         """
         shape = _Shape(schema, time_type or pa.int64())
-        column = shape.column(schema.type, "", 0, None, _tree(fields))
+        column = shape.column(schema.type, "", 0, None, tree_of(fields))
         return cls(schema, Layout(column, tuple(shape.slot_levels), tuple(shape.levels_above)))
 
     @property
@@ -94,21 +93,6 @@ def members(schema: Schema, union: UnionType) -> tuple[AvroType, ...]:
 _WIDENED = {Kind.LONG: {Kind.INT, Kind.LONG}, Kind.DOUBLE: {Kind.FLOAT, Kind.DOUBLE}}
 
 
-def _tree(fields: Iterable[str] | None) -> _Tree:
-    """Names within names; nothing within a name stands for all of it."""
-    tree: _Tree = {}
-    paths = sorted(fields or (), key=len)
-    for path in paths:
-        node, *names = tree, *path.split(".")
-        for place, name in enumerate(names):
-            if name in node and not node[name]:
-                break  # All of it is wanted already.
-            node = node.setdefault(name, {})
-            if place == len(names) - 1:
-                node.clear()
-    return tree
-
-
 class _Shape:
     """Hands out slots and levels."""
 
@@ -121,7 +105,7 @@ class _Shape:
         self._columns = 0
 
     def column(
-        self, kind: AvroType, path: str, level: int, presence: Presence | None, wanted: _Tree
+        self, kind: AvroType, path: str, level: int, presence: Presence | None, wanted: Tree
     ) -> Column:
         self._columns += 1
         if self._columns > MAX_COLUMNS:
@@ -185,7 +169,7 @@ class _Shape:
             self._slot(level)
         return Column(path, form, arrow, level, slot, presence)
 
-    def _union(self, union: UnionType, path: str, level: int, wanted: _Tree) -> Column:
+    def _union(self, union: UnionType, path: str, level: int, wanted: Tree) -> Column:
         found = members(self._schema, union)
         if not found:
             return Column(path, Form.NULL, pa.null(), level)
@@ -203,7 +187,7 @@ class _Shape:
         return Column(path, Form.CHOICE, arrow, level, slot, None, children, names)
 
     def _record(
-        self, record: RecordType, path: str, level: int, presence: Presence | None, wanted: _Tree
+        self, record: RecordType, path: str, level: int, presence: Presence | None, wanted: Tree
     ) -> Column:
         if record.name in self._within:
             found = f"{record} holds itself"

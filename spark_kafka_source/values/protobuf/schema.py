@@ -1,0 +1,167 @@
+"""Protobuf descriptors as values, https://protobuf.dev/reference/protobuf/google.protobuf/.
+
+Messages and enums have their full names, without a dot before them, and refer to each other by
+these: so a message may hold itself, and every value here is finite.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from spark_kafka_source.values.errors import SchemaError, UnresolvableError
+
+
+class Kind(IntEnum):
+    """The types of fields, by the numbers that descriptors have for them."""
+
+    DOUBLE = 1
+    FLOAT = 2
+    INT64 = 3
+    UINT64 = 4
+    INT32 = 5
+    FIXED64 = 6
+    FIXED32 = 7
+    BOOL = 8
+    STRING = 9
+    GROUP = 10
+    MESSAGE = 11
+    BYTES = 12
+    UINT32 = 13
+    ENUM = 14
+    SFIXED32 = 15
+    SFIXED64 = 16
+    SINT32 = 17
+    SINT64 = 18
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Wire(IntEnum):
+    """What the bytes after a tag are, https://protobuf.dev/programming-guides/encoding/."""
+
+    VARINT = 0
+    FIXED64 = 1
+    SIZED = 2
+    GROUP = 3
+    END_GROUP = 4
+    FIXED32 = 5
+
+
+_FIXED32 = (Kind.FLOAT, Kind.FIXED32, Kind.SFIXED32)
+_FIXED64 = (Kind.DOUBLE, Kind.FIXED64, Kind.SFIXED64)
+_SIZED = (Kind.STRING, Kind.BYTES, Kind.MESSAGE)
+MESSAGES = (Kind.MESSAGE, Kind.GROUP)
+
+
+def wire_of(kind: Kind) -> Wire:
+    """How one value is written."""
+    if kind in _FIXED32:
+        return Wire.FIXED32
+    if kind in _FIXED64:
+        return Wire.FIXED64
+    if kind in _SIZED:
+        return Wire.SIZED
+    return Wire.GROUP if kind is Kind.GROUP else Wire.VARINT
+
+
+def can_be_packed(kind: Kind) -> bool:
+    """Whether many of it may be written as one."""
+    return wire_of(kind) in (Wire.VARINT, Wire.FIXED32, Wire.FIXED64)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a message."""
+
+    name: str
+    number: int
+    kind: Kind
+    type_name: str = ""
+    """Of a message, a group or an enum."""
+    repeated: bool = False
+    packed: bool = False
+    """How a writer of this schema writes it; both are read."""
+    presence: bool = True
+    """Whether it can be told from its default value that it was not written."""
+    oneof: int = -1
+    """Which of the message's it is one of."""
+    default: int | bytes | None = None
+    """What a schema of proto2 says; doubles as their bits, enums as their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Fields, in the order that they were declared in."""
+
+    name: str
+    fields: tuple[Field, ...]
+    is_entry: bool = False
+    """Whether it is that of a map, with a key and a value."""
+    messages: tuple[str, ...] = ()
+    """Those within it, in their order."""
+
+    def __str__(self) -> str:
+        return f"message {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """Names of numbers, of which several may be of one number."""
+
+    name: str
+    values: tuple[tuple[str, int], ...]
+    closed: bool
+    """Whether a number that has no name counts as not written, as in proto2."""
+
+    def __str__(self) -> str:
+        return f"enum {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """All types of a file and of those that it imports."""
+
+    messages: Mapping[str, Message]
+    enums: Mapping[str, Enum]
+    top: tuple[str, ...]
+    """The messages of the file itself, in their order."""
+
+    def message(self, name: str) -> Message:
+        """The one of this full name."""
+        found = self.messages.get(name.removeprefix("."))
+        if found is None or found.is_entry:
+            known = ", ".join(name for name in self.top[:20]) or "no message"
+            raise SchemaError("", f"there is no message {name!r:.200}", f"The file has {known}")
+        return found
+
+    def indexed(self, indexes: Sequence[int]) -> Message:
+        """The one that Confluent's message indexes lead to: `[1, 0]` is the first in the second."""
+        names, found = self.top, None
+        for index in indexes or (0,):
+            if not 0 <= index < len(names):
+                found_text = f"message indexes {list(indexes)[:20]}"
+                raise UnresolvableError(
+                    "", found_text, f"There are {len(names)} messages at the last of them"
+                )
+            found = self.messages[names[index]]
+            names = found.messages
+        assert found is not None  # noqa: S101  # There is an index.
+        return found
+
+    def indexes(self, name: str) -> tuple[int, ...]:
+        """The message indexes of a message of the file itself."""
+        name = self.message(name).name
+        way: list[int] = []
+        names = self.top
+        while True:
+            for index, each in enumerate(names):
+                if name == each or name.startswith(f"{each}."):
+                    way.append(index)
+                    names = self.messages[each].messages
+                    break
+            else:
+                expected = "Only messages of the file itself have indexes"
+                raise SchemaError("", f"message {name} is imported", expected)
+            if name == each:
+                return tuple(way)

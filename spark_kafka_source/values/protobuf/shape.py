@@ -1,0 +1,319 @@
+"""The columns that a message is read into, typed as Spark's `from_protobuf` types them.
+
+Every column is nullable. Messages without fields have no column, as in Spark.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from spark_kafka_source.values.columns import Column, Form, Layout, Presence
+from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
+from spark_kafka_source.values.protobuf.program import Node, Op, Row, Table
+from spark_kafka_source.values.protobuf.schema import (
+    MESSAGES,
+    Field,
+    Kind,
+    Message,
+    Schema,
+    Wire,
+    wire_of,
+)
+from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
+
+MAX_DEPTH = 64
+"""How deep columns may be within columns."""
+_BITS = 62
+"""So many fields tell in one slot that they are there."""
+
+_SCALARS: dict[Kind, tuple[Form, pa.DataType, Op]] = {
+    Kind.DOUBLE: (Form.DOUBLE, pa.float64(), Op.FIXED64),
+    Kind.FLOAT: (Form.FLOAT, pa.float32(), Op.FLOAT),
+    Kind.INT64: (Form.INT64, pa.int64(), Op.VARINT),
+    Kind.UINT64: (Form.INT64, pa.int64(), Op.VARINT),
+    Kind.INT32: (Form.INT32, pa.int32(), Op.VARINT),
+    Kind.FIXED64: (Form.INT64, pa.int64(), Op.FIXED64),
+    Kind.FIXED32: (Form.INT32, pa.int32(), Op.FIXED32),
+    Kind.BOOL: (Form.BOOLEAN, pa.bool_(), Op.VARINT),
+    Kind.STRING: (Form.STRING, pa.string(), Op.BYTES),
+    Kind.BYTES: (Form.BINARY, pa.binary(), Op.BYTES),
+    Kind.UINT32: (Form.INT32, pa.int32(), Op.VARINT),
+    Kind.ENUM: (Form.ENUM, pa.string(), Op.VARINT),
+    Kind.SFIXED32: (Form.INT32, pa.int32(), Op.FIXED32),
+    Kind.SFIXED64: (Form.INT64, pa.int64(), Op.FIXED64),
+    Kind.SINT32: (Form.INT32, pa.int32(), Op.SINT32),
+    Kind.SINT64: (Form.INT64, pa.int64(), Op.SINT64),
+}
+_UPCAST: dict[Kind, tuple[Form, pa.DataType, Op]] = {
+    Kind.UINT32: (Form.INT64, pa.int64(), Op.UINT32),
+    Kind.UINT64: (Form.UNSIGNED, pa.decimal128(20, 0), Op.VARINT),
+}
+_MOMENTS: dict[str, pa.DataType] = {
+    "google.protobuf.Timestamp": pa.timestamp("us", "UTC"),
+    "google.protobuf.Duration": pa.duration("us"),
+}
+_WRAPPERS = frozenset(
+    f"google.protobuf.{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """What of a message becomes which type: options of Spark's `from_protobuf`, with its names."""
+
+    emit_default_values: bool = False
+    """Whether a field of proto3 that was not written is 0, or empty, and not null."""
+    upcast_unsigned_ints: bool = False
+    """Whether uint32 is a bigint and uint64 a decimal(20,0), and none is wrapped."""
+    unwrap_primitive_wrapper_types: bool = False
+    """Whether `google.protobuf.Int32Value` and its like are plain columns, and no structs."""
+    enums_as_ints: bool = False
+
+
+def table_of(
+    schema: Schema, message: Message, fields: Iterable[str] | None, typing: Typing
+) -> Table:
+    """All columns of a message, or those of `fields` only, and what they are filled from.
+
+    Raises `SchemaError`, and `RecursiveTypeError` for a message that holds itself.
+    """
+    return _Shape(schema, typing).table(message, tree_of(fields))
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node while its rows are found."""
+
+    depth: int
+    entry: bool
+    level: int
+    path: str
+    rows: list[tuple[Row, str]] = field(default_factory=list)
+    presence: int = -1
+    bits: int = _BITS
+    cases: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a field's values go, and how it is told that there are none."""
+
+    path: str
+    level: int
+    node: int
+    presence: Presence | None = None
+    zero_is_null: bool = False
+
+
+class _Shape:
+    """Hands out slots, levels and nodes."""
+
+    def __init__(self, schema: Schema, typing: Typing) -> None:
+        self._schema, self._typing = schema, typing
+        self._slot_levels: list[int] = []
+        self._levels_above = [-1]
+        self._nodes: list[_Node] = []
+        self._closed: list[tuple[int, ...]] = []
+        self._constants = bytearray()
+        self._within: list[str] = []
+        self._columns = 0
+
+    def table(self, message: Message, wanted: Tree) -> Table:
+        place = _Place("", 0, self._node(message, "", 0))
+        column = self._struct(message, place, wanted)
+        rows, nodes, paths = [], [], []
+        for number, node in enumerate(self._nodes):
+            node.rows.sort(key=lambda each: each[0].number)
+            first = len(rows)
+            rows += [row._replace(node=number) for row, _ in node.rows]
+            paths += [path for _, path in node.rows]
+            nodes.append(Node(first, len(rows), node.depth, node.entry))
+        paths += [node.path for node in self._nodes]
+        levels = tuple(self._slot_levels), tuple(self._levels_above)
+        return Table(
+            Layout(column, *levels, bytes(self._constants)),
+            tuple(nodes),
+            tuple(rows),
+            tuple(paths),
+            tuple(np.array(sorted(numbers), np.int64) for numbers in self._closed),
+        )
+
+    def _struct(self, message: Message, place: _Place, wanted: Tree) -> Column:
+        self._counted(place.path)
+        if message.name in self._within:
+            found = f"{message} holds itself"
+            raise RecursiveTypeError(place.path, found, "Choose fields without it")
+        if len(self._within) >= MAX_DEPTH:
+            raise SchemaError(place.path, "columns nested too deeply", f"Up to {MAX_DEPTH} may be")
+        if missing := sorted(wanted.keys() - {each.name for each in message.fields}):
+            expected = f"It has {', '.join(each.name for each in message.fields[:50])}"
+            raise SchemaError(place.path, f"{message} has no field {quoted(missing[0])}", expected)
+        self._within.append(message.name)
+        found_columns = {
+            each.name: column
+            for each in message.fields
+            if not wanted or each.name in wanted
+            if (column := self._field(message, each, place, wanted.get(each.name, {})))
+        }
+        self._within.pop()
+        arrow = pa.struct([(name, column.arrow) for name, column in found_columns.items()])
+        return Column(
+            place.path, Form.STRUCT, arrow, place.level, -1, place.presence,
+            tuple(found_columns.values()), tuple(found_columns),
+        )  # fmt: skip
+
+    def _field(self, message: Message, each: Field, of: _Place, wanted: Tree) -> Column | None:
+        path = f"{of.path}.{each.name}" if of.path else each.name
+        if each.repeated:
+            return self._repeated(each, path, of, wanted)
+        row = Row(of.node, each.number, 0, 0, -1, -1, -1, 0, -1, -1, -1)
+        if message.is_entry:
+            return self._one(each, row, replace(of, path=path, presence=None), wanted)
+        if not each.presence:
+            implicit = not self._typing.emit_default_values
+            inner = _Place(path, of.level, of.node, None, implicit)
+            return self._one(each, row, inner, wanted)
+        node = self._nodes[of.node]
+        if each.oneof >= 0:
+            if each.oneof not in node.cases:
+                node.cases[each.oneof] = self._slot(of.level)
+            row = row._replace(case=node.cases[each.oneof])
+            presence = Presence(row.case, each.number)
+        else:
+            if node.bits == _BITS:
+                node.presence, node.bits = self._slot(of.level), 0
+            bit = 1 << node.bits
+            node.bits += 1
+            row = row._replace(presence=node.presence, bit=bit)
+            presence = Presence(node.presence, bit, bit)
+        return self._one(each, row, _Place(path, of.level, of.node, presence), wanted)
+
+    def _repeated(self, each: Field, path: str, of: _Place, wanted: Tree) -> Column | None:
+        inner = self._level(of.level)
+        row = Row(of.node, each.number, 0, 0, -1, inner, -1, 0, -1, -1, -1)
+        if each.kind is Kind.MESSAGE and self._schema.messages[each.type_name].is_entry:
+            return self._map(each, row, path, of, wanted)
+        item = self._one(each, row, _Place(f"{path}[]", inner, of.node), wanted)
+        if item is None:
+            return None
+        arrow = pa.list_(pa.field("element", item.arrow))
+        return Column(path, Form.LIST, arrow, of.level, children=(item,))
+
+    def _map(self, each: Field, row: Row, path: str, of: _Place, wanted: Tree) -> Column | None:
+        entry = self._schema.messages[each.type_name]
+        inner = f"{path}{{}}"
+        node = self._node(entry, inner, row.level)
+        place = _Place(inner, row.level, node)
+        fields = {each.number: each for each in entry.fields}
+        self._counted(inner)
+        key = self._field(entry, fields[1], place, {})
+        value = self._field(entry, fields[2], place, wanted)
+        if key is None or value is None:
+            return None
+        self._keep(row, of.node, path, Wire.SIZED, Op.MESSAGE, child=node)
+        key, value = replace(key, path=inner), replace(value, path=inner)
+        arrow = pa.map_(key.arrow, value.arrow)
+        return Column(path, Form.MAP, arrow, of.level, children=(key, value))
+
+    def _one(self, each: Field, row: Row, place: _Place, wanted: Tree) -> Column | None:
+        """One value, or an item of many."""
+        if each.kind not in MESSAGES:
+            if wanted:
+                found = f"{each.kind} has no field {quoted(next(iter(wanted)))}"
+                raise SchemaError(place.path, found, "Fields are those of messages")
+            return self._scalar(each, row, place)
+        message = self._schema.messages[each.type_name]
+        node = self._node(message, place.path, place.level)
+        inner = replace(place, node=node)
+        if message.name in _MOMENTS and _is_moment(message) and not wanted:
+            column = self._moment(message, inner)
+        elif self._typing.unwrap_primitive_wrapper_types and message.name in _WRAPPERS:
+            column = self._unwrapped(message, inner)
+        else:
+            column = self._struct(message, inner, wanted)
+            if not column.children:
+                return None
+        wire = wire_of(each.kind)
+        self._keep(row, place.node, place.path, wire, Op.MESSAGE, child=node)
+        return column
+
+    def _moment(self, message: Message, place: _Place) -> Column:
+        self._counted(place.path)
+        slot = self._slot(place.level)
+        self._slot(place.level)
+        for number in (1, 2):
+            row = Row(place.node, number, 0, 0, slot + number - 1, -1, -1, 0, -1, -1, -1)
+            self._keep(row, place.node, place.path, Wire.VARINT, Op.VARINT)
+        arrow = _MOMENTS[message.name]
+        return Column(place.path, Form.MOMENT, arrow, place.level, slot, place.presence)
+
+    def _unwrapped(self, message: Message, place: _Place) -> Column:
+        value = message.fields[0]
+        row = Row(place.node, value.number, 0, 0, -1, -1, -1, 0, -1, -1, -1)
+        return self._scalar(value, row, place)
+
+    def _scalar(self, each: Field, row: Row, place: _Place) -> Column:
+        self._counted(place.path)
+        form, arrow, op = _SCALARS[each.kind]
+        if self._typing.upcast_unsigned_ints:
+            form, arrow, op = _UPCAST.get(each.kind, (form, arrow, op))
+        slot = self._slot(place.level)
+        if op is Op.BYTES:
+            self._slot(place.level)
+        symbols: dict[int, str] = {}
+        if each.kind is Kind.ENUM:
+            enum = self._schema.enums[each.type_name]
+            for name, number in reversed(enum.values):
+                symbols[number] = name  # The first of several names.
+            if enum.closed:
+                row = row._replace(closed=len(self._closed))
+                self._closed.append(tuple(symbols))
+            if self._typing.enums_as_ints:
+                form, arrow = Form.INT32, pa.int32()
+        self._keep(row._replace(slot=slot), place.node, place.path, wire_of(each.kind), op)
+        numbers = tuple(sorted(symbols))
+        return Column(
+            place.path, form, arrow, place.level, slot, place.presence,
+            symbols=tuple(symbols[number] for number in numbers), numbers=numbers,
+            zero_is_null=place.zero_is_null,
+            default=self._default(each) if place.presence and not each.repeated else (),
+        )  # fmt: skip
+
+    def _default(self, each: Field) -> tuple[int, ...]:
+        if each.default is None:
+            return ()
+        if isinstance(each.default, int):
+            return (each.default,)
+        start = len(self._constants)
+        self._constants += each.default
+        return (start, len(self._constants))
+
+    def _keep(self, row: Row, node: int, path: str, wire: Wire, op: Op, child: int = -1) -> None:
+        self._nodes[node].rows.append((row._replace(wire=wire, op=op, child=child), path))
+
+    def _counted(self, path: str) -> None:
+        self._columns += 1
+        if self._columns > MAX_COLUMNS:
+            found = f"more than {MAX_COLUMNS} columns"
+            raise SchemaError(path, found, "Choose the fields that are wanted")
+
+    def _node(self, message: Message, path: str, level: int) -> int:
+        depth = len(self._within) + 1
+        self._nodes.append(_Node(depth, message.is_entry, level, path))
+        return len(self._nodes) - 1
+
+    def _slot(self, level: int) -> int:
+        self._slot_levels.append(level)
+        return len(self._slot_levels) - 1
+
+    def _level(self, above: int) -> int:
+        self._levels_above.append(above)
+        return len(self._levels_above) - 1
+
+
+def _is_moment(message: Message) -> bool:
+    found = [(each.number, each.kind, each.repeated) for each in message.fields]
+    return found == [(1, Kind.INT64, False), (2, Kind.INT32, False)]

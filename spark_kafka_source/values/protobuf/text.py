@@ -1,0 +1,85 @@
+"""The text of `.proto` files to descriptors, by Google's own compiler, which `grpcio-tools` brings.
+
+The compiler reads files, so the texts are laid into a folder of their own; it runs in a process of
+its own, so that no text can do this one any harm, and ends within `TIMEOUT_S`.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.values.errors import SchemaError, quoted
+from spark_kafka_source.values.schema_text import SchemaText
+
+MAX_CHARACTERS = 4 << 20
+MAX_REFERENCES = 1000
+TIMEOUT_S = 60.0
+
+_COMPILER = "grpc_tools"
+_MAIN = "schema-to-be-read.proto"
+_MOST_SHOWN = 1000
+
+
+def compiled(schema: SchemaText) -> bytes:
+    """The `FileDescriptorSet` of a text and of what it imports; its references are its imports.
+
+    `google/protobuf/*.proto` need not be among them. Raises `ConfigurationError` where the compiler
+    is not installed, and `SchemaError` for what it does not take.
+    """
+    if importlib.util.find_spec(_COMPILER) is None:
+        raise ConfigurationError(
+            "value.schema",
+            "the text of a Protobuf schema needs the compiler of grpcio-tools, which is not here",
+            "Install 'spark-kafka-source[protobuf]', or give a FileDescriptorSet instead",
+        )
+    texts = {_MAIN: schema.text, **dict(_named(schema.references))}
+    size = sum(map(len, texts.values()))
+    if size > MAX_CHARACTERS:
+        raise SchemaError("", f"{size} characters", f"There may be {MAX_CHARACTERS}")
+    with tempfile.TemporaryDirectory(prefix="proto-") as folder:
+        for name, text in texts.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return _run(Path(folder))
+
+
+def _named(references: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """What is imported, whose names are paths that lead nowhere else."""
+    if len(references) > MAX_REFERENCES:
+        found = f"{len(references)} references"
+        raise SchemaError("", found, f"There may be {MAX_REFERENCES}")
+    for name, _ in references:
+        path = PurePosixPath(name)
+        plain = name.isprintable() and not set(name) & {"\\", ":"} and len(name) <= 200
+        if name == _MAIN or not plain or path.is_absolute() or str(path) != name:
+            raise SchemaError("", f"an import by the name {quoted(name)}", "It is a plain path")
+        if ".." in path.parts or not path.parts:
+            raise SchemaError("", f"an import by the name {quoted(name)}", "It is a plain path")
+    return references
+
+
+def _run(folder: Path) -> bytes:
+    result = folder / "descriptors"
+    command = [
+        sys.executable, "-m", f"{_COMPILER}.protoc", "-I.", f"--descriptor_set_out={result.name}",
+        "--include_imports", _MAIN,
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        done = subprocess.run(  # noqa: S603  # of this interpreter, with nothing of the text
+            command, cwd=folder, env=environment, timeout=TIMEOUT_S, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        found = f"the compiler did not end within {TIMEOUT_S:g} s"
+        raise SchemaError("", found, "Use a smaller schema") from error
+    if done.returncode or not result.exists():
+        said = done.stderr.decode(errors="replace").replace(_MAIN, "the schema").strip()
+        found = said[:_MOST_SHOWN] or f"the compiler ended with {done.returncode}"
+        raise SchemaError("", found, "Imports are given as references of the schema")
+    return result.read_bytes()

@@ -1,0 +1,260 @@
+"""The engine of numpy: each field is read for all rows at once, in the order of their numbers.
+
+A row that has something else at hand than the field in question waits where it is. Those that have
+not come to the end are gone through again, as long as they are many and come further; `walk` does
+the rest from where they are. So nothing here is ever bad: what does not fit is left to `walk`.
+"""
+
+import numpy as np
+
+from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values import waves
+from spark_kafka_source.values.octets import OctetReader, Words, unzigzag
+from spark_kafka_source.values.outcome import Mask, Outcome
+from spark_kafka_source.values.protobuf.program import Op, Program, Row, Step
+from spark_kafka_source.values.protobuf.room import Room
+from spark_kafka_source.values.protobuf.schema import Wire
+from spark_kafka_source.values.protobuf.walk import MAX_SIZE_BYTES, One, Walk
+from spark_kafka_source.values.slots import Slots
+from spark_kafka_source.values.waves import Wave
+
+_AGAIN = 8
+"""So many times as few rows are gone through again."""
+_LOW = (1 << 32) - 1
+_WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
+
+
+class MessageWaves:
+    """One program at work on one buffer."""
+
+    def __init__(
+        self, program: Program, source: OctetReader, _: int, slots: Slots, outcome: Outcome
+    ) -> None:
+        self._steps, self._closed = program.steps, program.table.closed
+        self._source, self._slots = source, slots
+        self._room = Room(program.table.layout, outcome)
+        self._walk = Walk(program, source.data, slots, outcome, self._room)
+
+    def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
+        """Decode these rows, from `at` to `end`; `elements` as in `Wave`."""
+        self._room.begin(rows, end - at)
+        self._message(0, Wave(rows, elements, end), at, True)
+
+    def _message(self, node: int, wave: Wave, at: Integers, new: bool) -> None:
+        """All of it; `new` if nothing of it has been read before."""
+        few = waves.FEW
+        while len(at) > few:
+            after = self._pass(node, wave, at, new)
+            left = np.flatnonzero(after != wave.end)
+            if not len(left):
+                return
+            stuck = after[left] == at[left]
+            if stuck.any():
+                self._one_by_one(node, wave.of(left[stuck]), after[left[stuck]])
+                left = left[~stuck]
+            wave, at = wave.of(left), after[left]
+            few, new = _AGAIN * waves.FEW, False
+        self._one_by_one(node, wave, at)
+
+    def _one_by_one(self, node: int, wave: Wave, at: Integers) -> None:
+        places = zip(
+            wave.rows.tolist(), wave.ids().tolist(), at.tolist(), wave.end.tolist(), strict=True
+        )
+        for row, element, start, end in places:
+            if start < end:
+                self._walk.message(node, One(row, element, start, end))
+
+    def _pass(self, node: int, wave: Wave, at: Integers, new: bool) -> Integers:
+        """Every field once, where it is at hand; where each row is then."""
+        steps = self._steps[node]
+        wide = any(step.size > 1 for step in steps)
+        tags = self._tags(at, wave.end, wide)
+        for step in steps:
+            if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
+                continue  # It may have to begin anew.
+            hit = (tags & step.mask if wide else tags) == step.tag
+            if hit.all():
+                at = self._step(step, wave, at, new)
+                tags = self._tags(at, wave.end, wide)
+                continue
+            places = np.flatnonzero(hit)
+            if len(places):
+                some = wave.of(places)
+                after = self._step(step, some, at[places], new)
+                at = at.copy()
+                at[places] = after
+                tags[places] = self._tags(after, some.end, wide)
+        return at
+
+    def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Words":
+        """The bytes at hand, 0 where there are no more: no tag begins with it."""
+        found = self._source.words(at) & _LOW if wide else self._source.octets(at)
+        found[at >= end] = 0
+        return found
+
+    def _step(self, step: Step, wave: Wave, at: Integers, new: bool) -> Integers:
+        if step.repeated:
+            return self._repeated(step, wave, at)
+        value, after, fits = self._measured(step, at, wave.end)
+        if fits is None:
+            self._keep(step.row, Wave(wave.rows, wave.elements, after), value, new)
+            return after
+        found = np.flatnonzero(fits)
+        at = at.copy()
+        at[found] = after[found]
+        if len(found):
+            some = wave.of(found)
+            self._keep(step.row, Wave(some.rows, some.elements, at[found]), value[found], new)
+        return at
+
+    def _measured(
+        self, step: Step, at: Integers, end: Integers
+    ) -> tuple[Integers, Integers, Mask | None]:
+        """Values or, of what is sized, their starts; their ends; which fit, None for all."""
+        at = at + step.size
+        match step.wire:
+            case Wire.VARINT:
+                value, after = self._source.unsigned(at)
+                fits = after <= end
+                if step.row.closed >= 0:
+                    fits &= np.isin(value.astype(np.int32), self._closed[step.row.closed])
+            case Wire.SIZED:
+                size, value = self._source.unsigned(at)
+                # Never start + size, which could be too large for its 64 bits.
+                fits = (size >= 0) & (size <= end - value)
+                fits &= value - at <= MAX_SIZE_BYTES
+                after = value + size
+            case wire:
+                width = _WIDTHS[Wire(wire)]
+                word = self._source.words(at)
+                value, after = (word & _LOW if width == 4 else word).view(np.int64), at + width
+                fits = after <= end
+        return value, after, None if fits.all() else fits
+
+    def _keep(self, row: Row, wave: Wave, value: Integers, new: bool) -> None:
+        """The slots have these values; those of what is sized end where the wave does."""
+        if row.op == Op.SKIP:
+            return
+        if row.case >= 0:
+            self._fill(row.case, wave, np.full(len(value), row.number))
+        elif row.presence >= 0:
+            slot = self._slots.array(row.presence)
+            slot[slice(None) if wave.elements is None else wave.elements] |= row.bit
+        if row.op == Op.MESSAGE:
+            self._message(row.child, wave, value, new)
+            return
+        self._fill(row.slot, wave, _converted(row.op, value))
+        if row.op == Op.BYTES:
+            self._fill(row.slot + 1, wave, wave.end)
+
+    def _fill(self, slot: int, wave: Wave, values: Integers) -> None:
+        if wave.elements is None:
+            self._slots.fill(slot, values)
+        else:
+            self._slots.array(slot)[wave.elements] = values
+
+    def _repeated(self, step: Step, wave: Wave, at: Integers) -> Integers:
+        """All that follow each other: the first of all rows, then the second of those with one."""
+        at = at.copy()
+        left, found = np.arange(len(at)), []
+        while len(left):
+            value, after, fits = self._measured(step, at[left], wave.end[left])
+            if fits is not None:
+                left, value, after = left[fits], value[fits], after[fits]
+            items, sound = left, None
+            if step.wire != step.row.wire:
+                which, items_at, sound = self._packed(step.row, value, after)
+                items, value, ends = left[which], items_at, items_at
+                if sound is not None:
+                    left, after = left[sound], after[sound]
+            else:
+                ends = after
+            at[left] = after
+            found.append((items, value, ends))
+            if len(left) <= waves.FEW:
+                break
+            left = left[self._tags(after, wave.end[left], step.size > 1) & step.mask == step.tag]
+        if step.row.op != Op.SKIP:
+            self._items(step.row, wave, found)
+        return at
+
+    def _packed(
+        self, row: Row, start: Integers, stop: Integers
+    ) -> tuple[Integers, Integers, Mask | None]:
+        """Of which place each item is, and its value; which places are sound, None for all."""
+        if row.wire == Wire.VARINT:
+            owner, value, sound = self._packed_varints(row, start, stop)
+        else:
+            owner, value, sound = self._packed_fixed(_WIDTHS[Wire(row.wire)], start, stop)
+        if sound.all():
+            return owner, value, None
+        places = np.flatnonzero(sound)
+        owner, value, _ = self._packed(row, start[places], stop[places])
+        return places[owner], value, sound
+
+    def _packed_fixed(
+        self, width: int, start: Integers, stop: Integers
+    ) -> tuple[Integers, Integers, Mask]:
+        counts, rest = np.divmod(stop - start, width)
+        owner, number = _counted(counts)
+        word = self._source.words(start[owner] + width * number)
+        return owner, (word & _LOW if width == 4 else word).view(np.int64), rest == 0
+
+    def _packed_varints(
+        self, row: Row, start: Integers, stop: Integers
+    ) -> tuple[Integers, Integers, Mask]:
+        owner, number = _counted(stop - start)
+        at = start[owner] + number
+        ends = np.flatnonzero(self._source.octets(at) < 128)
+        sound = (stop == start) | (self._source.octets(stop - 1) < 128)
+        if not sound.all() or not len(ends):
+            return owner[:0], at[:0], sound
+        first = np.concatenate((_FIRST, ends[:-1] + 1))
+        value, after = self._source.unsigned(at[first])
+        owner, fits = owner[ends], after == at[ends] + 1
+        if row.closed >= 0:
+            fits &= np.isin(value.astype(np.int32), self._closed[row.closed])
+        sound[owner[~fits]] = False
+        return owner, value, sound
+
+    def _items(
+        self, row: Row, wave: Wave, found: list[tuple[Integers, Integers, Integers]]
+    ) -> None:
+        """The values of all rounds become items, row by row."""
+        owner, value, end = (np.concatenate(each) for each in zip(*found, strict=True))
+        if len(found) > 1:
+            order = np.argsort(owner, kind="stable")
+            owner, value, end = owner[order], value[order], end[order]
+        kept = self._room.kept(row.level, wave.rows[owner])
+        if kept is not None:
+            owner, value, end = owner[kept], value[kept], end[kept]
+        if not len(owner):
+            return
+        first = self._slots.sizes[row.level]
+        counts = np.bincount(owner, minlength=len(wave.rows))
+        self._slots.add(row.level, wave.ids(), counts)
+        elements = np.arange(first, first + len(owner))
+        self._keep(row, Wave(wave.rows[owner], elements, end), value, True)
+
+
+_FIRST = np.zeros(1, np.int64)
+
+
+def _counted(counts: Integers) -> tuple[Integers, Integers]:
+    """For so many of each: of which each is, and which of its it is."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
+
+
+def _converted(op: int, value: Integers) -> Integers:
+    match op:
+        case Op.UINT32:
+            return value & _LOW
+        case Op.SINT32:
+            return unzigzag((value & _LOW).view(np.uint64))
+        case Op.SINT64:
+            return unzigzag(value.view(np.uint64))
+        case Op.FLOAT:
+            with np.errstate(invalid="ignore"):  # a NaN that signals
+                return value.astype(np.uint32).view(np.float32).astype(np.float64).view(np.int64)
+    return value

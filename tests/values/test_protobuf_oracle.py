@@ -1,0 +1,131 @@
+"""Random files and messages, evolved, odd and broken: what upb reads, or bad as upb says."""
+
+import os
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spark_kafka_source.values import waves
+from spark_kafka_source.values.protobuf import Typing
+from tests.fuzz.mutations import edited, random_edits
+from tests.values.protobuf_oracle import agrees, decoded, laid, plain, reader_of
+from tests.values.protobuf_schemas import (
+    Files,
+    evolved,
+    file_set,
+    filled,
+    message_class,
+    odd,
+)
+
+EXAMPLES = int(os.environ.get("PB_EX", "40"))
+drawn = settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+SEEDS = st.integers(0, (1 << 32) - 1)
+FEW = pytest.mark.parametrize("few", [0, 2, 1000], ids=["waves", "both", "walk"])
+
+
+def typings(random: Random) -> Typing:
+    return Typing(*(random.random() < 0.3 for _ in range(4)))
+
+
+def sound(random: Random, file: Any, most: int = 6) -> list[bytes]:
+    kind = message_class(file)
+    return [filled(random, kind()).SerializeToString() for _ in range(random.randint(0, most))]
+
+
+@FEW
+def test_what_was_written_is_read(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+
+    @drawn
+    @given(SEEDS)
+    def check(seed: int) -> None:
+        random = Random(seed)
+        file, typing = Files(random).file(), typings(random)
+        rows = sound(random, file)
+        agrees(file, rows, decoded(reader_of(file, typing), rows), typing)
+
+    check()
+
+
+@FEW
+def test_odd_bytes_are_read(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+
+    @drawn
+    @given(SEEDS)
+    def check(seed: int) -> None:
+        random = Random(seed)
+        file = Files(random).file()
+        descriptor = message_class(file).DESCRIPTOR
+        rows = [odd(random, row, descriptor) for row in sound(random, file)]
+        rows += [row + odd(random, row, descriptor) for row in sound(random, file, 2)]
+        agrees(file, rows, decoded(reader_of(file), rows))
+
+    check()
+
+
+@FEW
+def test_another_file_wrote_it(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+
+    @drawn
+    @given(SEEDS)
+    def check(seed: int) -> None:
+        random = Random(seed)
+        file = Files(random).file()
+        other = evolved(random, file)
+        for writer, reader in ((file, other), (other, file)):
+            rows = sound(random, writer)
+            agrees(reader, rows, decoded(reader_of(reader), rows, writer))
+
+    check()
+
+
+@FEW
+def test_broken_bytes_are_read_as_upb_reads_them_or_bad(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waves, "FEW", few)
+
+    @drawn
+    @given(SEEDS)
+    def check(seed: int) -> None:
+        random = Random(seed)
+        file = Files(random).file()
+        good, *rest = [*sound(random, file), b""]
+        broken = [edited(row, random_edits(random)) for row in rest]
+        found = decoded(reader_of(file), [good, *broken, good])
+        assert found.status[0] == found.status[-1]
+        rows = plain(found.array)
+        assert rows[0] == rows[-1]
+        agrees(file, [good, *broken, good], found)
+
+    check()
+
+
+@drawn
+@given(SEEDS)
+def test_rows_of_several_writers_keep_their_places(seed: int) -> None:
+    random = Random(seed)
+    file = Files(random).file()
+    writers = [file, evolved(random, file)]
+    of = [random.randint(-1, 1) for _ in range(random.randint(0, 12))]
+    kinds = [message_class(each) for each in writers]
+    rows = [filled(random, kinds[n]()).SerializeToString() for n in of]
+    reader = reader_of(file)
+    programs = [reader.program(_bytes(each)) for each in writers]
+    found = reader.decode(programs, *laid(rows), program_of=np.array(of, np.int64))
+    alone = decoded(reader, rows)
+    for place, number in enumerate(of):
+        assert (found.status[place] > 0) == (number < 0 or alone.status[place] > 0)
+        if number >= 0:
+            assert plain(found.array)[place] == plain(alone.array)[place]
+
+
+def _bytes(file: Any) -> bytes:
+    return bytes(file_set(file).SerializeToString())
