@@ -21,11 +21,12 @@ from spark_kafka_source.registry import (
     RegistryConfig,
     RowPrograms,
     SchemaSource,
+    ShippedSchemas,
     WriterPrograms,
 )
 from spark_kafka_source.typed.config import BadRecords
 from spark_kafka_source.typed.errors import BadRecordError
-from spark_kafka_source.values import Decoded, Fault, SchemaText, ValueReader
+from spark_kafka_source.values import Decoded, Fault, SchemaText, SchemaType, ValueReader
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,20 @@ class TypedPart:
     """Schemas that no registry needs to be asked for, by their ids."""
     registry: RegistryConfig | None = None
     """Where others are, if anywhere."""
+    needs_schemas: bool = True
+    """Whether it makes a difference which schema a record was written with."""
+
+    def source(self, registry: SchemaSource | None = None) -> SchemaSource:
+        """Return where the schemas are that records were written with."""
+        return ShippedSchemas(self.known, registry) if self.needs_schemas else _AnySchema()
+
+
+class _AnySchema:
+    """Has every schema, of a format whose values say by themselves what is in them."""
+
+    def schema(self, id: int | UUID) -> SchemaText:
+        """See `SchemaSource`."""
+        return SchemaText(SchemaType.JSON, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,12 @@ from spark_kafka_source.typed.config import Format, FormatConfig, TypedConfig
 from spark_kafka_source.values import (
     SchemaError,
     SchemaText,
-    SchemaType,
     TextReader,
     ValueReader,
 )
 from spark_kafka_source.values.avro import AvroReader
+from spark_kafka_source.values.ddl import from_ddl
+from spark_kafka_source.values.json import JsonReader, arrow_type
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def _planned(
     time_type: pa.DataType | None,
 ) -> TypedPart:
     if not config.has_schema:
-        return TypedPart(TextReader(), _UNFRAMED, {NO_ID: SchemaText(SchemaType.JSON, "")})
+        return TypedPart(TextReader(), _UNFRAMED, {}, needs_schemas=False)
     found = _schema(config, client, topics)
     schema = found.schema if isinstance(found, RegisteredSchema) else found
     try:
@@ -77,7 +78,10 @@ def _planned(
         known[found.id] = schema
     is_framed = config.is_framed(typed.registry is not None)
     framing = _framing(config) if is_framed else _UNFRAMED
-    return TypedPart(reader, framing, known, typed.registry if is_framed else None)
+    # JSON says by itself what is in it: no schema that it was written with is asked for.
+    needs_schemas = config.format is not Format.JSON
+    asked = typed.registry if is_framed and needs_schemas else None
+    return TypedPart(reader, framing, known, asked, needs_schemas)
 
 
 _UNFRAMED = NoFraming(SchemaKey(NO_ID))
@@ -91,6 +95,10 @@ def _framing(config: FormatConfig) -> Framing:
 def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | None) -> ValueReader:
     if config.format is Format.AVRO:
         return AvroReader(schema, config.field_names, time_type)
+    if config.format is Format.JSON:
+        is_ddl = bool(config.schema) and not config.schema.lstrip().startswith("{")
+        kind = from_ddl(config.schema) if is_ddl else arrow_type(schema)
+        return JsonReader(kind, config.field_names)
     raise NotImplementedError(config.format)
 
 

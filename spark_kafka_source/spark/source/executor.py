@@ -24,7 +24,6 @@ from spark_kafka_source.registry import (
     RegistryClient,
     RegistryConfig,
     SchemaSource,
-    ShippedSchemas,
 )
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.redaction import hiding
@@ -97,11 +96,11 @@ class _Kept:
     def schemas(self, part: TypedPart) -> SchemaSource:
         """The schemas that a part was written with; any number of tasks may share a registry."""
         if part.registry is None:
-            return ShippedSchemas(part.known)
+            return part.source()
         if part.registry not in self._registries and len(self._registries) >= _MOST_KEPT_CLIENTS:
             self._registries.popitem()[1].close()
         client = self._registries.setdefault(part.registry, RegistryClient(part.registry))
-        return ShippedSchemas(part.known, client)
+        return part.source(client)
 
 
 _kept = _Kept()

@@ -4,5 +4,6 @@ from spark_kafka_source.values.json.encode import encode
 from spark_kafka_source.values.json.infer import infer
 from spark_kafka_source.values.json.reader import JsonReader
 from spark_kafka_source.values.json.schema import arrow_type
+from spark_kafka_source.values.json.value_writer import JsonWriter
 
-__all__ = ["JsonReader", "arrow_type", "encode", "infer"]
+__all__ = ["JsonReader", "JsonWriter", "arrow_type", "encode", "infer"]

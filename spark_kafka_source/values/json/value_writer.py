@@ -1,0 +1,19 @@
+"""JSON as one of the formats that values are written in."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.values.json.encode import encode
+
+
+class JsonWriter:
+    """A `ValueWriter` of texts, which no schema has to do with."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        """`kind` is the column's. Raises `ColumnTypeError` where JSON has no place for it."""
+        encode(pa.array([], kind))
+
+    def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
+        """Encode each row."""
+        texts = encode(array)
+        return pc.binary_join_element_wise(prefix, texts, b"") if prefix else texts
