@@ -1,5 +1,6 @@
 """How typed columns are encoded: schemas looked up, or registered, once for a query."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from spark_kafka_source.values import (
     encode_values,
 )
 from spark_kafka_source.values.avro import AvroWriter, parse_schema, schema_of
+from spark_kafka_source.values.json import JsonWriter
 
 _AUTO_REGISTER = "auto.register.schemas"
 _ID_BYTES = 4
@@ -107,19 +109,32 @@ class _Planner:
         named = None if self._client is None else named_schema(config, self._client)
         if named is not None:
             check_type(config, named)
+        is_framed = self._client is not None and config.is_framed(has_registry=True)
         try:
-            schema = named.schema if named else _given_or_derived(config, kind, self._topic)
-            writer, name = _writer(config, schema)
+            schema = named.schema if named else _given(config) or self._derived(config, kind)
+            writer, name = _writer(config, schema, kind)
         except SchemaError as error:
             option = config.option("schema" if config.schema else "format")
             raise ConfigurationError(option, f"cannot be written with: {error}", "") from error
-        if self._client is None or not config.is_framed(has_registry=True):
+        if self._client is None or not is_framed:
             return TypedWrite(writer, b"")
-        if named is None:
-            strategy = subject.subject_name_strategy
-            called = strategy.subject(config.part, self._topic, name)
-            return TypedWrite(writer, _prefix(self._registered(self._client, called, schema)))
-        return TypedWrite(writer, _prefix(int(named.id)))
+        if named is not None:
+            return TypedWrite(writer, _prefix(int(named.id)))
+        if schema is None:
+            found = f"is missing, where '{config.option('format')}' is '{config.format}'"
+            expected = f"Give it, '{config.option('schema_subject')}', or "
+            expected += f"'{config.option('framing')}' 'none'"
+            raise ConfigurationError(config.option("schema"), found, expected)
+        called = subject.subject_name_strategy.subject(config.part, self._topic, name)
+        return TypedWrite(writer, _prefix(self._registered(self._client, called, schema)))
+
+    def _derived(self, config: FormatConfig, kind: pa.DataType) -> SchemaText | None:
+        """The schema of columns that have none; only Avro needs one to write."""
+        if config.format is not Format.AVRO:
+            return None
+        name = _NO_LETTER.sub("_", f"{self._topic or 'row'}_{config.part}")
+        named = f"_{name}" if name[0].isdigit() else name
+        return SchemaText(SchemaType.AVRO, schema_of(kind, named))
 
     def _registered(self, client: RegistryClient, subject: str, schema: SchemaText) -> int:
         normalize = self._registration.normalize_schemas
@@ -144,19 +159,18 @@ def _prefix(schema_id: int) -> bytes:
     return b"\0" + schema_id.to_bytes(_ID_BYTES)
 
 
-def _given_or_derived(config: FormatConfig, kind: pa.DataType, topic: str | None) -> SchemaText:
-    if config.schema:
-        return SchemaText(config.schema_type, config.schema)
-    if config.format is Format.AVRO:
-        name = _NO_LETTER.sub("_", f"{topic or 'row'}_{config.part}")
-        named = name if not name[0].isdigit() else f"_{name}"
-        return SchemaText(SchemaType.AVRO, schema_of(kind, named))
-    raise NotImplementedError(config.format)
+def _given(config: FormatConfig) -> SchemaText | None:
+    return SchemaText(config.schema_type, config.schema) if config.schema else None
 
 
-def _writer(config: FormatConfig, schema: SchemaText) -> tuple[ValueWriter, str | None]:
+def _writer(
+    config: FormatConfig, schema: SchemaText | None, kind: pa.DataType
+) -> tuple[ValueWriter, str | None]:
     """The writer, and the full name of what it writes."""
-    if config.format is Format.AVRO:
+    if config.format is Format.JSON:
+        title = json.loads(schema.text).get("title") if schema is not None else None
+        return JsonWriter(kind), title if isinstance(title, str) else None
+    if config.format is Format.AVRO and schema is not None:
         parsed = parse_schema(schema.text, [text for _, text in schema.references])
         return AvroWriter(schema), getattr(parsed.type, "name", None)
     raise NotImplementedError(config.format)

@@ -13,7 +13,8 @@ from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.decode import Decoded, decode
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.program import Program
-from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.errors import UnresolvableError
+from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 
 
 class AvroReader:
@@ -40,6 +41,9 @@ class AvroReader:
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> Program:
         """Resolve the writer's schema to the reader's."""
+        if writer.type is not SchemaType.AVRO:
+            found, expected = f"a schema of {writer.type.value}", "Records of this column are Avro"
+            raise UnresolvableError("", found, expected)
         references = [text for _, text in writer.references]
         return resolve(parse_schema(writer.text, references), self.reader)
 

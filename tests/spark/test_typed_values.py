@@ -1,0 +1,209 @@
+"""Typed keys and values through Spark, with a real broker and a real schema registry."""
+
+import json
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_kafka_source.registry import RegistryClient, RegistryConfig
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.testing import LocalRegistry
+from spark_kafka_source.values import SchemaText, SchemaType
+from tests.spark.sink.written import to, written
+from tests.spark.traffic import TIMEOUT_SECONDS, Events, Writer, batch, failure, stream
+from tests.spark_session import Start
+from tests.values.avro_oracle import written as as_avro
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.registry,
+    pytest.mark.usefixtures("spark"),
+]
+
+V1 = {"type": "record", "name": "Event", "fields": [{"name": "id", "type": "long"}]}
+V2 = {**V1, "fields": [*V1["fields"], {"name": "kind", "type": "string", "default": "none"}]}
+
+
+@pytest.fixture
+def client(real_registry: LocalRegistry) -> Iterator[RegistryClient]:
+    settings = Settings({"schema.registry.url": real_registry.url})
+    with closing(RegistryClient(RegistryConfig.from_settings(settings))) as client:
+        yield client
+
+
+def register(client: RegistryClient, events: Events, schema: dict[str, Any]) -> int:
+    text = SchemaText(SchemaType.AVRO, json.dumps(schema))
+    return client.register(f"{events.name}-value", text)
+
+
+def framed(schema_id: int, schema: dict[str, Any], *rows: dict[str, Any]) -> list[bytes]:
+    return [struct.pack(">bi", 0, schema_id) + each for each in as_avro(schema, rows)]
+
+
+def put(events: Events, *values: bytes | None) -> None:
+    with Writer(events.kafka.bootstrap_servers) as writer:
+        for value in values:
+            writer.queue(events.name, value)
+
+
+def typed(events: Events, registry: LocalRegistry, **more: object) -> dict[str, Any]:
+    return events.options(**{"value.format": "avro", "schema.registry.url": registry.url} | more)
+
+
+def test_what_is_written_is_read_again_with_the_types_that_it_had(
+    spark: SparkSession, events: Events, real_registry: LocalRegistry
+) -> None:
+    events.create(2)
+    frame = spark.range(20).selectExpr(
+        "CAST(id AS STRING) AS key",
+        """IF(id = 3, NULL, named_struct(
+            'id', id, 'small', CAST(id AS INT), 'name', IF(id % 2 = 0, NULL, CONCAT('n', id)),
+            'at', timestamp_micros(id * 1000001),
+            'day', date_add(DATE'2026-01-01', CAST(id AS INT)),
+            'amount', CAST(id AS DECIMAL(12, 3)), 'share', id / 3, 'ok', id > 5,
+            'tags', array('a', NULL), 'by_name', map('x', named_struct('y', id)))) AS value""",
+    )
+    options = to(events, **{"value.format": "avro", "schema.registry.url": real_registry.url})
+    with pytest.raises(PySparkException, match="does not have the schema of the rows"):
+        frame.write.format("pykafka").mode("append").options(**options).save()
+    assert written(events) == []
+    options |= {"auto.register.schemas": "true"}
+    frame.write.format("pykafka").mode("append").options(**options).save()
+    found = batch(spark, typed(events, real_registry, **{"key.format": "string"}))
+    assert found.schema["key"].dataType.simpleString() == "string"
+    as_text = "to_json(struct(key, value))"
+    assert _texts(found, as_text) == _texts(frame, as_text)
+    assert found.where("value IS NULL").count() == 1
+
+
+def _texts(frame: DataFrame, expression: str) -> list[str]:
+    return sorted(row[0] for row in frame.selectExpr(expression).collect())
+
+
+def test_a_schema_that_comes_while_a_stream_runs_changes_no_column(
+    events: Events, real_registry: LocalRegistry, client: RegistryClient, start: Start
+) -> None:
+    spark = SparkSession.active()
+    events.create(1)
+    first = register(client, events, V1)
+    put(events, *framed(first, V1, {"id": 1}))
+    frame = stream(spark, typed(events, real_registry))
+    assert frame.schema["value"].dataType.simpleString() == "struct<id:bigint>"
+    second = register(client, events, V2)
+    put(events, *framed(second, V2, {"id": 2, "kind": "new"}), *framed(first, V1, {"id": 3}))
+    rows: list[int] = []
+
+    def keep(micro_batch: DataFrame, _: int) -> None:
+        rows.extend(row.id for row in micro_batch.select("value.*").collect())
+
+    query = start(frame.writeStream.foreachBatch(keep).trigger(availableNow=True))
+    assert query.awaitTermination(TIMEOUT_SECONDS)
+    assert rows == [1, 2, 3]
+    newer = batch(spark, typed(events, real_registry))
+    assert _texts(newer, "value.kind") == ["new", "none", "none"]
+
+
+def test_bad_records_are_dead_letters_or_left_out_or_an_error(
+    events: Events, real_registry: LocalRegistry, client: RegistryClient, start: Start
+) -> None:
+    spark = SparkSession.active()
+    events.create(1)
+    schema_id = register(client, events, V1)
+    (good,) = framed(schema_id, V1, {"id": 7})
+    bad = [good + b"!", b"{}", struct.pack(">bi", 0, 1_000_000) + b"x", b""]
+    put(events, good, *bad, None)
+    found = batch(spark, typed(events, real_registry, badRecords="null"))
+    letters = found.where("value_error IS NOT NULL").orderBy("offset").collect()
+    assert [bytes(row.value_error.bytes) for row in letters] == bad
+    assert [row.value_error.schema_id for row in letters] == [schema_id, None, 1_000_000, None]
+    assert [row.value_error.reason for row in letters] == [
+        "there are bytes after the record",
+        "no schema id, found 7b",
+        "the registry has no schema 1000000",
+        "no schema id, found only 0 bytes",
+    ]
+    sound = found.where("value_error IS NULL").orderBy("offset").collect()
+    assert [row.value and row.value.id for row in sound] == [7, None]
+    skipping = batch(spark, typed(events, real_registry, badRecords="skip"))
+    assert [row.offset for row in skipping.orderBy("offset").collect()] == [0, 5]
+    with pytest.raises(PySparkException, match=f"{events.name}-0 at offset 1: the value cannot be"):
+        batch(spark, typed(events, real_registry)).collect()
+    query = start(
+        stream(spark, typed(events, real_registry))
+        .writeStream.format("noop")
+        .trigger(availableNow=True)
+    )
+    assert "there are bytes after the record" in failure(query)
+
+
+def test_only_some_fields(
+    spark: SparkSession, events: Events, real_registry: LocalRegistry, client: RegistryClient
+) -> None:
+    events.create(1)
+    put(events, *framed(register(client, events, V2), V2, {"id": 1, "kind": "a"}))
+    found = batch(spark, typed(events, real_registry, **{"value.fields": "kind"}))
+    assert [row.asDict() for row in found.select("value.*").collect()] == [{"kind": "a"}]
+
+
+def test_json_by_ddl_both_ways(spark: SparkSession, events: Events) -> None:
+    events.create(1)
+    frame = spark.range(3).selectExpr(
+        "named_struct('id', id, 'tags', array(CONCAT('t', id)), 'at', timestamp_seconds(id)) value"
+    )
+    options = to(events, **{"value.format": "json"})
+    frame.write.format("pykafka").mode("append").options(**options).save()
+    put(events, b"{", b'{"id": "no number"}', b'{"id": 9, "more": [1, {}]}')
+    ddl = {"value.format": "json", "value.schema": "id BIGINT, tags ARRAY<STRING>, at TIMESTAMP"}
+    found = batch(spark, events.options(badRecords="null", **ddl))
+    sound = found.where("value_error IS NULL")
+    assert _texts(sound.where("value.id < 9"), "to_json(value)") == _texts(frame, "to_json(value)")
+    assert [row.id for row in sound.select("value.*").collect()] == [0, 1, 2, 9]
+    assert found.where("value_error IS NOT NULL").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"value.format": "avro"},
+            "Option 'schema.registry.url': is missing, where 'value.format'",
+        ),
+        ({"value.format": "avro", "value.schema": "{"}, "Option 'value.schema': cannot be read"),
+        ({"badRecords": "skip"}, "Option 'badRecords': has no effect, since nothing is decoded"),
+        ({"value.fields": "a"}, "Option 'value.fields': has no effect where 'value.format' is"),
+        (
+            {"value.format": "arvo"},
+            "Option 'value.format': found 'arvo'. Give one of binary, string",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_when_it_is_loaded(
+    spark: SparkSession, events: Events, options: dict[str, str], text: str
+) -> None:
+    with pytest.raises(PySparkException) as failed:
+        batch(spark, events.options(**options))
+    assert text in str(failed.value)
+
+
+def test_topics_whose_schemas_differ_need_one_that_is_named(
+    events: Events, real_registry: LocalRegistry, client: RegistryClient
+) -> None:
+    spark = SparkSession.active()
+    other = events.another("other")
+    for topic, schema in ((events, V1), (other, V2)):
+        topic.create(1)
+        put(topic, *framed(register(client, topic, schema), schema, {"id": 1, "kind": "x"}))
+    both = typed(events, real_registry, subscribe=f"{events.name},{other.name}")
+    with pytest.raises(PySparkException, match="is not given, and subjects differ"):
+        batch(spark, both)
+    named = both | {"value.schema.subject": f"{other.name}-value"}
+    assert _texts(batch(spark, named), "value.kind") == ["none", "x"]
+    missing = typed(events, real_registry, **{"value.schema.subject": "no-such-subject"})
+    with pytest.raises(PySparkException, match="no-such-subject"):
+        batch(spark, missing)
