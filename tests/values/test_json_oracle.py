@@ -60,7 +60,7 @@ def machine_code() -> Kernels | None:
     return compiled.load() if find_spec("numba") else None
 
 
-ENGINES = {
+ENGINES: dict[str, tuple[int, Callable[[], Kernels | None]]] = {
     "pyarrow": (1, lambda: None),
     "pyarrow and row by row": (3, lambda: None),
     "tokens": (1, lambda: AS_WRITTEN),
