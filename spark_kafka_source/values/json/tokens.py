@@ -1,6 +1,7 @@
 """Many texts of JSON at once, by the compiled tokenizer: sure rows, and the doubtful others."""
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
@@ -175,6 +176,7 @@ class _Columns:
             return pa.Array.from_buffers(kind, count, [validity], children=arrays)
         if pa.types.is_list(kind) or pa.types.is_map(kind):
             return self._nested(node, kind, count, [validity, _offsets(there, last)])
+        values: npt.NDArray[np.generic]
         if pa.types.is_boolean(kind):
             values = np.packbits(first.astype(np.bool_) & there, bitorder="little")
         elif pa.types.is_string(kind):
@@ -218,7 +220,7 @@ class _Columns:
         return first
 
 
-def _offsets(there: "np.ndarray", last: Integers) -> pa.Buffer:
+def _offsets(there: npt.NDArray[np.bool_], last: Integers) -> pa.Buffer:
     """Where the items of each list end: those of one that is not there, where the last did."""
     offsets = np.zeros(len(there) + 1, np.int32)
     np.maximum.accumulate(np.where(there, last, 0), out=offsets[1:])
