@@ -42,6 +42,7 @@ class Engine(Protocol):
 
 P = TypeVar("P", bound=Code)
 
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A row for each value: null where the value is null or bad.

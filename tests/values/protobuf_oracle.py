@@ -70,7 +70,7 @@ def _field(message: Any, field: Any, typing: Typing) -> Any:
 
 
 def _is_entry(inner: Any) -> bool:
-    return inner.GetOptions().map_entry or inner.name.endswith("Entry")
+    return bool(inner.GetOptions().map_entry) or inner.name.endswith("Entry")
 
 
 def _map(found: Any, inner: Any, typing: Typing) -> dict[Any, Any]:
@@ -172,9 +172,7 @@ def _without_empty_oneofs(message: Any) -> None:
             each.oneof_index = used.index(each.oneof_index)
 
 
-def agrees(
-    file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | None = None
-) -> None:
+def agrees(file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | None = None) -> None:
     """Each row is what upb reads, or bad where upb says so, or where a column cannot have it.
 
     upb drops an entry of a map that has fields nobody knows; Java, and so Spark, does not. So maps

@@ -19,9 +19,7 @@ from google.protobuf.descriptor import FieldDescriptor as F
 from tests.values.protobuf_wire import parts, tag, varint
 
 FieldProto = descriptor_pb2.FieldDescriptorProto
-SCALARS = [
-    kind for kind in range(1, 19) if kind not in (F.TYPE_GROUP, F.TYPE_MESSAGE, F.TYPE_ENUM)
-]
+SCALARS = [kind for kind in range(1, 19) if kind not in (F.TYPE_GROUP, F.TYPE_MESSAGE, F.TYPE_ENUM)]
 KEYS = [kind for kind in SCALARS if kind not in (F.TYPE_BYTES, F.TYPE_DOUBLE, F.TYPE_FLOAT)]
 IMPORTED = (any_pb2, duration_pb2, timestamp_pb2, wrappers_pb2)
 WELL_KNOWN = ("Timestamp", "Duration", "Int64Value", "StringValue", "Any")
@@ -140,9 +138,7 @@ class Files:
         name = f"{field.name.upper()}Entry"
         entry = message.nested_type.add(name=name)
         entry.options.map_entry = True
-        entry.field.add(
-            name="key", number=1, label=F.LABEL_OPTIONAL, type=self.random.choice(KEYS)
-        )
+        entry.field.add(name="key", number=1, label=F.LABEL_OPTIONAL, type=self.random.choice(KEYS))
         value = entry.field.add(name="value", number=2, label=F.LABEL_OPTIONAL, type=field.type)
         if field.HasField("type_name"):
             value.type_name = field.type_name

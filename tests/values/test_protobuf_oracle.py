@@ -22,7 +22,7 @@ from tests.values.protobuf_schemas import (
     odd,
 )
 
-EXAMPLES = int(os.environ.get('PB_EX','40'))
+EXAMPLES = int(os.environ.get("PB_EX", "40"))
 drawn = settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, (1 << 32) - 1)
 FEW = pytest.mark.parametrize("few", [0, 2, 1000], ids=["waves", "both", "walk"])

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
-from spark_kafka_source.records.packing import Varints, pack
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.avro.reader import TIME, Reader, members
 from spark_kafka_source.values.avro.schema import (
@@ -28,6 +26,16 @@ from spark_kafka_source.values.avro.schema import (
     Schema,
     UnionType,
     is_null,
+)
+from spark_kafka_source.values.bytes_columns import (
+    fixed_width,
+    integers,
+    joined,
+    numbers,
+    owners,
+    put_together,
+    spread,
+    valid,
 )
 from spark_kafka_source.values.columns import Column, Form
 from spark_kafka_source.values.decimals import minimal_bytes
@@ -55,7 +63,7 @@ def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArr
     encoder = _Encoder(reader.schema)
     rows = np.arange(len(array))
     encoded = encoder.encode(reader.schema.type, reader.layout.column, array, rows)
-    return _joined(len(array), prefix, encoded) if prefix else encoded
+    return joined(len(array), prefix, encoded) if prefix else encoded
 
 
 class _Encoder:
@@ -78,8 +86,9 @@ class _Encoder:
         if isinstance(definition, RecordType):
             return self._record(definition, column, array, rows)
         if isinstance(definition, ArrayType):
-            items, owners = array.flatten(), _owners(array, rows)
-            return _blocks(array, self.encode(definition.items, column.children[0], items, owners))
+            of = owners(array, rows)
+            items = self.encode(definition.items, column.children[0], array.flatten(), of)
+            return _blocks(array, items)
         if isinstance(definition, MapType):
             return self._map(definition.values, column, array, rows)
         return _plain(definition, column, array, rows)
@@ -91,7 +100,7 @@ class _Encoder:
             self.encode(field.type, child, array.field(place), rows)
             for place, (field, child) in enumerate(zip(record.fields, column.children, strict=True))
         ]
-        return _joined(len(array), *parts)
+        return joined(len(array), *parts)
 
     def _map(
         self, values: AvroType, column: Column, array: pa.Array, rows: Integers
@@ -99,8 +108,8 @@ class _Encoder:
         first, stop = array.offsets[0].as_py(), array.offsets[-1].as_py()
         keys = array.keys.slice(first, stop - first)
         items = array.items.slice(first, stop - first)
-        found = self.encode(values, column.children[1], items, _owners(array, rows))
-        return _blocks(array, _joined(len(keys), _sized(keys), found) if len(keys) else found)
+        found = self.encode(values, column.children[1], items, owners(array, rows))
+        return _blocks(array, joined(len(keys), _sized(keys), found) if len(keys) else found)
 
     def _union(
         self, union: UnionType, column: Column, array: pa.Array, rows: Integers
@@ -113,20 +122,20 @@ class _Encoder:
         parts = []
         for place, kind in enumerate(found):
             values = array.field(place) if choice else array
-            there = _valid(values) & _valid(array)
+            there = valid(values) & valid(array)
             if not left[there].all():
                 _refuse(column, rows[there & ~left], f"several members, where {union} has one")
             left &= ~there
             index[there] = union.branches.index(kind)
             child = column.children[place] if choice else column
             some = values.filter(pa.array(there))
-            parts.append(_spread(self.encode(kind, child, some, rows[there]), there))
+            parts.append(spread(self.encode(kind, child, some, rows[there]), there))
         if left.any():
             null = [place for place, each in enumerate(union.branches) if is_null(each)]
             if not null:
                 _refuse(column, rows[left], f"null, where the schema has {union}")
             index[left] = null[0]
-        return _joined(len(array), _integers(index), *parts)
+        return joined(len(array), integers(index), *parts)
 
 
 def _plain(
@@ -141,80 +150,35 @@ def _plain(
             return _symbol(symbols, column, array, rows)
 
 
-def _valid(array: pa.Array) -> npt.NDArray[np.bool_]:
-    valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
-    return valid
-
-
 def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:
     where = f"{column.path}: " if column.path else ""
     raise UnencodableRowError(np.unique(rows).tolist(), where + reason)
 
 
-def _joined(count: int, *parts: "pa.BinaryArray | bytes") -> pa.BinaryArray:
-    """Of each row what all parts have, one after the other."""
-    if not parts:
-        return pa.array([b""], pa.binary()).take(pa.array(np.zeros(count, np.int64)))
-    whole = [pa.scalar(each, pa.binary()) if isinstance(each, bytes) else each for each in parts]
-    return pc.binary_join_element_wise(*whole, pa.scalar(b"", pa.binary()))
-
-
-def _spread(encoded: pa.BinaryArray, there: npt.NDArray[np.bool_]) -> pa.BinaryArray:
-    """Over all rows: nothing where it is not."""
-    if there.all():
-        return encoded
-    places = pa.array(np.cumsum(there) - 1, mask=~there)
-    return pc.fill_null(encoded.take(places), b"") if len(encoded) else _nothing(len(there))
-
-
-def _nothing(count: int) -> pa.BinaryArray:
-    return _joined(count)
-
-
-def _integers(values: Integers) -> pa.BinaryArray:
-    return pack([Varints.of(_wide(values))], len(values), pa.binary()).slice(0, len(values))
-
-
-def _wide(values: Integers) -> Integers:
-    return values.astype(np.int64, copy=False)
-
-
-def _numbers(array: pa.Array, kind: pa.DataType) -> Integers:
-    values: Integers = array.view(kind).to_numpy()
-    return _wide(values)
-
-
-def _fixed_width(values: npt.NDArray[np.generic]) -> pa.BinaryArray:
-    """As many bytes as each number has."""
-    bounds = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.itemsize)
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(values))]
-    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
-
-
 def _sized(array: pa.Array) -> pa.BinaryArray:
     """Each with its length before it."""
     data = array.cast(pa.binary())
-    return _joined(len(data), _integers(pc.binary_length(data).to_numpy()), data)
+    return joined(len(data), integers(pc.binary_length(data).to_numpy()), data)
 
 
 def _boolean(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return _fixed_width(array.to_numpy(zero_copy_only=False).astype(np.uint8))
+    return fixed_width(array.to_numpy(zero_copy_only=False).astype(np.uint8))
 
 
 def _int(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return _integers(_numbers(array, pa.int32()))
+    return integers(numbers(array, pa.int32()))
 
 
 def _long(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    values = _numbers(array, pa.int64())
+    values = numbers(array, pa.int64())
     logical = kind.logical.kind if kind.logical else None
     if logical in _MILLIS or array.type == TIME:
         values = values // _THOUSAND
-    return _integers(values)
+    return integers(values)
 
 
 def _floating(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return _fixed_width(array.to_numpy().astype("<f4" if kind.kind is Kind.FLOAT else "<f8"))
+    return fixed_width(array.to_numpy().astype("<f4" if kind.kind is Kind.FLOAT else "<f8"))
 
 
 def _bytes(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
@@ -228,7 +192,7 @@ def _primitive(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
 
 
 _PRIMITIVES: dict[Kind, Callable[[Primitive, pa.Array], pa.BinaryArray]] = {
-    Kind.NULL: lambda _, array: _nothing(len(array)),
+    Kind.NULL: lambda _, array: joined(len(array)),
     Kind.BOOLEAN: _boolean,
     Kind.INT: _int,
     Kind.LONG: _long,
@@ -256,24 +220,13 @@ def _symbol(
         unknown = index.is_null().to_numpy(zero_copy_only=False)
         found = array.filter(pa.array(unknown))[0].as_py()
         _refuse(column, rows[unknown], f"{found!r} is none of the symbols {', '.join(symbols)}")
-    return _integers(index.to_numpy())
-
-
-def _owners(array: pa.Array, rows: Integers) -> Integers:
-    """Of which row each item is."""
-    return np.repeat(rows, np.diff(array.offsets.to_numpy()))
+    return integers(index.to_numpy())
 
 
 def _blocks(array: pa.Array, items: pa.BinaryArray) -> pa.BinaryArray:
     """One block of all items, and the count 0 that ends them."""
-    offsets = array.offsets.to_numpy()
-    counts = np.diff(offsets)
+    counts = np.diff(array.offsets.to_numpy())
     if not len(items):
-        return _integers(counts)
-    start = items.offset
-    _, bounds, data = items.buffers()
-    ends = np.frombuffer(bounds, np.int32)[start : start + len(items) + 1]
-    laid = pa.py_buffer(ends[offsets - offsets[0]])
-    joined = pa.Array.from_buffers(pa.binary(), len(array), [None, laid, data])
+        return integers(counts)
     last = pa.array([b"", b"\0"], pa.binary()).take(pa.array((counts > 0).astype(np.int8)))
-    return _joined(len(array), _integers(counts), joined, last)
+    return joined(len(array), integers(counts), put_together(array, items), last)

@@ -29,7 +29,7 @@ MAX_NAMES = 200_000
 """Of messages, fields, enums and their values, together."""
 MAX_NUMBER = (1 << 29) - 1
 
-_REPEATED = 3
+_REQUIRED, _REPEATED = 2, 3
 _LAST = "A descriptor set has all files, each behind those that it imports"
 _EDITIONS = (1000, 1001)
 """2023 and 2024, which are alike in what matters here."""
@@ -40,6 +40,7 @@ class Features:
     """What may be different from file to file, https://protobuf.dev/editions/features/."""
 
     implicit: bool = False
+    required: bool = False
     closed: bool = False
     packed: bool = True
     delimited: bool = False
@@ -51,6 +52,7 @@ class Features:
         encoding, delimited = found.number(3), found.number(5)
         return Features(
             presence == 2 if presence else self.implicit,
+            presence == 3 if presence else self.required,
             enum == 2 if enum else self.closed,
             encoding == 1 if encoding else self.packed,
             delimited == 2 if delimited else self.delimited,
@@ -144,9 +146,7 @@ class _Files:
         features = _file_features(file)
         for enum in file.parts(5):
             self._enum(enum, package, features)
-        self._top = tuple(
-            self._message(message, package, features, 1) for message in file.parts(4)
-        )
+        self._top = tuple(self._message(message, package, features, 1) for message in file.parts(4))
 
     def schema(self) -> Schema:
         """All of it, once all references are known to have what they refer to."""
@@ -243,6 +243,7 @@ class _Files:
             repeated,
             repeated and packed and can_be_packed(kind),
             not repeated and (kind in MESSAGES or oneof >= 0 or not features.implicit),
+            part.number(4) == _REQUIRED or (features.required and oneof < 0 and not repeated),
             # That of a proto3 `optional` is there so that its presence is told.
             -1 if part.number(17) else oneof,
         )

@@ -39,9 +39,7 @@ class ProtobufReader:
         self._descriptors = descriptors_of(schema)
         self._arguments = message, fields, typing
         self.schema = parse_descriptors(self._descriptors)
-        self.message: Message = (
-            self.schema.message(message) if message else self.schema.indexed(())
-        )
+        self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
         self.typing = typing or Typing()
         self.table = table_of(self.schema, self.message, fields, self.typing)
 

@@ -70,6 +70,15 @@ def can_be_packed(kind: Kind) -> bool:
     return wire_of(kind) in (Wire.VARINT, Wire.FIXED32, Wire.FIXED64)
 
 
+def tag_of(number: int, wire: Wire) -> bytes:
+    """What stands before a value."""
+    left, found = number << 3 | wire, bytearray()
+    while left > 127:
+        found.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*found, left])
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a message."""
@@ -84,6 +93,8 @@ class Field:
     """How a writer of this schema writes it; both are read."""
     presence: bool = True
     """Whether it can be told from its default value that it was not written."""
+    required: bool = False
+    """Whether a writer must write it; readers take it as optional."""
     oneof: int = -1
     """Which of the message's it is one of."""
     default: int | bytes | None = None

@@ -124,13 +124,15 @@ class _Shape:
     def table(self, message: Message, wanted: Tree) -> Table:
         place = _Place("", 0, self._node(message, "", 0))
         column = self._struct(message, place, wanted)
-        rows, nodes, paths = [], [], []
+        rows: list[Row] = []
+        nodes: list[Node] = []
+        paths: list[str] = []
         for number, node in enumerate(self._nodes):
             node.rows.sort(key=lambda each: each[0].number)
             first = len(rows)
             rows += [row._replace(node=number) for row, _ in node.rows]
             paths += [path for _, path in node.rows]
-            nodes.append(Node(first, len(rows), node.depth, node.entry))
+            nodes.append(Node(first, len(rows), node.depth, node.level if node.entry else -1))
         paths += [node.path for node in self._nodes]
         levels = tuple(self._slot_levels), tuple(self._levels_above)
         return Table(
@@ -139,6 +141,7 @@ class _Shape:
             tuple(rows),
             tuple(paths),
             tuple(np.array(sorted(numbers), np.int64) for numbers in self._closed),
+            tuple({rows[at].number: at for at in range(n.first, n.stop)} for n in nodes),
         )
 
     def _struct(self, message: Message, place: _Place, wanted: Tree) -> Column:
@@ -150,9 +153,7 @@ class _Shape:
             raise SchemaError(place.path, "columns nested too deeply", f"Up to {MAX_DEPTH} may be")
         if missing := sorted(wanted.keys() - {each.name for each in message.fields}):
             expected = f"It has {', '.join(each.name for each in message.fields[:50])}"
-            raise SchemaError(
-                place.path, f"{message} has no field {quoted(missing[0])}", expected
-            )
+            raise SchemaError(place.path, f"{message} has no field {quoted(missing[0])}", expected)
         self._within.append(message.name)
         found_columns = {
             each.name: column
@@ -169,6 +170,7 @@ class _Shape:
 
     def _field(self, message: Message, each: Field, of: _Place, wanted: Tree) -> Column | None:
         path = f"{of.path}.{each.name}" if of.path else each.name
+        path = of.path if message.is_entry else path
         if each.repeated:
             return self._repeated(each, path, of, wanted)
         row = Row(of.node, each.number, 0, 0, -1, -1, -1, 0, -1, -1, -1)
@@ -216,7 +218,6 @@ class _Shape:
         if key is None or value is None:
             return None
         self._keep(row, of.node, path, Wire.SIZED, Op.MESSAGE, child=node)
-        key, value = replace(key, path=inner), replace(value, path=inner)
         arrow = pa.map_(key.arrow, value.arrow)
         return Column(path, Form.MAP, arrow, of.level, children=(key, value))
 
@@ -293,9 +294,7 @@ class _Shape:
         self._constants += each.default
         return (start, len(self._constants))
 
-    def _keep(
-        self, row: Row, node: int, path: str, wire: Wire, op: Op, child: int = -1
-    ) -> None:
+    def _keep(self, row: Row, node: int, path: str, wire: Wire, op: Op, child: int = -1) -> None:
         self._nodes[node].rows.append((row._replace(wire=wire, op=op, child=child), path))
 
     def _counted(self, path: str) -> None:

@@ -52,10 +52,7 @@ class Walk:
     ) -> None:
         table = program.table
         self._nodes, self._rows = table.nodes, table.rows
-        self._places = [
-            {table.rows[place].number: place for place in range(node.first, node.stop)}
-            for node in table.nodes
-        ]
+        self._places = table.places
         self._closed = [frozenset(numbers.tolist()) for numbers in table.closed]
         self._data = data.data
         self._slots, self._outcome, self._room = slots, outcome, room
@@ -67,7 +64,7 @@ class Walk:
         """The fields of a message from there on."""
         self._row = one.row
         try:
-            self._fields(node, one.element, one.at, one.end, self._nodes[node].depth)
+            self._whole(node, one.element, one.at, one.end, self._nodes[node].depth)
         except _BadError as bad:
             self._outcome.add(np.array([one.row]), bad.fault, bad.place)
 
@@ -152,16 +149,19 @@ class Walk:
     def _group(self, _: int, row: Row, element: int, at: int, end: int, depth: int) -> int:
         return self._enter(row, element, at, end, depth, row.number)
 
-    def _enter(
-        self, row: Row, element: int, at: int, end: int, depth: int, group: int = 0
-    ) -> int:
+    def _enter(self, row: Row, element: int, at: int, end: int, depth: int, group: int = 0) -> int:
         if row.case >= 0 and self._slots.array(row.case)[element] != row.number:
             self._forget(row.child, element)
         element = self._target(row, element)
+        return self._whole(row.child, element, at, end, depth + 1, group)
+
+    def _whole(self, node: int, element: int, at: int, end: int, depth: int, group: int = 0) -> int:
+        """A message; an entry of a map is none if its enum has a number that it cannot have."""
         self._lost = False
-        at = self._fields(row.child, element, at, end, depth + 1, group)
-        if self._lost and self._nodes[row.child].entry:
-            self._slots.parents[row.level][element] = -1
+        at = self._fields(node, element, at, end, depth, group)
+        level = self._nodes[node].entry_level
+        if self._lost and level >= 0:
+            self._slots.parents[level][element] = -1
         self._lost = False
         return at
 

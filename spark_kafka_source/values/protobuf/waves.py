@@ -88,7 +88,9 @@ class MessageWaves:
 
     def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Words":
         """The bytes at hand, 0 where there are no more: no tag begins with it."""
-        found = self._source.words(at) & _LOW if wide else self._source.octets(at)
+        found: Octets | Words = self._source.octets(at)
+        if wide:
+            found = self._source.words(at)
         found[at >= end] = 0
         return found
 
@@ -119,17 +121,25 @@ class MessageWaves:
                 if step.row.closed >= 0:
                     fits &= np.isin(value.astype(np.int32), self._closed[step.row.closed])
             case Wire.SIZED:
-                size, value = self._source.unsigned(at)
-                # Never start + size, which could be too large for its 64 bits.
-                fits = (size >= 0) & (size <= end - value)
-                fits &= value - at <= MAX_SIZE_BYTES
-                after = value + size
+                value, after, fits = self._sized(at, end)
             case wire:
                 width = _WIDTHS[Wire(wire)]
                 word = self._source.words(at)
                 value, after = (word & _LOW if width == 4 else word).view(np.int64), at + width
                 fits = after <= end
         return value, after, None if fits.all() else fits
+
+    def _sized(self, at: Integers, end: Integers) -> tuple[Integers, Integers, Mask]:
+        """Where what has its size before it starts and ends, and which fit."""
+        low = self._source.octets(at)
+        if low.max(initial=0) < 128:
+            start = at + 1
+            after = start + low
+            return start, after, after <= end
+        size, start = self._source.unsigned(at)
+        # Never start + size, which could be too large for its 64 bits.
+        fits = (size >= 0) & (size <= end - start) & (start - at <= MAX_SIZE_BYTES)
+        return start, start + size, fits
 
     def _keep(self, row: Row, wave: Wave, value: Integers, new: bool) -> None:
         """The slots have these values; those of what is sized end where the wave does."""
@@ -189,7 +199,9 @@ class MessageWaves:
         if sound.all():
             return owner, value, None
         places = np.flatnonzero(sound)
-        owner, value, _ = self._packed(row, start[places], stop[places])
+        owner, value, inner = self._packed(row, start[places], stop[places])
+        if inner is not None:
+            sound[places] = inner
         return places[owner], value, sound
 
     def _packed_fixed(
