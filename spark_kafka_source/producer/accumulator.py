@@ -16,6 +16,7 @@ from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import Delivery, Run
 from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.records import Compression, EncodedBatch
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -66,7 +67,7 @@ class Accumulator:
         self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
         self.emptied_by: threading.Thread | None = None
         """The producer's thread: where it waits for room or for records, nobody else sends them."""
-        self._compression = config.compression
+        self.compression: Compression = config.compression
         self._batch_bytes = min(config.batch_size, config.buffer_memory)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
@@ -99,6 +100,34 @@ class Accumulator:
         )
         return Run(delivery, first, columns.num_rows)
 
+    def append_batch(
+        self, topic_partition: TopicPartition, size: int, encode: Callable[[], EncodedBatch]
+    ) -> Run:
+        """Add rows as a batch of their own, which `encode` makes; they take at most `size` bytes.
+
+        Waits for room, and raises as `append` does. What is in the open batch goes out before it.
+        """
+        self._take_room(size)
+        unused, closed = size, list[_Closed]()
+        try:
+            encoded = encode()
+            batch = ProducerBatch.of(topic_partition, encoded)
+            with self._lock:
+                self._check_taken()
+                queue = self._queue_of(topic_partition)
+                if queue.open is not None:
+                    self._close(queue, queue.open, closed)
+                unused -= encoded.size
+                queue.waiting.append(batch)
+                self._unfinished[id(batch.delivery)] = batch.delivery
+        except BaseException:
+            self.memory.give_back(unused)
+            self._mend(topic_partition, closed)
+            raise
+        self.memory.give_back(unused)
+        self._encode(closed)
+        return Run(batch.delivery, 0, batch.record_count)
+
     def _put(
         self, topic_partition: TopicPartition, size: int, append: Callable[[OpenBatch], int]
     ) -> tuple[Delivery, int]:
@@ -126,8 +155,10 @@ class Accumulator:
                 batch.left = opened
                 if queue is not None and queue.open is opened and batch in queue.waiting:
                     queue.open = None
-            if queue is not None and queue.open is not None:
-                self._unfinished[id(queue.open.delivery)] = queue.open.delivery
+            if queue is not None:
+                deliveries = [each.delivery for each in queue.waiting]
+                deliveries += [] if queue.open is None else [queue.open.delivery]
+                self._unfinished |= {id(each): each for each in deliveries}
         self.wakeup.wake()
 
     def _take_room(self, size: int) -> None:
@@ -194,13 +225,12 @@ class Accumulator:
         self, topic_partition: TopicPartition, size: int, closed: list[_Closed]
     ) -> OpenBatch:
         """Return the batch that takes so many bytes; add one that it is the successor of."""
-        refusal = self._refusal or self._held
-        if refusal is not None:
+        try:
+            self._check_taken()
+        except KafkaError:
             self.memory.give_back(size)
-            raise refusal.with_traceback(None)
-        queue = self._queues.get(topic_partition)
-        if queue is None:
-            queue = self._queues[topic_partition] = PartitionQueue(topic_partition)
+            raise
+        queue = self._queue_of(topic_partition)
         if queue.open is not None and queue.open.size + size > self._batch_bytes:
             self._close(queue, queue.open, closed)
         if queue.open is None:
@@ -208,6 +238,18 @@ class Accumulator:
             self._unfinished[id(queue.open.delivery)] = queue.open.delivery
             self.wakeup.wake()
         return queue.open
+
+    def _check_taken(self) -> None:
+        """Raise why no records are taken just now, if so."""
+        refusal = self._refusal or self._held
+        if refusal is not None:
+            raise refusal.with_traceback(None)
+
+    def _queue_of(self, topic_partition: TopicPartition) -> PartitionQueue:
+        queue = self._queues.get(topic_partition)
+        if queue is None:
+            queue = self._queues[topic_partition] = PartitionQueue(topic_partition)
+        return queue
 
     @staticmethod
     def _close(queue: PartitionQueue, opened: OpenBatch, closed: list[_Closed]) -> None:
@@ -223,7 +265,7 @@ class Accumulator:
             if batch.encoded is not None or batch.error is not None:
                 continue
             try:
-                encoded = opened.encode(self._compression, time.time_ns() // 1_000_000)
+                encoded = opened.encode(self.compression, time.time_ns() // 1_000_000)
             except Exception as error:
                 # Rows are checked before they are added, so that this is no row's fault.
                 batch.error = LocalError(f"a batch of {batch.topic_partition}: {error!r}")

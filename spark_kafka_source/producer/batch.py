@@ -67,6 +67,14 @@ class ProducerBatch:
     """What went wrong the last time."""
     is_over: bool = False
 
+    @classmethod
+    def of(cls, topic_partition: TopicPartition, encoded: EncodedBatch) -> "ProducerBatch":
+        """Make one of records that never were in an open batch."""
+        count, delivery = encoded.record_count, Delivery(topic_partition)
+        delivery.closed(count)
+        now_seconds = time.monotonic()
+        return cls(topic_partition, delivery, now_seconds, count, encoded.size, encoded=encoded)
+
     def __lt__(self, other: "ProducerBatch") -> bool:
         """Whether it is to be sent before another that was sent once, too."""
         return (self.order, self.first) < (other.order, other.first)

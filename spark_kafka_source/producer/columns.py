@@ -1,7 +1,10 @@
 """Columns on their way into batches: which rows go to which topic and partition, in what order."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +19,12 @@ from spark_kafka_source.producer.partitioners import (
 )
 from spark_kafka_source.records import (
     HEADER_BYTES,
+    MAX_BATCH_BYTES,
     ColumnTypeError,
     Integers,
     RowTooLargeError,
     UnencodableRowError,
+    encode_columns,
     record_sizes,
 )
 from spark_kafka_source.settings import INT32_MAX
@@ -108,13 +113,12 @@ def _check_sizes(sizes: Integers, first_row: int, buffer_bytes: int) -> None:
 
 
 def _cuts(sizes: Integers) -> Iterator[tuple[int, int]]:
+    """Where pieces begin and end: about `PIECE_BYTES` each, and none much smaller than another."""
     ends = np.cumsum(sizes)
-    start = 0
-    while start < len(sizes):
-        before = int(ends[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(ends, before + PIECE_BYTES, side="right")), start + 1)
-        yield start, stop
-        start = stop
+    total = int(ends[-1]) if len(ends) else 0
+    pieces = max(round(total / PIECE_BYTES), 1)
+    cuts = np.searchsorted(ends, total / pieces * np.arange(1, pieces)) + 1
+    yield from pairwise(np.unique([0, *cuts, len(sizes)]).tolist())
 
 
 def by_topic(piece: Piece) -> list[tuple[str, Piece]]:
@@ -180,29 +184,99 @@ def append(
     if not names:  # Without a column there are no rows, either.
         columns = pa.RecordBatch.from_arrays([pa.nulls(len(piece.sizes))], ["value"])
     grouped = group_by_partition(partitions)
-    if len(grouped.partitions) > 1:
-        columns = columns.take(pa.array(grouped.rows))
-        sizes = piece.sizes[grouped.rows]
-    else:
-        sizes = piece.sizes
-    ends = np.cumsum(sizes)
-    rows = piece.rows_in(grouped)
-    for partition, start, stop in _runs(grouped):
-        where = TopicPartition(topic, partition)
-        at = start
-        while at < stop:
-            before = int(ends[at - 1]) if at else 0
-            end = min(_fitting(accumulator, where, ends, at), stop)
-            size = int(ends[end - 1]) - before
-            part = columns.slice(at, end - at)
-            yield replace(accumulator.append_columns(where, part, size), rows=rows[at:end])
+    sizes = piece.sizes if len(grouped.partitions) == 1 else piece.sizes[grouped.rows]
+    rows = _Rows(topic, columns, grouped.rows, np.cumsum(sizes), piece.rows_in(grouped))
+    enough = accumulator.batch_bytes // 2
+    runs = list(_runs(grouped))
+    yield from _append_batches(
+        accumulator, rows, [each for each in runs if rows.size(each.start, each.stop) >= enough]
+    )
+    yield from _append_rows(
+        accumulator, rows, [each for each in runs if rows.size(each.start, each.stop) < enough]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a piece in the order of their partitions."""
+
+    topic: str
+    columns: pa.RecordBatch
+    order: Integers
+    """Which row of `columns` is at each place of that order."""
+    ends: Integers
+    """How many bytes those up to each place take."""
+    given: Integers | range
+    """Which row of the table that was given it is."""
+
+    def before(self, place: int) -> int:
+        """Return how many bytes those before a place take."""
+        return int(self.ends[place - 1]) if place else 0
+
+    def size(self, start: int, stop: int) -> int:
+        """Return how many bytes those from `start` to `stop` take."""
+        return self.before(stop) - self.before(start)
+
+
+class _PartitionRun(NamedTuple):
+    partition: int
+    start: int
+    stop: int
+
+
+def _append_batches(
+    accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
+) -> Iterator[Run]:
+    """Encode rows of a partition that fill batches by themselves: nothing is copied before."""
+    parts = [part for run in runs for part in _even_parts(rows, run, accumulator.batch_bytes)]
+    if not parts:
+        return
+    order = np.concatenate([rows.order[each.start : each.stop] for each in runs])
+    batches = encode_columns(
+        rows.columns,
+        None if len(rows.order) == len(order) and len(runs) == 1 else order,
+        bounds=np.cumsum([0, *(each.stop - each.start for each in parts)]),
+        compression=accumulator.compression,
+        max_batch_bytes=MAX_BATCH_BYTES,
+        max_request_bytes=MAX_BATCH_BYTES,
+        timestamp_ms=time.time_ns() // 1_000_000,
+    )
+    for partition, start, stop in parts:
+        where, size = TopicPartition(rows.topic, partition), rows.size(start, stop)
+        run = accumulator.append_batch(where, size + HEADER_BYTES, lambda: next(batches))
+        yield replace(run, rows=rows.given[start:stop])
+
+
+def _even_parts(rows: _Rows, run: _PartitionRun, batch_bytes: int) -> Iterator[_PartitionRun]:
+    """Cut a run into as few batches as it takes, none of them much smaller than another."""
+    start = run.start
+    while start < run.stop:
+        left = rows.size(start, run.stop)
+        share = left / -(-left // batch_bytes)
+        wanted = int(np.searchsorted(rows.ends, rows.before(start) + share, side="right"))
+        stop = min(max(wanted, start + 1), run.stop)
+        yield _PartitionRun(run.partition, start, stop)
+        start = stop
+
+
+def _append_rows(accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]) -> Iterator[Run]:
+    """Put rows into the open batches of their partitions."""
+    for run in runs:
+        where = TopicPartition(rows.topic, run.partition)
+        columns = rows.columns.take(pa.array(rows.order[run.start : run.stop]))
+        at = run.start
+        while at < run.stop:
+            end = min(_fitting(accumulator, where, rows.ends, at), run.stop)
+            part = columns.slice(at - run.start, end - at)
+            appended = accumulator.append_columns(where, part, rows.size(at, end))
+            yield replace(appended, rows=rows.given[at:end])
             at = end
 
 
-def _runs(grouped: PartitionRows) -> Iterator[tuple[int, int, int]]:
+def _runs(grouped: PartitionRows) -> Iterator[_PartitionRun]:
     bounds = grouped.bounds.tolist()
     for number, partition in enumerate(grouped.partitions.tolist()):
-        yield partition, bounds[number], bounds[number + 1]
+        yield _PartitionRun(partition, bounds[number], bounds[number + 1])
 
 
 def _fitting(accumulator: Accumulator, where: TopicPartition, ends: Integers, start: int) -> int:

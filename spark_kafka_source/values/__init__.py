@@ -5,6 +5,7 @@ from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, Un
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+from spark_kafka_source.values.text import TextReader
 from spark_kafka_source.values.value_reader import ValueReader
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "SchemaError",
     "SchemaText",
     "SchemaType",
+    "TextReader",
     "UnresolvableError",
     "ValueReader",
     "decode",

@@ -13,6 +13,7 @@ from spark_kafka_source.net import Address, Deadline, readable
 from spark_kafka_source.producer import BufferFullError, ProducerConfig, ProducerId
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
+from spark_kafka_source.records import EncodedBatch, encode_columns
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
 from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1
@@ -47,6 +48,11 @@ def row(number: int) -> Row:
 
 def columns(*numbers: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"value": [b"%d" % each for each in numbers]})
+
+
+def encoded(*numbers: int) -> EncodedBatch:
+    (batch,) = encode_columns(columns(*numbers))
+    return batch
 
 
 def put(accumulator: Accumulator, *numbers: int, where: TopicPartition = T0) -> None:
@@ -110,6 +116,15 @@ def test_rows_and_columns_keep_the_order_in_which_they_were_given(accumulator: A
     assert (delivery, number) == (run.delivery, 1)
     put(accumulator, 5)
     assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_whole_batch_goes_out_behind_what_was_given_before_it(accumulator: Accumulator) -> None:
+    put(accumulator, 0, 1)
+    run = accumulator.append_batch(T0, 3 * SIZE, lambda: encoded(2, 3))
+    assert (run.first, run.count) == (0, 2)
+    put(accumulator, 4)
+    assert heads(accumulator) == [[0, 1], [2, 3]]
+    assert run.delivery in accumulator.unfinished()
 
 
 def test_partitions_have_batches_of_their_own(accumulator: Accumulator) -> None:
@@ -265,6 +280,28 @@ def test_the_room_of_a_batch_is_given_back_as_far_as_it_turns_out_smaller() -> N
     accumulator.release(batch)
     assert accumulator.memory.free == 10_000
     assert not accumulator.unfinished()
+
+
+def test_a_whole_batch_has_as_much_room_as_it_takes() -> None:
+    accumulator = accumulator_of(buffer_memory=10_000, max_block_ms=0)
+    accumulator.append_batch(T0, 1_000, lambda: encoded(1, 2))
+    batch = accumulator.take(accumulator.queue(T0))
+    assert accumulator.memory.free == 10_000 - encoded(1, 2).size
+    accumulator.release(batch)
+    assert accumulator.memory.free == 10_000
+
+    def fail() -> EncodedBatch:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        accumulator.append_batch(T0, 1_000, fail)
+    with pytest.raises(BufferFullError):
+        accumulator.append_batch(T0, 10_001, lambda: encoded(1))
+    accumulator.hold(LocalError("not now"))
+    with pytest.raises(LocalError, match="not now"):
+        accumulator.append_batch(T0, 1_000, lambda: encoded(1))
+    assert accumulator.memory.free == 10_000
+    assert not accumulator.queues()
 
 
 def test_a_batch_that_is_over_before_it_is_encoded_gives_its_room_back_once() -> None:

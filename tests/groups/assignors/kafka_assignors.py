@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,15 +20,21 @@ class EndlessError(RefusedError):
 class KafkaAssignors:
     """What Kafka's consumers make of subscriptions."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
+    def __init__(self, start: "Callable[[], subprocess.Popen[str]]") -> None:
+        self._start = start
+        self._process = start()
+
+    def end(self) -> None:
+        """Kill the JVM, which may be in a loop without an end."""
+        with self._process as process:
+            process.kill()
 
     def assign(
         self,
         assignor: str,
         cluster: Cluster,
         subscriptions: Mapping[str, Subscription],
-        limit_s: int = 60,
+        limit_s: int = 10,
     ) -> dict[str, bytes]:
         """Each member's assignment, encoded; an `EndlessError` if that takes too long."""
         encoded = {member: each.encode() for member, each in subscriptions.items()}
@@ -41,7 +47,7 @@ class KafkaAssignors:
         cluster: Cluster,
         subscriptions: Mapping[str, bytes],
         instances: Mapping[str, str | None],
-        limit_s: int = 60,
+        limit_s: int = 10,
     ) -> dict[str, bytes]:
         """Each member's assignment, from subscriptions in whatever version."""
         topics = (
@@ -88,6 +94,8 @@ class KafkaAssignors:
         answer = answers.readline()
         assert answer.endswith("\n"), f"it ended at {question}"
         if answer.startswith("error java.util.concurrent.TimeoutException"):
+            self.end()
+            self._process = self._start()
             raise EndlessError(answer)
         if answer.startswith("error"):
             raise RefusedError(answer)
@@ -105,11 +113,14 @@ def run_kafka_assignors(jars: Sequence[Path]) -> Iterator[KafkaAssignors]:
     # Logged would be to the same standard output that the answers are on.
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=OFF"]
     source = Path(__file__).with_name("KafkaAssignors.java")
-    with subprocess.Popen(
-        ["java", *quick, "-cp", class_path, str(source)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    ) as process:
-        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
-        yield KafkaAssignors(process)
+
+    def start() -> "subprocess.Popen[str]":
+        command = ["java", *quick, "-cp", class_path, str(source)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")
+
+    assignors = KafkaAssignors(start)
+    try:
+        yield assignors
+    finally:
+        assignors.end()
