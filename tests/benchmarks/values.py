@@ -118,7 +118,13 @@ message Event {
   repeated string tags = 10;
   bytes amount = 11;
 }
-message Address { string street = 1; string city = 2; string zip = 3; double lat = 4; double lon = 5; }
+message Address {
+  string street = 1;
+  string city = 2;
+  string zip = 3;
+  double lat = 4;
+  double lon = 5;
+}
 enum Kind { VIEW = 0; CART = 1; }
 """
 
@@ -126,7 +132,8 @@ enum Kind { VIEW = 0; CART = 1; }
 def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     """As those of Avro; the other writer has one more field, which nobody reads."""
     text = SchemaText(SchemaType.PROTOBUF, PROTO)
-    older = SchemaText(SchemaType.PROTOBUF, PROTO.replace("bytes amount", "string older = 12; bytes amount"))
+    more_fields = PROTO.replace("bytes amount", "string older = 12; bytes amount")
+    older = SchemaText(SchemaType.PROTOBUF, more_fields)
     reader, few = ProtobufReader(text), ProtobufReader(text, fields=["id", "at", "price"])
     one, other = _messages(text, rows), _messages(older, rows, older="x")
     same, wanted, more = reader.program(), few.program(text), reader.program(older)

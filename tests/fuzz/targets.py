@@ -12,6 +12,7 @@ from tests.fuzz import (
     decisions,
     frames,
     logins,
+    messages,
     options,
     responses,
     stores,
@@ -87,6 +88,13 @@ TARGETS = {
         Target("jaas", logins.jaas),
         Target("pem", stores.pem, made_seeds=stores.pem_seeds),
         Target("avro", values.avro, most_bytes=512, made_seeds=values.avro_seeds),
+        Target("protobuf", messages.protobuf, most_bytes=512, made_seeds=messages.protobuf_seeds),
+        Target(
+            "descriptors",
+            messages.descriptors,
+            most_bytes=20_000,
+            made_seeds=messages.descriptor_seeds,
+        ),
         Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
     )
 }

@@ -17,7 +17,16 @@ from spark_kafka_source.values.protobuf import ProtobufReader, Typing
 from tests.values.avro_oracle import laid, plain
 from tests.values.protobuf_schemas import file_set, message_class
 
-__all__ = ["DecodeError", "agrees", "decoded", "expected", "laid", "plain", "reader_of"]
+__all__ = [
+    "DecodeError",
+    "agrees",
+    "agrees_with",
+    "decoded",
+    "expected",
+    "laid",
+    "plain",
+    "reader_of",
+]
 _MOMENTS = ("google.protobuf.Timestamp", "google.protobuf.Duration")
 
 
@@ -173,13 +182,20 @@ def _without_empty_oneofs(message: Any) -> None:
 
 
 def agrees(file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | None = None) -> None:
+    """Each row is what upb reads of this file, or bad; see `agrees_with`."""
+    agrees_with((message_class(file), message_class(lenient(file))), rows, found, typing)
+
+
+def agrees_with(
+    classes: tuple[Any, Any], rows: Sequence[bytes], found: Decoded, typing: Typing | None = None
+) -> None:
     """Each row is what upb reads, or bad where upb says so, or where a column cannot have it.
 
     upb drops an entry of a map that has fields nobody knows; Java, and so Spark, does not. So maps
     are taken as their entries where the two are not the same.
     """
     typing = typing or Typing()
-    strict, loose = message_class(file), message_class(lenient(file))
+    strict, loose = classes
     for place, (row, value) in enumerate(zip(rows, plain(found.array), strict=True)):
         fault = Fault(found.status[place])
         assert (value is None) == bool(fault)

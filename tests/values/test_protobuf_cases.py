@@ -367,7 +367,7 @@ def test_only_what_is_wanted(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = n(1, 5) + sized(7, "x") * 3 + sized(9, STREET + CITY) + sized(13, n(1, 5) + n(2, 1))
     found = decoded("Plain", [data] * 3, fields=["to.city", "at.seconds", "i32"])
     assert found.array.to_pylist() == [{"i32": 5, "to": {"city": "c"}, "at": {"seconds": 5}}] * 3
-    with pytest.raises(SchemaError, match="message p.Address has no field 'zip'"):
+    with pytest.raises(SchemaError, match=r"message p\.Address has no field 'zip'"):
         reader("Plain", fields=["to.zip"])
     with pytest.raises(SchemaError, match="int32 has no field 'x'"):
         reader("Plain", fields=["i32.x"])
