@@ -24,7 +24,7 @@ Order = Integers | None
 class ArrowBuilder:
     """Builds the tree of columns. Of rows whose bytes are found bad here nothing is kept."""
 
-    def __init__(self, data: Octets, slots: Slots, outcome: Outcome, constants: int) -> None:
+    def __init__(self, data: Octets, slots: Slots, outcome: Outcome, constants: int = 0) -> None:
         """Defaults lie in the data from `constants` on."""
         self._data, self._slots, self._outcome = data, slots, outcome
         self._constants = constants
