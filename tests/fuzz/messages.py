@@ -48,7 +48,7 @@ def protobuf(data: bytes) -> None:
         assert each.status[0] == each.status[2]
         agrees_with(_classes(number), rows, each)
     assert repr(plain(found[0].array)) == repr(plain(found[1].array))
-    assert np.array_equal(found[0].status, found[1].status)
+    assert np.array_equal(found[0].status > 0, found[1].status > 0)
 
 
 def _decoded(reader: ProtobufReader, rows: list[bytes], few: int) -> Decoded:

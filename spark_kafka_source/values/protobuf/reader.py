@@ -1,6 +1,7 @@
 """Protobuf as one of the formats of values."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -36,15 +37,15 @@ class ProtobufReader:
         by default. Raises `SchemaError`, `RecursiveTypeError` for a message that holds itself, and
         `ConfigurationError` for a text where the extra `protobuf` is not installed.
         """
-        self._descriptors = descriptors_of(schema)
+        self.descriptors = descriptors_of(schema)
         self._arguments = message, fields, typing
-        self.schema = parse_descriptors(self._descriptors)
+        self.schema = parse_descriptors(self.descriptors)
         self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
         self.typing = typing or Typing()
         self.table = table_of(self.schema, self.message, fields, self.typing)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ProtobufReader, (self._descriptors, *self._arguments)
+        return ProtobufReader, (self.descriptors, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -66,15 +67,16 @@ class ProtobufReader:
 
     def _written(self, schema: Schema, indexes: Sequence[int]) -> Message:
         name = self.message.name
-        if indexes:
-            found = schema.indexed(indexes)
-        elif name in schema.messages:
+        if not indexes and name in schema.messages:
             return schema.messages[name]
-        else:
-            found = schema.indexed(())
-        if found.name != name:
-            raise UnresolvableError("", f"{found} was written", f"What is read is {self.message}")
-        return found
+        found = schema.indexed(indexes)
+        if found.name == name:
+            return found
+        with suppress(UnresolvableError):
+            other = schema.indexed(indexes, entries=True)
+            if other.name == name:
+                return other
+        raise UnresolvableError("", f"{found} was written", f"What is read is {self.message}")
 
     def decode(
         self,

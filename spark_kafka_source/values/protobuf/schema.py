@@ -146,22 +146,28 @@ class Schema:
             raise SchemaError("", f"there is no message {name!r:.200}", f"The file has {known}")
         return found
 
-    def indexed(self, indexes: Sequence[int]) -> Message:
-        """The one that Confluent's message indexes lead to: `[1, 0]` is the first in the second."""
+    def indexed(self, indexes: Sequence[int], *, entries: bool = False) -> Message:
+        """The one that Confluent's message indexes lead to: `[1, 0]` is the first in the second.
+
+        The entries of maps, which are messages of descriptors but not of texts, have an index with
+        `entries` only: Confluent's clients for Python and Go count them, that for Java does not.
+        """
         names, found = self.top, None
         for index in indexes or (0,):
             if not 0 <= index < len(names):
-                found_text = f"message indexes {list(indexes)[:20]}"
-                raise UnresolvableError(
-                    "", found_text, f"There are {len(names)} messages at the last of them"
-                )
+                shown = f"message indexes {list(indexes)[:20]}"
+                expected = f"There are {len(names)} messages at the last of them"
+                raise UnresolvableError("", shown, expected)
             found = self.messages[names[index]]
-            names = found.messages
+            names = found.messages if entries else self._without_entries(found)
         assert found is not None  # noqa: S101  # There is an index.
         return found
 
+    def _without_entries(self, message: Message) -> tuple[str, ...]:
+        return tuple(name for name in message.messages if not self.messages[name].is_entry)
+
     def indexes(self, name: str) -> tuple[int, ...]:
-        """The message indexes of a message of the file itself."""
+        """The message indexes of a message of the file itself, as Java counts them."""
         name = self.message(name).name
         way: list[int] = []
         names = self.top
@@ -169,7 +175,7 @@ class Schema:
             for index, each in enumerate(names):
                 if name == each or name.startswith(f"{each}."):
                     way.append(index)
-                    names = self.messages[each].messages
+                    names = self._without_entries(self.messages[each])
                     break
             else:
                 expected = "Only messages of the file itself have indexes"
