@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Generic, TypeVar
 
 from spark_kafka_source.records import kernels as written
 
 logger = logging.getLogger(__name__)
+K = TypeVar("K")
 
 PAYS_AFTER_RECORDS = 2_000_000
 """So many records take about as much longer without the kernels as the kernels take to load."""
@@ -54,16 +56,19 @@ def load() -> Kernels | None:
     )
 
 
-class Loading:
-    """Loads the kernels in a thread of its own, after so many records, once."""
+class Loading(Generic[K]):
+    """Loads kernels in a thread of its own, after so many records, once."""
 
-    def __init__(self, after_records: int = PAYS_AFTER_RECORDS) -> None:
+    def __init__(
+        self, load: Callable[[], K | None], after_records: int = PAYS_AFTER_RECORDS
+    ) -> None:
+        self._load_kernels = load
         self._records_left = after_records
-        self._kernels: Kernels | None = None
+        self._kernels: K | None = None
         self.thread: threading.Thread | None = None
 
-    def kernels(self, record_count: int) -> Kernels | None:
-        """The kernels, as soon as they are there, to locate so many records."""
+    def kernels(self, record_count: int) -> K | None:
+        """The kernels, as soon as they are there, for so many records more."""
         self._records_left -= record_count
         if self._records_left < 0 and self.thread is None:
             self.thread = threading.Thread(target=self._load, name="load-kernels", daemon=True)
@@ -74,12 +79,12 @@ class Loading:
         if find_spec("numba") is None:
             return
         try:
-            self._kernels = load()
+            self._kernels = self._load_kernels()
         except Exception as error:
             logger.warning("numba is installed but cannot be used, reads are slower: %r", error)
 
 
-_loading = Loading()
+_loading = Loading(load)
 
 
 def kernels(record_count: int = 0) -> Kernels | None:

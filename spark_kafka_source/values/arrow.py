@@ -8,15 +8,17 @@ import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.columns import OF_BYTES, Column, Form
+from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.decimals import decimals
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.octets import OctetReader
+from spark_kafka_source.values.outcome import COLUMNS, Mask, Outcome
 from spark_kafka_source.values.slots import Slots
 
 _MOST_BYTES = (1 << 31) - 1
+_TOO_LARGE = "give a column fewer rows at once; it would have"
 _MOST_SECONDS = ((1 << 63) - 1) // 1_000_000 - 3
 """Less than so many, with any nanoseconds, are microseconds of 64 bits."""
-Mask = npt.NDArray[np.bool_]
 Order = Integers | None
 """Which elements of a level become an array, in this order; None for all, as they are."""
 
@@ -24,16 +26,23 @@ Order = Integers | None
 class ArrowBuilder:
     """Builds the tree of columns. Of rows whose bytes are found bad here nothing is kept."""
 
-    def __init__(self, data: Octets, slots: Slots, outcome: Outcome, constants: int = 0) -> None:
-        """Defaults lie in the data from `constants` on."""
-        self._data, self._slots, self._outcome = data, slots, outcome
-        self._constants = constants
+    def __init__(
+        self,
+        source: OctetReader,
+        slots: Slots,
+        outcome: Outcome,
+        constants: int = 0,
+        kernels: Kernels | None = None,
+    ) -> None:
+        """Defaults of columns lie in the data from `constants` on."""
+        self._source, self._slots, self._outcome = source, slots, outcome
+        self._data, self._constants, self._kernels = source.data, constants, kernels
 
     def rows(self, column: Column, skipped: Mask) -> pa.Array:
         """The rows, null where they are skipped or bad."""
         array = self._array(column, None)
         skipped = skipped | (self._outcome.status != 0)
-        if not skipped.any():
+        if not np.count_nonzero(skipped):
             return array
         if column.form is Form.STRUCT:
             null = self._null(column, None)
@@ -64,7 +73,7 @@ class ArrowBuilder:
     def _null(self, column: Column, order: Order) -> Mask | None:
         if column.zero_is_null:
             null = self._zero(column, order)
-            return null if null.any() else None
+            return null if np.count_nonzero(null) else None
         return None if column.default else self._absent(column, order)
 
     def _absent(self, column: Column, order: Order) -> Mask | None:
@@ -73,7 +82,7 @@ class ArrowBuilder:
             return None
         values = self._slot(column, presence.slot, order)
         absent = (values if presence.mask == -1 else values & presence.mask) != presence.value
-        return absent if absent.any() else None
+        return absent if np.count_nonzero(absent) else None
 
     def _zero(self, column: Column, order: Order) -> Mask:
         values = self._slot(column, column.slot, order)
@@ -92,7 +101,7 @@ class ArrowBuilder:
         while level:
             elements = self._slots.parents[level][elements]
             level = self._slots.levels_above[level]
-        self._outcome.add(np.unique(elements), fault, -1 - column.slot)
+        self._outcome.add(np.unique(elements), fault, COLUMNS - column.slot)
 
     def _nothing(self, column: Column, order: Order) -> pa.Array:
         return pa.nulls(self._count(column, order))
@@ -129,24 +138,33 @@ class ArrowBuilder:
         return start, end, null
 
     def _binary(self, column: Column, order: Order) -> pa.Array:
-        start, end, null = self._bounds(column, order)
-        return gather(self._data, start, end, null)
+        return self._gathered(*self._bounds(column, order))[0]
+
+    def _gathered(
+        self, start: Integers, end: Integers, null: Mask | None
+    ) -> tuple[pa.BinaryArray, bool]:
+        """The slices as a column, and whether all are known to be ASCII."""
+        if self._kernels:
+            return gather_compiled(self._kernels, self._source, start, end, null)
+        return gather(self._data, start, end, null), False
 
     def _string(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
-        found = gather(self._data, start, end, null)
+        found, is_ascii = self._gathered(start, end, null)
+        if is_ascii:
+            return found.view(pa.string())
         try:
             return found.cast(pa.string())
         except pa.ArrowInvalid:
             bad = _not_text(found)
         self._bad(column, order, bad, Fault.TEXT)
-        found = gather(self._data, np.where(bad, 0, start), np.where(bad, 0, end), null)
+        found, _ = self._gathered(np.where(bad, 0, start), np.where(bad, 0, end), null)
         return found.cast(pa.string())
 
     def _decimal(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
-        values, bad = decimals(self._data, start, end, column.arrow.precision)
-        if bad.any():
+        values, bad = decimals(self._source, start, end, column.arrow.precision)
+        if np.count_nonzero(bad):
             self._bad(column, order, bad & self._decoded(column, order), Fault.DECIMAL)
         return _laid(column.arrow, len(start), [_validity(null), pa.py_buffer(values)])
 
@@ -207,7 +225,8 @@ class ArrowBuilder:
 
     def _choice(self, column: Column, order: Order) -> pa.Array:
         children = [self._array(child, order) for child in column.children]
-        validity = _validity(self._values(column, order) == 0)
+        null = self._values(column, order) == 0
+        validity = _validity(null if np.count_nonzero(null) else None)
         return _laid(column.arrow, self._count(column, order), [validity], children)
 
     def _list(self, column: Column, order: Order) -> pa.Array:
@@ -283,19 +302,16 @@ def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> p
     count = len(start)
     if count == 0:
         return pa.array([], pa.binary())
-    bounds = np.empty(2 * count, np.int32)
-    bounds[0::2], bounds[1::2] = start, end
-    laid, empty = bounds, start == end
-    if empty.any():
+    first, last, empty = start, end, start == end
+    if np.count_nonzero(empty):
         # Those without bytes may lie anywhere: now each does behind the one before it.
-        bounds.reshape(-1, 2)[empty] = 0
-        laid = np.maximum.accumulate(bounds)
-        in_order = ((laid == bounds) | np.repeat(empty, 2)).all()
-    else:
-        in_order = (start[1:] >= end[:-1]).all()
-    if not in_order:
+        last = np.maximum.accumulate(np.where(empty, 0, end))
+        first = np.where(empty, last, start)
+    if np.count_nonzero(first[1:] < last[:-1]):
         return _copied(data, start, end, null)
-    buffers = [None, pa.py_buffer(laid), pa.py_buffer(data)]
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0::2], bounds[1::2] = first, last
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     array = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, buffers)
     return array.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=null))
 
@@ -306,7 +322,7 @@ def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> 
     offsets = np.zeros(len(start) + 1, np.int64)
     np.cumsum(length, out=offsets[1:])
     if offsets[-1] > _MOST_BYTES:
-        raise OverflowError(f"a column of {offsets[-1]} bytes; give it fewer rows at once")
+        raise OverflowError(f"{_TOO_LARGE} {offsets[-1]} bytes")
     places = np.arange(offsets[-1]) + np.repeat(start - offsets[:-1], length)
     buffers = [
         _validity(null),
@@ -314,6 +330,21 @@ def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> 
         pa.py_buffer(data.take(places)),
     ]
     return pa.BinaryArray.from_buffers(pa.binary(), len(start), buffers)
+
+
+def gather_compiled(
+    kernels: Kernels, source: OctetReader, start: Integers, end: Integers, null: Mask | None
+) -> tuple[pa.BinaryArray, bool]:
+    """As `gather`, in any order; and whether all of it is ASCII."""
+    offsets = np.empty(len(start) + 1, np.int32)
+    size = kernels.measure(start, end, offsets)
+    if size > _MOST_BYTES:
+        raise OverflowError(f"{_TOO_LARGE} more than {_MOST_BYTES} bytes")
+    out = np.empty(size + 7, np.uint8)
+    words = np.ndarray((size,), "<i8", out.data, strides=(1,))
+    is_ascii = kernels.gather(source.data, source.longs, start, end, offsets, out, words)
+    buffers = [_validity(null), pa.py_buffer(offsets), pa.py_buffer(out)]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(start), buffers), is_ascii
 
 
 def _laid(
@@ -330,7 +361,7 @@ def _bitmap(mask: Mask) -> pa.Buffer:
 
 
 def _validity(null: Mask | None) -> pa.Buffer | None:
-    return None if null is None or not null.any() else _bitmap(~null)
+    return None if null is None else _bitmap(~null)
 
 
 def _not_text(array: pa.BinaryArray) -> Mask:

@@ -7,12 +7,12 @@ decoded: doubles as their bits, bytes as two slots, where they start and where t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import IntEnum, auto
 
 import pyarrow as pa
 
 
-class Form(Enum):
+class Form(IntEnum):
     """How a column is made of its slots."""
 
     NULL = auto()

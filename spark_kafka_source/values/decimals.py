@@ -1,51 +1,60 @@
 """Decimals as Arrow has them, 128 bits, of two's complement in as many bytes as were written."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values.octets import OctetReader, Words
+from spark_kafka_source.values.outcome import Mask
 
-_BYTES = 16
+_BYTES, _HALF = 16, 8
+_HALF_DIGITS = 19
+"""Any number of fewer digits fits in half of the bytes."""
 _LOW = (1 << 64) - 1
 
 
 def decimals(
-    data: Octets, start: Integers, end: Integers, precision: int
-) -> tuple[Octets, npt.NDArray[np.bool_]]:
-    """All of them, 16 bytes each, and which are bad: without bytes, or of too many digits.
+    source: OctetReader, start: Integers, end: Integers, precision: int
+) -> tuple[Integers, Mask]:
+    """All of them, two halves each, and which are bad: without bytes, or of too many digits.
 
     The highest byte comes first. Each bad one is 0.
     """
     length = end - start
+    low = _number(source, np.maximum(end - _HALF, start), length)
+    high = low >> 8 * _HALF - 1
     bad = length <= 0
-    rows = np.zeros((len(start), _BYTES), np.uint8)
-    if len(data):
-        negative = data.take(start, mode="clip") >= 128
-        rows[negative] = 255
-        for place in range(min(_BYTES, int(length.max(initial=0)))):
-            there = length > place
-            found = data.take(end - 1 - place, mode="clip")
-            rows[:, place] = np.where(there, found, rows[:, place])
-        for row in np.flatnonzero(length > _BYTES).tolist():
+    long = (length > _HALF).nonzero()[0]
+    if len(long):
+        first = np.maximum(end[long] - _BYTES, start[long])
+        high[long] = _number(source, first, length[long] - _HALF)
+        bad |= _beyond(low.view(np.uint64), high, precision)
+        for row in (length > _BYTES).nonzero()[0].tolist():
             # More bytes than are needed, which Java takes, too.
-            above = data[start[row] : end[row] - _BYTES]
-            sign = 255 if rows[row, -1] >= 128 else 0
-            bad[row] = not (above == sign).all()
-    bad |= _beyond(rows, precision)
-    rows[bad] = 0
-    return rows.reshape(-1), bad
+            above = source.data[start[row] : end[row] - _BYTES]
+            bad[row] |= not (above == (255 if high[row] < 0 else 0)).all()
+    elif precision < _HALF_DIGITS:
+        bad |= (low >= 10**precision) | (low <= -(10**precision))
+    halves = np.empty((len(low), 2), np.int64)
+    halves[:, 0], halves[:, 1] = low, high
+    if np.count_nonzero(bad):
+        halves[bad] = 0
+    return halves, bad
 
 
-def _beyond(rows: Octets, precision: int) -> npt.NDArray[np.bool_]:
+def _number(source: OctetReader, at: Integers, size: Integers) -> Integers:
+    """Those of so many bytes from there on, up to eight."""
+    first: Integers = source.words(at).byteswap().view(np.int64)
+    return first >> 8 * (_HALF - np.minimum(np.maximum(size, 1), _HALF))
+
+
+def _beyond(low: Words, high: Integers, precision: int) -> Mask:
     """Which have more digits than that."""
-    halves = rows.view("<u8")
-    low, high = halves[:, 0], halves[:, 1].view(np.int64)
     most = 10**precision - 1
     least_low, least_high = -most & _LOW, -most >> 64
     above = (high > most >> 64) | ((high == most >> 64) & (low > np.uint64(most & _LOW)))
     below = (high < least_high) | ((high == least_high) & (low < np.uint64(least_low)))
-    beyond: npt.NDArray[np.bool_] = above | below
+    beyond: Mask = above | below
     return beyond
 
 
@@ -67,11 +76,11 @@ def minimal_bytes(array: pa.Array, size: int | None = None) -> pa.BinaryArray:
     return pa.Array.from_buffers(pa.binary(), count, buffers)
 
 
-def _needed(rows: Octets) -> npt.NDArray[np.bool_]:
+def _needed(rows: Octets) -> Mask:
     """Which bytes say more than the sign of the next one does."""
     sign = np.where(rows[:, :1] >= 128, 255, 0)
     # A byte of the sign only is left out if the one after it begins with that sign.
     other = (rows[:, :-1] != sign) | ((rows[:, 1:] >= 128) != (sign > 0))
-    needed: npt.NDArray[np.bool_] = np.ones(rows.shape, np.bool_)
+    needed: Mask = np.ones(rows.shape, np.bool_)
     needed[:, :-1] = np.logical_or.accumulate(other, axis=1)
     return needed

@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.values import compiled
 from spark_kafka_source.values.arrow import ArrowBuilder
+from spark_kafka_source.values.by_row import Rows, decode_by_row
 from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import COLUMNS, WHOLE, Mask, Outcome
+from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.waves import Waves
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Code(Protocol):
@@ -43,6 +44,38 @@ class Engine(Protocol):
 P = TypeVar("P", bound=Code)
 
 
+@dataclass(frozen=True)
+class Engines(Generic[P]):
+    """What runs the programs of one format."""
+
+    waves: Callable[[P, OctetReader, int, Slots, Outcome], Engine]
+    by_row: Callable[[Kernels, Sequence[P], Rows, Slots, Outcome], None] | None = None
+    """All of them, where the kernels are compiled."""
+
+    def in_waves(
+        self,
+        programs: Sequence[P],
+        constants: Sequence[int],
+        rows: Rows,
+        slots: Slots,
+        outcome: Outcome,
+    ) -> None:
+        """Run each on the rows that it is for."""
+        count = len(rows.starts)
+        for number, some in _groups(programs, rows.null, rows.program_of):
+            if number < 0:
+                outcome.add(some, Fault.NO_PROGRAM, WHOLE)
+                continue
+            waves = self.waves(programs[number], rows.source, constants[number], slots, outcome)
+            if len(some) == count:
+                waves.run(some, None, rows.starts, rows.ends)
+            elif len(some):
+                waves.run(some, some, rows.starts[some], rows.ends[some])
+
+
+AVRO: "Engines[Program]" = Engines(Waves, decode_by_row)
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A row for each value: null where the value is null or bad.
@@ -63,14 +96,14 @@ class Decoded:
 
 def decode(
     layout: Layout,
-    programs: Sequence[P],
+    programs: Sequence[Any],
     data: Bytes | Octets,
     starts: Integers,
     ends: Integers,
     *,
     null: Mask | None = None,
     program_of: Integers | None = None,
-    engine: Callable[[P, OctetReader, int, Slots, Outcome], Engine] = Waves,  # type: ignore[assignment]
+    engines: Engines[Any] = AVRO,
 ) -> Decoded:
     """Decode the values `data[starts[row]:ends[row]]` into the columns of `layout`.
 
@@ -83,18 +116,15 @@ def decode(
     null = np.zeros(count, np.bool_) if null is None else null
     outcome, slots = Outcome(count), Slots(layout, count)
     octets, constants = _with_constants(data, [layout, *programs])
-    source = OctetReader(octets)
-    for number, rows in _groups(programs, null, program_of):
-        if number < 0:
-            outcome.add(rows, Fault.NO_PROGRAM, 0)
-            continue
-        running = engine(programs[number], source, constants[number + 1], slots, outcome)
-        if len(rows) == count:
-            running.run(rows, None, starts, ends)
-        elif len(rows):
-            running.run(rows, rows, starts[rows], ends[rows])
+    rows = Rows(OctetReader(octets), starts, ends, null, program_of)
+    kernels = compiled.kernels(count)
+    if kernels and engines.by_row:
+        engines.by_row(kernels, programs, rows, slots, outcome)
+    else:
+        engines.in_waves(programs, constants[1:], rows, slots, outcome)
     slots.settle()
-    array = ArrowBuilder(octets, slots, outcome, constants[0]).rows(layout.column, null)
+    builder = ArrowBuilder(rows.source, slots, outcome, constants[0], kernels)
+    array = builder.rows(layout.column, null)
     return Decoded(array, outcome.status, _paths(layout, programs, outcome, program_of))
 
 
@@ -123,14 +153,25 @@ def _with_constants(
 def _paths(
     layout: Layout, programs: Sequence[Code], outcome: Outcome, program_of: Integers | None
 ) -> dict[int, str]:
+    """By the program of a row and the place in it, of which there are few."""
+    rows = np.flatnonzero(outcome.status)
+    numbers = np.zeros(len(rows), np.int64) if program_of is None else program_of[rows]
+    places = zip(numbers.tolist(), outcome.place[rows].tolist(), strict=True)
+    known: dict[tuple[int, int], str] = {}
     paths = {}
-    for row in np.flatnonzero(outcome.status).tolist():
-        place = int(outcome.place[row])
-        number = 0 if program_of is None else int(program_of[row])
-        if outcome.status[row] in (Fault.NO_PROGRAM, Fault.TRAILING):
-            continue
-        if place < 0:
-            paths[row] = layout.path_of_slot(-1 - place)
-        elif programs[number].paths:
-            paths[row] = programs[number].paths[place]
+    for row, (number, place) in zip(rows.tolist(), places, strict=True):
+        path = known.get((number, place))
+        if path is None:
+            path = known[number, place] = _path(layout, programs, number, place)
+        if path:
+            paths[row] = path
     return paths
+
+
+def _path(layout: Layout, programs: Sequence[Code], number: int, place: int) -> str:
+    if place == WHOLE:
+        return ""
+    if place < 0:
+        return layout.path_of_slot(COLUMNS - place)
+    paths = programs[number].paths
+    return paths[place] if paths else ""

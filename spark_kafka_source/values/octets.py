@@ -11,6 +11,7 @@ from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import NOWHERE, Integers, Octets
 
 Words = npt.NDArray[np.uint64]
+Bounds = npt.NDArray[np.int32]
 
 _WORD = 8
 _MORE = np.uint64(0x8080808080808080)
@@ -32,12 +33,15 @@ class OctetReader:
 
     def __init__(self, data: Bytes | Octets) -> None:
         self.data: Octets = np.frombuffer(data, np.uint8)
+        self.data.flags.writeable = False
         whole = self.data
         if len(whole) < _WORD:
             whole = np.concatenate((whole, np.zeros(_WORD - len(whole), np.uint8)))
         self._last = len(whole) - _WORD
         # Eight bytes from every position on, without a copy.
         self._words: Words = np.ndarray((self._last + 1,), "<u8", whole.data, strides=(1,))
+        self.longs: Integers = self._words.view("<i8")
+        """The same as signed numbers, for a kernel that knows how far it may read."""
         padded = np.concatenate((whole[self._last :], np.zeros(_WORD, np.uint8)))
         self._tail: Words = np.ndarray((_WORD + 1,), "<u8", padded.data, strides=(1,)).copy()
 
@@ -49,9 +53,12 @@ class OctetReader:
 
     def words(self, at: Integers) -> Words:
         """The eight bytes from each position on, the first the lowest."""
-        found: Words = self._words[np.minimum(at, self._last)]
-        if at.max(initial=0) > self._last:
-            rows = np.flatnonzero(at > self._last)
+        beyond = at > self._last
+        if not np.count_nonzero(beyond):
+            found: Words = self._words[at]
+        else:
+            found = self._words[np.minimum(at, self._last)]
+            rows = np.flatnonzero(beyond)
             found[rows] = self._tail[np.minimum(at[rows] - self._last, _WORD)]
         return found.astype(np.uint64, copy=False)
 
@@ -59,9 +66,9 @@ class OctetReader:
         """The zigzag varints and the positions after them, `NOWHERE` after one beyond 64 bits."""
         low = self.octets(at)
         after = at + 1
-        if low.max(initial=0) < 128:
+        rows = (low >= 128).nonzero()[0]
+        if not len(rows):
             return _signed(low), after
-        rows = np.flatnonzero(low & 128)
         if 2 * len(rows) > len(at):
             long, after = self._long(at)
             return unzigzag(long), after

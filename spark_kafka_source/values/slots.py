@@ -1,5 +1,7 @@
 """Room for what a decoder finds: the slots of all levels, and whose each element is."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from spark_kafka_source.records.varints import Integers
@@ -12,15 +14,13 @@ class Slots:
     """An array for each slot, of which `sizes` of its level count; and the parents of elements."""
 
     def __init__(self, layout: Layout, rows: int) -> None:
+        self.layout = layout
         self.sizes = [rows] + [0] * (len(layout.levels_above) - 1)
         self._levels = layout.slot_levels
         # Most slots of rows are replaced as a whole: no room is made before it is needed.
         self._arrays = [_NONE] * len(layout.slot_levels)
         self.parents = [_NONE] * len(layout.levels_above)
         self.levels_above = layout.levels_above
-        self._of_level: list[list[int]] = [[] for _ in layout.levels_above]
-        for slot, level in enumerate(layout.slot_levels):
-            self._of_level[level].append(slot)
         self._forgotten: dict[int, dict[int, int]] = {}
 
     def add(self, level: int, parents: Integers, counts: Integers) -> Integers:
@@ -70,13 +70,24 @@ class Slots:
         """Twice as much room, so that it happens seldom."""
         room = max(total, min(2 * len(self.parents[level]), total + (1 << 20)))
         size = self.sizes[level]
-        for slot in self._of_level[level]:
-            self._arrays[slot] = _larger(self._arrays[slot], size, room)
+        for slot, of in enumerate(self._levels):
+            if of == level:
+                self._arrays[slot] = _larger(self._arrays[slot], size, room)
         self.parents[level] = _larger(self.parents[level], size, room)
 
     def values(self, slot: int, level: int) -> Integers:
         """Those of a slot that count."""
-        return self.array(slot)[: self.sizes[level]]
+        values, size = self._arrays[slot], self.sizes[level]
+        return values if len(values) == size else self.array(slot)[:size]
+
+    def lay(self, memory: Integers, bases: Sequence[int], sizes: list[int]) -> None:
+        """All lie in one piece, from these on: the slots, and then the parents of each level."""
+        levels = (*self._levels, *range(len(sizes)))
+        laid = [
+            memory[base : base + sizes[level]] for base, level in zip(bases, levels, strict=True)
+        ]
+        self.sizes, slots = sizes, len(self._levels)
+        self._arrays, self.parents = laid[:slots], laid[slots:]
 
 
 def _larger(array: Integers, size: int, room: int) -> Integers:

@@ -9,9 +9,10 @@ from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.arrow import ArrowBuilder
 from spark_kafka_source.values.columns import Column, Form, Layout
-from spark_kafka_source.values.decode import Decoded, Mask
+from spark_kafka_source.values.decode import Decoded
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.octets import OctetReader
+from spark_kafka_source.values.outcome import WHOLE, Mask, Outcome
 from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.slots import Slots
 
@@ -46,6 +47,6 @@ class TextReader:
         for slot, bounds in enumerate((starts, ends)):
             slots.fill(slot, np.where(null, 0, bounds).astype(np.int64, copy=False))
         if program_of is not None:
-            outcome.add(np.flatnonzero((program_of < 0) & ~null), Fault.NO_PROGRAM, 0)
-        builder = ArrowBuilder(np.frombuffer(data, np.uint8), slots, outcome)
+            outcome.add(np.flatnonzero((program_of < 0) & ~null), Fault.NO_PROGRAM, WHOLE)
+        builder = ArrowBuilder(OctetReader(data), slots, outcome)
         return Decoded(builder.rows(_LAYOUT.column, null), outcome.status, {})

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_kafka_source.records.varints import NOWHERE, Octets
+from spark_kafka_source.records.varints import NOWHERE, VARLONG_BYTES, Octets
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.outcome import Outcome
 from spark_kafka_source.values.program import Convert, Op, Program, Row
@@ -109,8 +109,9 @@ class Walk:
         return self._body(place + 1, row.end, element, at)
 
     def _varint(self, place: int, at: int) -> tuple[int, int]:
-        value = shift = 0
-        while at < self._end:
+        value = 0
+        for shift in range(0, 7 * VARLONG_BYTES, 7):
+            self._room(place, at, 1)
             byte = self._data[at]
             at += 1
             value |= (byte & 127) << shift
@@ -118,10 +119,7 @@ class Walk:
                 if value >> 64:
                     break
                 return (value >> 1) ^ -(value & 1), at
-            shift += 7
-            if shift == 70:
-                break
-        raise _BadError(Fault.VARINT if shift >= 63 else Fault.TRUNCATED, place)
+        raise _BadError(Fault.VARINT, place)
 
     def _boolean(self, place: int, row: Row, element: int, at: int) -> int:
         self._room(place, at, 1)
@@ -179,7 +177,8 @@ class Walk:
         branch = place + 1
         for _ in range(index):
             branch = self._rows[branch].end
-        return self._body(branch + 1, self._rows[branch].end, element, at)
+        stop = self._rows[branch].end
+        return self._body(branch + 1, stop, element, at) if stop > branch + 1 else at
 
     def _blocks(self, place: int, element: int, at: int, empty: int) -> int:
         row = self._rows[place]

@@ -1,28 +1,26 @@
 """The engine of numpy: each operation is done for all rows at once.
 
-It never reads outside the bytes, and checks lengths and counts before it makes room. A row that
-turns out bad goes on from `NOWHERE`, where nothing fits any more: it reads rubbish that is not
-kept, and the others do not notice. What only a few rows go on with, `walk` does.
+It never reads outside the bytes, and checks lengths and counts before it makes room. Each operation
+ends within its row, or the row is bad: its position becomes `NOWHERE`, and the operations after
+that go on without it. What only a few rows go on with, `walk` does.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from spark_kafka_source.records.varints import NOWHERE, Integers
+from spark_kafka_source.records.varints import NOWHERE, VARLONG_BYTES, Integers
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import WHOLE, Mask, Outcome
 from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_EMPTY_ITEMS, MAX_NESTING, One, Walk
 
-FEW = 16
+FEW = 8
 """So many rows or fewer are done sooner one by one."""
-
-Mask = npt.NDArray[np.bool_]
+_WIDTHS: dict[int, int] = {Op.FLOAT: 4, Op.DOUBLE: 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,47 +53,84 @@ class Waves:
         self._program, self._source, self._slots = program, source, slots
         self._constants, self._outcome = constants, outcome
         self._walk = Walk(program, source.data, constants, slots, outcome)
+        self._failed = False
+        """Whether a position is `NOWHERE` that was not before."""
 
     def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
         """Decodes these rows, from `at` to `end`; `elements` as in `Wave`."""
         wave = Wave(rows, elements, end)
-        after = self._body(0, len(self._program.rows), wave, at)
+        after = self._some(0, len(self._program.rows), wave, at)
+        self._failed = False
         if not np.array_equal(after, end):
-            self._fail(wave, after, after != end, Fault.TRAILING, -1)
+            self._fail(wave, after, after < end, Fault.TRAILING, WHOLE)
 
     def _body(self, place: int, stop: int, wave: Wave, at: Integers) -> Integers:
         if self._walk.depth >= MAX_NESTING:
             return self._fail(wave, at, np.ones(len(at), np.bool_), Fault.NESTING, place)
         self._walk.depth += 1
         rows = self._program.rows
+        whole, left = at, None
+        failed, self._failed = self._failed, False
         while place < stop:
             row = rows[place]
             at = _DO[row.op](self, place, row, wave, at)
+            if self._failed:
+                sound = np.flatnonzero(at < NOWHERE)
+                left = sound if left is None else left[sound]
+                wave, at, self._failed = wave.of(sound), at[sound], False
+                if not len(sound):
+                    break
             place = row.end
         self._walk.depth -= 1
+        self._failed = failed or left is not None
+        if left is not None:
+            whole = np.full(len(whole), NOWHERE)
+            whole[left], at = at, whole
         return at
+
+    def _varints(self, place: int, wave: Wave, at: Integers) -> tuple[Integers, Integers]:
+        """The numbers, and the positions after them; 0 and `NOWHERE` where there is none."""
+        value, after = self._source.varints(at)
+        bad = after > wave.end
+        if np.count_nonzero(bad):
+            # Ten bytes without an end are no varint, wherever the row ends.
+            endless = (after >= NOWHERE) & (wave.end - at >= VARLONG_BYTES)
+            self._fail(wave, at, bad & endless, Fault.VARINT, place)
+            after = self._fail(wave, after, bad, Fault.TRUNCATED, place)
+            value = np.where(bad, 0, value)
+        return value, after
+
+    def _room(self, place: int, wave: Wave, at: Integers, size: int) -> Integers:
+        """The positions after so many bytes."""
+        after = at + size
+        bad = after > wave.end
+        if np.count_nonzero(bad):
+            after = self._fail(wave, after, bad, Fault.TRUNCATED, place)
+        return after
 
     def _boolean(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         value = self._source.octets(at)
-        if value.max(initial=0) > 1:
-            at = self._fail(wave, at, value > 1, Fault.BOOLEAN, place)
+        after = self._room(place, wave, at, 1)
+        bad = value > 1
+        if np.count_nonzero(bad):
+            after = self._fail(wave, after, bad, Fault.BOOLEAN, place)
         self._keep(row.slot, wave, value.astype(np.int64))
-        return at + 1
+        return after
 
     def _int(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        value, after = self._source.varints(at)
-        if value.min(initial=0) < -1 << 31 or value.max(initial=0) >= 1 << 31:
-            beyond = (value < -1 << 31) | (value >= 1 << 31)
+        value, after = self._varints(place, wave, at)
+        beyond = value.astype(np.int32) != value
+        if np.count_nonzero(beyond):
             after = self._fail(wave, after, beyond, Fault.INT_RANGE, place)
         self._keep_number(place, row, wave, value)
         return after
 
     def _long(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        value, after = self._source.varints(at)
+        value, after = self._varints(place, wave, at)
         if row.argument == Convert.TIMES_1000:
             beyond = np.abs(value) > ((1 << 63) - 1) // 1000
             beyond |= value == -1 << 63
-            if beyond.any():
+            if np.count_nonzero(beyond):
                 after = self._fail(wave, after, beyond, Fault.TIMESTAMP, place)
                 value = np.where(beyond, 0, value)
         self._keep_number(place, row, wave, value)
@@ -112,20 +147,22 @@ class Waves:
         self._keep(row.slot, wave, value)
 
     def _float(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
+        after = self._room(place, wave, at, 4)
         if row.slot >= 0:
             bits = self._source.words(at).astype(np.uint32)
             with np.errstate(invalid="ignore"):  # a NaN that signals
                 value = bits.view(np.float32).astype(np.float64)
             self._keep(row.slot, wave, value.view(np.int64))
-        return at + 4
+        return after
 
     def _double(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
+        after = self._room(place, wave, at, 8)
         if row.slot >= 0:
             self._keep(row.slot, wave, self._source.words(at).view(np.int64))
-        return at + 8
+        return after
 
     def _bytes(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        length, start = self._source.varints(at)
+        length, start = self._varints(place, wave, at)
         return self._sized(place, row, wave, start, length)
 
     def _fixed(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
@@ -135,8 +172,8 @@ class Waves:
         self, place: int, row: Row, wave: Wave, start: Integers, length: Integers
     ) -> Integers:
         # Never start + length, which could be too large for its 64 bits.
-        bad = (length < 0) | (length > wave.end - start)
-        if bad.any():
+        bad = _outside(length, wave.end - start)
+        if np.count_nonzero(bad):
             after = self._fail(wave, start, bad, Fault.LENGTH, place)
             start, length = np.where(bad, 0, start), np.where(bad, 0, length)
             end = start + length
@@ -148,27 +185,27 @@ class Waves:
         return after
 
     def _enum(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        index, after = self._source.varints(at)
-        bad = (index < 0) | (index >= row.extra)
-        if bad.any():
+        index, after = self._varints(place, wave, at)
+        bad = _outside(index, row.extra - 1)
+        if np.count_nonzero(bad):
             after = self._fail(wave, after, bad, Fault.SYMBOL, place)
             index = np.where(bad, 0, index)
         if row.extra and row.slot >= 0:
             symbol = self._program.mapping[row.argument + index]
-            if symbol.min(initial=0) < 0:
-                after = self._fail(wave, after, symbol < 0, Fault.UNRESOLVED, place)
-                symbol = np.where(symbol < 0, 0, symbol)
+            bad = symbol < 0
+            if np.count_nonzero(bad):
+                after = self._fail(wave, after, bad, Fault.UNRESOLVED, place)
+                symbol = np.where(bad, 0, symbol)
             self._keep(row.slot, wave, symbol)
         return after
 
     def _union(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        index, at = self._source.varints(at)
-        bad = (index < 0) | (index >= row.argument)
-        # Those that are bad already go no further.
-        lost = bad | (at > wave.end)
-        if lost.any():
-            at = self._fail(wave, at, lost, Fault.BRANCH, place)
-            index = np.where(lost, -1, index)
+        index, at = self._varints(place, wave, at)
+        bad = _outside(index, row.argument - 1)
+        if np.count_nonzero(bad):
+            at = self._fail(wave, at, bad, Fault.BRANCH, place)
+        if self._failed:
+            index = np.where(at < NOWHERE, index, -1)
         branch, rows = place + 1, self._program.rows
         for number in range(row.argument):
             stop = rows[branch].end
@@ -178,9 +215,9 @@ class Waves:
         return at
 
     def _branch(self, place: int, stop: int, wave: Wave, at: Integers, chosen: Mask) -> Integers:
-        if chosen.all():
+        found = chosen.nonzero()[0]
+        if len(found) == len(at):
             return self._body(place, stop, wave, at)
-        found = np.flatnonzero(chosen)
         if len(found):
             at = at.copy()
             at[found] = self._some(place, stop, wave.of(found), at[found])
@@ -195,7 +232,7 @@ class Waves:
                 wave.rows.tolist(), wave.ids().tolist(), at.tolist(), wave.end.tolist(), strict=True
             )
         ]
-        return np.array(walked, np.int64)
+        return self._walked(np.array(walked, np.int64))
 
     def _array(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         """Blocks, until none goes on."""
@@ -205,35 +242,36 @@ class Waves:
         while len(left) > FEW:
             some = wave.of(left)
             count, after = self._count(place, row, some, at[left], empty[left])
-            going = np.flatnonzero(count)
             at[left] = after
+            going = count.nonzero()[0]
             if not len(going):
                 return at
             left, count = left[going], count[going]
             if not row.argument:
                 empty[left] += count
-            at[left] = self._items(place, row, wave.of(left), at[left], count)
+            at[left] = after = self._items(place, row, wave.of(left), at[left], count)
+            if self._failed:
+                left = left[after < NOWHERE]
         elements = wave.ids()
         for nth in left.tolist():
             one = One(*(int(each[nth]) for each in (wave.rows, elements, at, wave.end)))
             at[nth] = self._walk.blocks(place, one, int(empty[nth]))
-        return at
+        return self._walked(at)
 
     def _count(
         self, place: int, row: Row, wave: Wave, at: Integers, empty: Integers
     ) -> tuple[Integers, Integers]:
         """How many items a block has, 0 for those that are bad, and where they begin."""
-        count, after = self._source.varints(at)
+        count, after = self._varints(place, wave, at)
         bad = np.zeros(len(at), np.bool_)
         if count.min(initial=0) < 0:
             sized = np.flatnonzero(count < 0)
             count[sized] = -count[sized]
-            size, after[sized] = self._source.varints(after[sized])
-            bad[sized] = (size < 0) | (size > wave.end[sized] - after[sized])
-        room = wave.end - after
-        most = room // row.argument if row.argument else MAX_EMPTY_ITEMS - empty
-        bad |= (count < 0) | (count > most) | (room < 0)
-        if bad.any():
+            size, after[sized] = self._varints(place, wave.of(sized), after[sized])
+            bad[sized] = _outside(size, wave.end[sized] - after[sized])
+        most = (wave.end - after) // row.argument if row.argument else MAX_EMPTY_ITEMS - empty
+        bad |= (count < 0) | (count > most)
+        if np.count_nonzero(bad):
             after = self._fail(wave, after, bad, Fault.COUNT, place)
             count = np.where(bad, 0, count)
         return count, after
@@ -242,17 +280,42 @@ class Waves:
         """The items of a block: the first of all rows, then the second of those that have one."""
         level = row.slot
         first = self._slots.add(level, wave.ids(), count) if level >= 0 else np.zeros_like(count)
+        width = _WIDTHS.get(self._program.rows[place + 1].op, 0) if row.end == place + 2 else 0
+        if width:
+            return self._numbers(place + 1, wave, at, (first, count), width)
         at = at.copy()
         left, number = np.arange(len(at)), 0
         while len(left) > FEW:
             items = Wave(wave.rows[left], first[left] + number, wave.end[left])
             at[left] = self._body(place + 1, row.end, items, at[left])
             number += 1
-            left = left[count[left] > number]
+            going = count[left] > number
+            if self._failed:
+                going &= at[left] < NOWHERE
+            left = left[going]
         elements = first + number
         for nth in left.tolist():
             one = One(*(int(each[nth]) for each in (wave.rows, elements, at, wave.end)))
             at[nth] = self._walk.items(place, one, int(count[nth]) - number)
+        return self._walked(at)
+
+    def _numbers(
+        self, place: int, wave: Wave, at: Integers, items: tuple[Integers, Integers], width: int
+    ) -> Integers:
+        """Items that all have as many bytes, all at once; a block has room for as many as it has.
+
+        `items` are the first of each row, and how many they are.
+        """
+        first, count = items
+        owner = np.repeat(np.arange(len(at)), count)
+        number = np.arange(len(owner)) - (np.cumsum(count) - count)[owner]
+        each = Wave(wave.rows[owner], first[owner] + number, wave.end[owner])
+        self._body(place, place + 1, each, at[owner] + width * number)
+        return at + width * count
+
+    def _walked(self, at: Integers) -> Integers:
+        """Positions that `walk` came to."""
+        self._failed = self._failed or bool(at.max(initial=0) >= NOWHERE)
         return at
 
     def _default(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
@@ -283,13 +346,15 @@ class Waves:
             self._slots.array(slot)[wave.elements] = values
 
     def _fail(self, wave: Wave, at: Integers, bad: Mask, fault: Fault, place: int) -> Integers:
-        """The positions after that: `NOWHERE` for what is bad."""
-        found = np.flatnonzero(bad)
-        beyond = at[found] > wave.end[found]
-        varint = at[found] >= NOWHERE
-        faults = np.where(varint, Fault.VARINT, np.where(beyond, Fault.TRUNCATED, fault))
-        self._outcome.add(wave.rows[found], faults.astype(np.uint8), place)
+        """The positions after that: `NOWHERE` for what is bad. The first fault of a row counts."""
+        self._outcome.add(wave.rows[bad], fault, place)
+        self._failed = True
         return np.where(bad, NOWHERE, at)
+
+
+def _outside(value: Integers, most: Integers | int) -> Mask:
+    """Which are negative or more than that, which is not negative itself, but -1 for nothing."""
+    return (value < 0) | (value > most)
 
 
 _Do = Callable[[Waves, int, Row, Wave, Integers], Integers]

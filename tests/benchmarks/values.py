@@ -12,6 +12,7 @@ import gc
 import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
@@ -26,6 +27,7 @@ from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.protobuf.text import compiled
 from tests.values.avro_oracle import laid, written
 from tests.values.avro_schemas import logical
+from tests.values.engines import using
 
 ADDRESS = {
     "type": "record",
@@ -59,19 +61,28 @@ def main() -> None:
     parser.add_argument("--format", choices=("avro", "protobuf"), default="avro")
     options = parser.parse_args()
     cases = (_cases if options.format == "avro" else _protobuf_cases)(options.rows)
-    took: dict[str, list[float]] = {name: [] for name in cases}
+    took: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(options.rounds + 1):
         for name, (rows, run) in cases.items():
-            gc.collect()
-            took[name].append(_seconds(run) / rows * 1e9)
-    print("".join(f"{name:>14}" for name in took))
-    print("".join(f"{min(each[1:]):14.0f}" for each in took.values()))
-    print("".join(f"{median(each[1:]):14.0f}" for each in took.values()))
+            for engine in ENGINES:
+                gc.collect()
+                with using(engine):
+                    times = max(options.rows // rows, 1)
+                    took[engine, name].append(_seconds(run, times) / times / rows * 1e9)
+    print(" " * 14 + "".join(f"{name:>12}" for name in cases))
+    for engine, label in ENGINES.items():
+        found = [took[engine, name][1:] for name in cases]
+        print(f"{label:14}" + "".join(f"{min(each):12.0f}" for each in found))
+        print(f"{'':14}" + "".join(f"{median(each):12.0f}" for each in found))
 
 
-def _seconds(run: Callable[[], object]) -> float:
+ENGINES = {"plain": "plain", "compiled": "fast"}
+
+
+def _seconds(run: Callable[[], object], times: int) -> float:
     started = time.thread_time()
-    run()
+    for _ in range(times):
+        run()
     return time.thread_time() - started
 
 

@@ -12,7 +12,7 @@ from spark_kafka_source.records.compiled import Kernels, Loading
 KERNELS = Kernels(lambda: True, lambda: True)
 
 
-def loaded(loading: Loading) -> Kernels | None:
+def loaded(loading: Loading[Kernels]) -> Kernels | None:
     assert loading.thread is not None
     loading.thread.join()
     return loading.kernels(0)
@@ -22,12 +22,11 @@ def loaded(loading: Loading) -> Kernels | None:
 def numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there, and compiles at once."""
     monkeypatch.setattr(compiled, "find_spec", lambda name: name)
-    monkeypatch.setattr(compiled, "load", lambda: KERNELS)
 
 
 @pytest.mark.usefixtures("numba")
 def test_kernels_are_loaded_once_so_many_records_were_read() -> None:
-    loading = Loading(after_records=10)
+    loading = Loading(lambda: KERNELS, after_records=10)
     assert loading.kernels(10) is None
     assert loading.thread is None
     loading.kernels(1)
@@ -40,7 +39,7 @@ def test_without_numba_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(compiled, "find_spec", lambda name: None)
-    loading = Loading(after_records=0)
+    loading = Loading(lambda: KERNELS, after_records=0)
     loading.kernels(1)
     assert loaded(loading) is None
     assert not caplog.records
@@ -51,7 +50,7 @@ def test_a_broken_numba_is_warned_of_and_not_used(
 ) -> None:
     monkeypatch.setattr(compiled, "find_spec", lambda name: name)
     monkeypatch.setitem(sys.modules, "numba", None)
-    loading = Loading(after_records=0)
+    loading = Loading(compiled.load, after_records=0)
     loading.kernels(1)
     assert loaded(loading) is None
     ((_, level, message),) = caplog.record_tuples

@@ -17,7 +17,6 @@ from spark_kafka_source.values import (
     SchemaError,
     UnresolvableError,
     decode,
-    waves,
 )
 from spark_kafka_source.values.avro import TIME, Reader, parse_schema, resolve
 from tests.values.avro_oracle import decoded, laid, program
@@ -138,15 +137,12 @@ BYTES: list[tuple[str, Any, bytes, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("kind", "data", "found"), [case[1:] for case in BYTES], ids=[c[0] for c in BYTES]
 )
-def test_bytes(
-    kind: Any, data: bytes, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes(kind: Any, data: bytes, found: Any) -> None:
     """In a record that is passed through a union, as most are; beside a sound row on each side."""
-    monkeypatch.setattr(waves, "FEW", few)
     schema = array(of(kind))
     good = n(0)
     rows = decoded(schema, schema, [good, n(1) + data + n(0), good])
@@ -193,14 +189,13 @@ RESOLVED: list[tuple[str, Any, Any, bytes, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("writer", "reader", "data", "found"), [c[1:] for c in RESOLVED], ids=[c[0] for c in RESOLVED]
 )
-def test_resolution(  # noqa: PLR0917  # a table, and how it is run
-    writer: Any, reader: Any, data: bytes, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
+def test_resolution(  # a table, and how it is run
+    writer: Any, reader: Any, data: bytes, found: Any
 ) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
     items = decoded(array(writer), array(reader), [n(1) + data + n(0)])
     rows = decoded(of(writer), of(reader), [data])
     if isinstance(found, Fault):
@@ -257,12 +252,9 @@ DEFAULTS: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("kind", "default", "found"), DEFAULTS)
-def test_defaults(
-    kind: Any, default: Any, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+def test_defaults(kind: Any, default: Any, found: Any) -> None:
     writer, reader = record(("a", "int")), record(("v", kind, default), ("a", "int"))
     rows = decoded(writer, reader, [n(1), n(2)])
     assert rows.array.to_pylist() == [{"v": found, "a": 1}, {"v": found, "a": 2}]
@@ -327,6 +319,75 @@ def test_other_names_by_aliases() -> None:
     assert rows.array.to_pylist() == [{"new": 5}]
 
 
+def test_decimals_that_spark_has_not_are_refused() -> None:
+    with pytest.raises(SchemaError, match="Spark has decimals of up to 38 digits"):
+        program(of(DECIMAL), of(logical("bytes", "decimal", precision=50, scale=2)))
+
+
+@pytest.mark.usefixtures("engine")
+def test_references_two_levels_deep_and_in_other_namespaces() -> None:
+    one = enum("A", "B", namespace="x")
+    two = record(("one", "x.E"), ("again", array("E")), name="Two", namespace="x")
+    texts = [json.dumps(each) for each in (one, two)]
+    schema = parse_schema(json.dumps(record(("two", "x.Two"), name="y.R")), texts)
+    reader = Reader.of(schema)
+    row = n(1) + n(1) + n(0) + n(0)
+    found = decode(reader.layout, [resolve(schema, reader)], *laid([row]))
+    assert found.array.to_pylist() == [{"two": {"one": "B", "again": ["A"]}}]
+    with pytest.raises(SchemaError, match=r"there is no type 'x\.Two'"):
+        parse_schema('"x.A"', [json.dumps(record(("b", "x.Two"), name="x.A")), texts[1]])
+
+
+OLDER = record(("id", "long"), ("name", "string"))
+NEWER = record(("more", "double"), ("name", "string"), ("id", "int"))
+READER = record(("name", "string"), ("id", "long"), ("more", "double", -1.0))
+
+
+@pytest.mark.usefixtures("engine")
+def test_writers_that_take_turns_are_each_read_as_they_wrote() -> None:
+    """In the order of the rows, a bad one among them, and one whose writer is not known."""
+    (reader, older), (_, newer) = program(OLDER, READER), program(NEWER, READER)
+    rows = [
+        n(1) + text("a"), bytes(8) + text("b") + n(2), n(3) + text(b"\xff"), b"", n(5) + text("e"),
+        bytes(7), bytes(8) + text("g") + n(7),
+    ]  # fmt: skip
+    numbers = np.array([0, 1, 0, -1, 0, 1, 1])
+    found = decode(reader.layout, [older, newer], *laid(rows), program_of=numbers)
+    assert found.array.to_pylist() == [
+        {"name": "a", "id": 1, "more": -1.0},
+        {"name": "b", "id": 2, "more": 0.0},
+        None,
+        None,
+        {"name": "e", "id": 5, "more": -1.0},
+        None,
+        {"name": "g", "id": 7, "more": 0.0},
+    ]
+    faults = {2: (Fault.TEXT, "name"), 3: (Fault.NO_PROGRAM, ""), 5: (Fault.TRUNCATED, "more")}
+    for row, (fault, path) in faults.items():
+        assert found.status[row] == fault
+        assert found.paths.get(row, "") == path
+    assert np.count_nonzero(found.status) == len(faults)
+
+
+@pytest.mark.usefixtures("engine")
+def test_fields_in_another_order_and_names_of_two_namespaces() -> None:
+    one = {"type": "record", "name": "a.N", "fields": [
+        {"name": "x", "type": "int"}, {"name": "y", "type": "string"}]}  # fmt: skip
+    other = {**one, "name": "b.N", "fields": [{"name": "y", "type": "string"}]}
+    writer = record(("p", one), ("q", array(other)), ("u", ["a.N", "b.N"]))
+    turned = {**one, "fields": one["fields"][::-1]}
+    reader = record(("u", [other, turned]), ("q", array("b.N")), ("p", "a.N"))
+    row = n(1) + text("p") + n(1) + text("q") + n(0) + n(0) + n(2) + text("u")
+    found = decoded(writer, reader, [row])
+    assert found.array.to_pylist() == [
+        {
+            "u": {"member0": None, "member1": {"y": "u", "x": 2}},
+            "q": [{"y": "q"}],
+            "p": {"y": "p", "x": 1},
+        }
+    ]
+
+
 NODE = record(("v", "int"), ("next", ["null", "Node"]), name="Node")
 
 
@@ -338,9 +399,8 @@ def test_a_type_that_holds_itself_is_refused_with_its_path() -> None:
         Reader.of(parse_schema(json.dumps(record(("a", record(("next", array(inner)), name="X"))))))
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
-def test_a_type_that_holds_itself_is_passed_over(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@pytest.mark.usefixtures("engine")
+def test_a_type_that_holds_itself_is_passed_over() -> None:
     schema = parse_schema(json.dumps(record(("node", NODE), ("v", "int"))))
     reader = Reader.of(schema, ["v"])
     resolved = resolve(schema, reader)
@@ -351,6 +411,24 @@ def test_a_type_that_holds_itself_is_passed_over(few: int, monkeypatch: pytest.M
     found = decode(reader.layout, [resolved], *laid([nested(0), nested(20), nested(9999)]))
     assert found.array.to_pylist() == [{"v": 7}, {"v": 7}, None]
     assert found.status.tolist() == [Fault.OK, Fault.OK, Fault.NESTING]
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("leaf", [[], [("x", "null")], [("x", fixed(0))], [("x", "int")]])
+def test_types_that_use_each_other_take_no_longer_than_their_bytes(leaf: Any) -> None:
+    """The last has 2^40 of the first."""
+    last = record(*leaf, name="T0")
+    for number in range(1, 40):
+        last = record(("a", last), ("b", f"T{number - 1}"), name=f"T{number}")
+    nothing = leaf != [("x", "int")]
+    reader, resolved = program(record(("skipped", last), ("v", "int")), of("int"))
+    found = decode(reader.layout, [resolved], *laid([n(5), n(5) * 9] * 20))
+    if nothing:
+        assert found.array.to_pylist() == [{"v": 5}, None] * 20
+    assert (
+        found.status.tolist()
+        == [0 if nothing else Fault.TRUNCATED, Fault.TRAILING if nothing else Fault.TRUNCATED] * 20
+    )
 
 
 def test_only_what_is_wanted() -> None:
@@ -377,11 +455,31 @@ def test_what_bytes_claim_takes_no_room() -> None:
     assert found.status.all()
 
 
-@pytest.mark.parametrize("few", [0, 16], ids=["waves", "walk"])
-def test_bytes_may_be_fewer_than_a_word(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@pytest.mark.usefixtures("engine")
+def test_bytes_may_be_fewer_than_a_word() -> None:
     reader, resolved = program("double", "double")
     ends = np.array([0, 3, 3])
     found = decode(reader.layout, [resolved], b"abc", np.array([0, 0, 3]), ends)
     assert found.status.tolist() == [Fault.TRUNCATED] * 3
     assert not len(decode(reader.layout, [resolved], b"", ends[:0], ends[:0]).array)
+
+
+@pytest.mark.usefixtures("engine")
+def test_defaults_of_two_programs_lie_in_no_order() -> None:
+    """With a text of no bytes among them, which may lie anywhere."""
+    reader = record(("v", "string", "né"))
+    (layout, first), (_, second) = program(reader, reader), program(record(), reader)
+    third = program(record(), reader)[1]
+    numbers = np.array([1, 2, 0, 2, 1, 0, 1])
+    rows = [text("x") if number == 0 else b"" for number in numbers]
+    rows[2] = text("")
+    found = decode(layout.layout, [first, second, third], *laid(rows), program_of=numbers)
+    assert [each["v"] for each in found.array.to_pylist()] == [
+        "né",
+        "né",
+        "",
+        "né",
+        "né",
+        "x",
+        "né",
+    ]

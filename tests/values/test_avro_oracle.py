@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_kafka_source.values import decode, waves
+from spark_kafka_source.values import decode
 from tests.fuzz.mutations import edited
 from tests.fuzz.test_fuzz import EDITS
 from tests.values.avro_oracle import (
@@ -23,43 +23,33 @@ from tests.values.avro_oracle import (
 from tests.values.avro_schemas import evolved, records, schemas, values
 
 drawn = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
-FEW = pytest.mark.parametrize("few", [0, 2, 1000], ids=["waves", "both", "walk"])
+EACH = pytest.mark.usefixtures("engine")
 
 
-@FEW
-def test_what_was_written_is_read(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        schema = data.draw(schemas())
-        rows = data.draw(st.lists(values(schema), max_size=6))
-        encoded = written(schema, rows)
-        found = decoded(schema, schema, encoded)
-        assert not found.status.any(), found.reason(int(found.status.argmax()))
-        wanted = [expected(read(schema, schema, each), schema) for each in encoded]
-        assert plain(found.array) == wanted
-
-    check()
+@EACH
+@drawn
+@given(st.data())
+def test_what_was_written_is_read(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    rows = data.draw(st.lists(values(schema), max_size=6))
+    encoded = written(schema, rows)
+    found = decoded(schema, schema, encoded)
+    assert not found.status.any(), found.reason(int(found.status.argmax()))
+    wanted = [expected(read(schema, schema, each), schema) for each in encoded]
+    assert plain(found.array) == wanted
 
 
-@FEW
-def test_a_reader_evolves(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        writer = data.draw(records())
-        reader = data.draw(evolved(writer))
-        encoded = written(writer, data.draw(st.lists(values(writer), max_size=6)))
-        found = decoded(writer, reader, encoded)
-        assert not found.status.any(), found.reason(int(found.status.argmax()))
-        wanted = [expected(read(writer, reader, each), reader) for each in encoded]
-        assert plain(found.array) == wanted
-
-    check()
+@EACH
+@drawn
+@given(st.data())
+def test_a_reader_evolves(data: st.DataObject) -> None:
+    writer = data.draw(records())
+    reader = data.draw(evolved(writer))
+    encoded = written(writer, data.draw(st.lists(values(writer), max_size=6)))
+    found = decoded(writer, reader, encoded)
+    assert not found.status.any(), found.reason(int(found.status.argmax()))
+    wanted = [expected(read(writer, reader, each), reader) for each in encoded]
+    assert plain(found.array) == wanted
 
 
 @drawn
@@ -95,23 +85,18 @@ def evolvers(reader: Any) -> st.SearchStrategy[Any]:
     )
 
 
-@FEW
+@EACH
+@drawn
+@given(st.data(), EDITS)
 def test_broken_bytes_are_read_as_the_oracle_reads_them_or_bad(
-    few: int, monkeypatch: pytest.MonkeyPatch
+    data: st.DataObject, edits: Any
 ) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(st.data(), EDITS)
-    def check(data: st.DataObject, edits: Any) -> None:
-        writer = data.draw(records())
-        reader = data.draw(evolved(writer))
-        (good, *rest) = written(writer, data.draw(st.lists(values(writer), min_size=2, max_size=4)))
-        broken = [edited(row, edits) for row in rest]
-        found = decoded(writer, reader, [good, *broken, good])
-        assert found.status[0] == found.status[-1] == 0
-        rows = plain(found.array)
-        assert rows[0] == rows[-1] == expected(read(writer, reader, good), reader)
-        agrees(writer, reader, broken, found.status[1:-1], rows[1:-1])
-
-    check()
+    writer = data.draw(records())
+    reader = data.draw(evolved(writer))
+    (good, *rest) = written(writer, data.draw(st.lists(values(writer), min_size=2, max_size=4)))
+    broken = [edited(row, edits) for row in rest]
+    found = decoded(writer, reader, [good, *broken, good])
+    assert found.status[0] == found.status[-1] == 0
+    rows = plain(found.array)
+    assert rows[0] == rows[-1] == expected(read(writer, reader, good), reader)
+    agrees(writer, reader, broken, found.status[1:-1], rows[1:-1])

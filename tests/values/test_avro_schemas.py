@@ -1,5 +1,6 @@
 """Schemas out of JSON, and what is refused with the path of where it is wrong."""
 
+import itertools
 import json
 from typing import Any
 
@@ -17,6 +18,7 @@ from spark_kafka_source.values.avro.schema import (
     RecordType,
     Reference,
 )
+from tests.values.avro_oracle import program
 
 INT = Primitive(Kind.INT)
 
@@ -117,6 +119,33 @@ def test_few_types_do_not_become_many_columns() -> None:
     schema = parsed("T39", *named)
     with pytest.raises(SchemaError, match="more than 10000 columns"):
         Reader.of(schema)
+
+
+def test_types_are_deep_by_their_names_too() -> None:
+    named = [record({"name": "x", "type": "int"}, name="T0")]
+    for number in range(1, MAX_DEPTH + 1):
+        inner = {"type": "array", "items": f"T{number - 1}"}
+        named.append(record({"name": "a", "type": inner}, name=f"T{number}"))
+    deepest = MAX_DEPTH // 2 - 1
+    assert parsed(f"T{deepest}", *named[: deepest + 1]).type == Reference(f"T{deepest}")
+    with pytest.raises(SchemaError, match=rf"record T{deepest + 1} is nested too deeply"):
+        parsed(f"T{deepest + 1}", *named[: deepest + 2])
+
+
+def test_branches_within_branches_are_not_tried_for_ever() -> None:
+    numbers = itertools.count()
+
+    def union(depth: int, leaf: str) -> Any:
+        return [
+            record(
+                {"name": "v", "type": union(depth - 1, leaf) if depth else leaf},
+                name=f"R{next(numbers)}",
+            )
+            for _ in range(6)
+        ]
+
+    with pytest.raises(SchemaError, match="more than 100000 types to try as another"):
+        program(union(3, "string"), union(3, "int"))
 
 
 def test_decimals_beyond_what_spark_has_are_refused() -> None:

@@ -93,6 +93,7 @@ class _Parser:
     def __init__(self) -> None:
         self.named: dict[str, NamedType] = {}
         self._begun: set[str] = set()
+        self._depths: dict[str, int] = {}
         self._names = 0
 
     def parse(self, schema: Json) -> AvroType:
@@ -208,8 +209,25 @@ class _Parser:
         return name, space, tuple(_full_name(alias, space) for alias in aliases)
 
     def _end(self, kind: NamedType) -> Reference:
+        self._depths[kind.name] = self._depth(kind)
+        if self._depths[kind.name] > MAX_DEPTH:
+            raise SchemaError("", f"{kind} is nested too deeply", _DEPTH)
         self.named[kind.name] = kind
         return Reference(kind.name)
+
+    def _depth(self, kind: AvroType | NamedType) -> int:
+        """How deep types are within it, by their names too, but not within themselves."""
+        match kind:
+            case Reference(name):
+                return self._depths.get(name, 0)
+            case ArrayType(inner) | MapType(inner):
+                return 1 + self._depth(inner)
+            case UnionType(branches):
+                return 1 + max(map(self._depth, branches))
+            case RecordType(_, fields):
+                return 1 + max((self._depth(field.type) for field in fields), default=0)
+            case _:
+                return 0
 
     def _count(self, name: str) -> str:
         self._names += 1

@@ -33,11 +33,16 @@ from spark_kafka_source.values.avro.schema import (
     is_null,
 )
 from spark_kafka_source.values.columns import Column, Form, Presence
-from spark_kafka_source.values.errors import UnresolvableError, quoted
+from spark_kafka_source.values.errors import SchemaError, UnresolvableError, quoted
 from spark_kafka_source.values.program import Convert, Op, Program, Row
 
 MAX_ROWS = 50_000
 """Of a program: types that use each other can make many of few."""
+MAX_TRIES = 100_000
+"""Of one type as another: branches within branches can be tried as each other ever so often."""
+
+MOST_LEAST_BYTES = 1 << 31
+"""More than a row has. Types that use each other can take more than a number has room for."""
 
 _NUMBERS = {
     Kind.BOOLEAN: Op.BOOLEAN,
@@ -83,7 +88,9 @@ class _Resolution:
         self._writer, self._reader = writer, reader
         self._skipped: dict[str, int] = {}
         self._least: dict[str, int] = {}
+        self._nothing: dict[str, bool] = {}
         self._path = ""
+        self._tries = 0
 
     def emit(self, writer: AvroType, reader: AvroType, column: Column) -> None:
         """What reads the one into the column of the other."""
@@ -143,6 +150,9 @@ class _Resolution:
 
     def _plain(self, writer: AvroType, reader: AvroType, column: Column) -> None:
         """Of two types that are no unions; says first that the column is there."""
+        self._tries += 1
+        if self._tries > MAX_TRIES:
+            raise self._too_large(f"more than {MAX_TRIES} types to try as another")
         one, other = self._writer.definition(writer), self._reader.definition(reader)
         if column.presence:
             self._set(column.presence)
@@ -263,6 +273,8 @@ class _Resolution:
 
     def _skip_record(self, record: RecordType) -> None:
         """Once; where it is met again, perhaps within itself, it is called."""
+        if self._is_nothing(record):
+            return
         known = self._skipped.get(record.name)
         if known is not None:
             self._row(Op.CALL, argument=known)
@@ -272,6 +284,22 @@ class _Resolution:
             for field in record.fields:
                 with self._at(field.name):
                     self._skip(field.type)
+
+    def _is_nothing(self, kind: Definition) -> bool:
+        """Whether values of the writer's never have a byte, however many types they are of."""
+        match kind:
+            case Primitive(number):
+                return number is Kind.NULL
+            case FixedType(size=size):
+                return size == 0
+            case RecordType(name, fields):
+                if name not in self._nothing:
+                    self._nothing[name] = True  # Within itself.
+                    kinds = (self._writer.definition(field.type) for field in fields)
+                    self._nothing[name] = all(map(self._is_nothing, kinds))
+                return self._nothing[name]
+            case _:
+                return False
 
     def _minimum(self, kind: AvroType) -> int:
         """The fewest bytes that a value of the writer's takes, or fewer."""
@@ -285,7 +313,8 @@ class _Resolution:
             case RecordType(name, fields):
                 if name not in self._least:
                     self._least[name] = 0  # Within itself.
-                    self._least[name] = sum(self._minimum(field.type) for field in fields)
+                    least = sum(self._minimum(field.type) for field in fields)
+                    self._least[name] = min(least, MOST_LEAST_BYTES)
                 return self._least[name]
             case _:
                 return 1
@@ -297,8 +326,7 @@ class _Resolution:
         self, op: Op, slot: int = -1, argument: int = 0, extra: int = 0, end: int | None = None
     ) -> None:
         if len(self.rows) >= MAX_ROWS:
-            found = f"more than {MAX_ROWS} operations"
-            raise UnresolvableError(self._path, found, "Types this large are not read")
+            raise self._too_large(f"more than {MAX_ROWS} operations")
         after = len(self.rows) + 1
         self.rows.append([op, slot, argument, after if end is None else end, extra])
         self.paths.append(self._path)
@@ -333,6 +361,10 @@ class _Resolution:
             self._skipped = {n: at for n, at in self._skipped.items() if at < rows}
             self._path = path
             raise
+
+    def _too_large(self, found: str) -> SchemaError:
+        """Of all of it, and no reason to try another branch."""
+        return SchemaError(self._path, found, "Types this large are not read")
 
     def _unresolvable(self, writer: object, reader: object) -> UnresolvableError:
         return UnresolvableError(

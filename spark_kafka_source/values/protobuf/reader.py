@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.decode import Decoded, Mask, decode
+from spark_kafka_source.values.decode import Decoded, Engines, decode
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError
+from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.program import Program
 from spark_kafka_source.values.protobuf.schema import Message, Schema
@@ -18,6 +19,8 @@ from spark_kafka_source.values.protobuf.steps import program_of
 from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.protobuf.waves import MessageWaves
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+
+_ENGINES = Engines(MessageWaves)
 
 
 class ProtobufReader:
@@ -91,7 +94,7 @@ class ProtobufReader:
         """Decode the rows as `values.decode` does."""
         return decode(
             self.table.layout, programs, data, starts, ends,
-            null=null, program_of=program_of, engine=MessageWaves,
+            null=null, program_of=program_of, engines=_ENGINES,
         )  # fmt: skip
 
 

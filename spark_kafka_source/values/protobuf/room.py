@@ -9,7 +9,7 @@ import numpy as np
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.columns import Layout
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import COLUMNS, Outcome
 
 SLOTS_OF_A_BYTE = 64
 SLOTS_OF_A_ROW = 1 << 14
@@ -46,5 +46,5 @@ class Room:
         over = np.flatnonzero(self._left < 0)
         if not len(over):
             return None
-        self._outcome.add(over, Fault.COUNT, -1 - self._layout.slot_levels.index(level))
+        self._outcome.add(over, Fault.COUNT, COLUMNS - self._layout.slot_levels.index(level))
         return np.flatnonzero(self._left[rows] >= 0)

@@ -10,13 +10,13 @@ import numpy as np
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values import waves
 from spark_kafka_source.values.octets import OctetReader, Words, unzigzag
-from spark_kafka_source.values.outcome import Outcome
+from spark_kafka_source.values.outcome import Mask, Outcome
 from spark_kafka_source.values.protobuf.program import Op, Program, Row, Step
 from spark_kafka_source.values.protobuf.room import Room
 from spark_kafka_source.values.protobuf.schema import Wire
 from spark_kafka_source.values.protobuf.walk import MAX_SIZE_BYTES, One, Walk
 from spark_kafka_source.values.slots import Slots
-from spark_kafka_source.values.waves import Mask, Wave
+from spark_kafka_source.values.waves import Wave
 
 _AGAIN = 8
 """So many times as few rows are gone through again."""

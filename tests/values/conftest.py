@@ -1,0 +1,14 @@
+"""What tests of values share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.values.engines import WRITTEN, using
+
+
+@pytest.fixture(params=[*WRITTEN, pytest.param("compiled", marks=pytest.mark.slow)])
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each engine in turn."""
+    with using(request.param):
+        yield request.param

@@ -1,0 +1,68 @@
+"""The engines, of which each test of bytes is run with all: they give the same."""
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spark_kafka_source.values import compiled, waves
+from spark_kafka_source.values.compiled import Kernels
+
+WRITTEN = ("waves", "waves and walk", "walk", "as written")
+ALL = (*WRITTEN, "compiled")
+_FEW = {"waves": 0, "waves and walk": 2, "walk": 1 << 30}
+"""`plain` is as it is used: waves, and what few rows go on with walked."""
+
+
+@contextmanager
+def using(name: str) -> Iterator[None]:
+    """Decode with this engine, meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        kernels = _kernels(name)
+        patch.setattr(compiled, "kernels", lambda row_count=0: kernels)
+        patch.setattr(waves, "FEW", _FEW.get(name, waves.FEW))
+        yield
+
+
+@functools.cache
+def _kernels(name: str) -> Kernels | None:
+    if name == "compiled":
+        pytest.importorskip("numba")
+        loaded = compiled.load()
+        assert loaded is not None
+        return loaded
+    written = compiled.AS_WRITTEN
+    checked = (_checked(each) for each in (written.run, written.measure, written.gather))
+    return Kernels(*checked) if name == "as written" else None
+
+
+def _checked(kernel: Any) -> Any:
+    def run(*arguments: Any) -> Any:
+        with np.errstate(invalid="ignore"):  # a NaN that signals
+            return kernel(*(Strict(a) if np.ndim(a) == 1 else a for a in arguments))
+
+    return run
+
+
+@dataclass
+class Strict:
+    """An array that takes no index but its own: numpy's count from the end, where negative."""
+
+    array: Any
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def _checked(self, index: int) -> int:
+        assert 0 <= index < len(self.array)
+        return index
+
+    def __getitem__(self, index: int) -> Any:
+        return self.array[self._checked(index)]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.array[self._checked(index)] = value
