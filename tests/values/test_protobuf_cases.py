@@ -20,7 +20,6 @@ from spark_kafka_source.values import (
     SchemaText,
     SchemaType,
     UnresolvableError,
-    waves,
 )
 from spark_kafka_source.values.protobuf import ProtobufReader, Typing
 from spark_kafka_source.values.protobuf.room import SLOTS_OF_A_BYTE, SLOTS_OF_A_ROW
@@ -30,6 +29,7 @@ from tests.values.protobuf_wire import number as n
 from tests.values.protobuf_wire import sized, tag, varint
 
 UTC = datetime.UTC
+EACH = pytest.mark.usefixtures("engine")
 PROTO = """
 syntax = "proto3";
 package p;
@@ -242,12 +242,9 @@ def _name(case: Any) -> str | None:
     return case if isinstance(case, str) and case else None
 
 
-@pytest.mark.parametrize("few", [0, 1000], ids=["waves", "walk"])
+@EACH
 @pytest.mark.parametrize(("name", "data", "column", "found"), PLAIN, ids=_name)
-def test_bytes(  # noqa: PLR0917  # a table, and how it is run
-    name: str, data: bytes, column: str, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+def test_bytes(name: str, data: bytes, column: str, found: Any) -> None:
     good = n(1, 1) + sized(6, b"\1")
     rows = decoded("Plain", [good, data, good, data])
     assert not rows.status[[0, 2]].any()
@@ -287,12 +284,9 @@ EARLIER: list[tuple[str, bytes, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("few", [0, 1000], ids=["waves", "walk"])
+@EACH
 @pytest.mark.parametrize(("name", "data", "column", "found"), EARLIER, ids=_name)
-def test_bytes_of_proto2(  # noqa: PLR0917  # a table, and how it is run
-    name: str, data: bytes, column: str, found: Any, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+def test_bytes_of_proto2(name: str, data: bytes, column: str, found: Any) -> None:
     rows = decoded("Old", [data, b"", data])
     assert not rows.status[1]
     if isinstance(found, Fault):
@@ -347,11 +341,8 @@ def test_a_message_that_holds_itself_is_refused_with_its_path(name: str, path: s
         reader(name)
 
 
-@pytest.mark.parametrize("few", [0, 1000], ids=["waves", "walk"])
-def test_a_message_that_holds_itself_is_passed_over(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@EACH
+def test_a_message_that_holds_itself_is_passed_over() -> None:
     data = b""
     for _ in range(5000):
         data = sized(2, data)
@@ -361,9 +352,8 @@ def test_a_message_that_holds_itself_is_passed_over(
     assert found == [{"nodes": [{"v": 5}], "v": 7}] * 2
 
 
-@pytest.mark.parametrize("few", [0, 1000], ids=["waves", "walk"])
-def test_only_what_is_wanted(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@EACH
+def test_only_what_is_wanted() -> None:
     data = n(1, 5) + sized(7, "x") * 3 + sized(9, STREET + CITY) + sized(13, n(1, 5) + n(2, 1))
     found = decoded("Plain", [data] * 3, fields=["to.city", "at.seconds", "i32"])
     assert found.array.to_pylist() == [{"i32": 5, "to": {"city": "c"}, "at": {"seconds": 5}}] * 3
@@ -418,11 +408,8 @@ def test_what_bytes_claim_takes_no_room() -> None:
     assert found.status.all()
 
 
-@pytest.mark.parametrize("few", [0, 1000], ids=["waves", "walk"])
-def test_items_of_many_columns_are_as_many_as_their_bytes_justify(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@EACH
+def test_items_of_many_columns_are_as_many_as_their_bytes_justify() -> None:
     fields = "".join(f"string f{place} = {place};" for place in range(1, 501))
     text = f'syntax = "proto3"; message Wide {{ {fields} }} message M {{ repeated Wide w = 1; }}'
     by = ProtobufReader(SchemaText(SchemaType.PROTOBUF, text), "M")
@@ -434,9 +421,8 @@ def test_items_of_many_columns_are_as_many_as_their_bytes_justify(
     assert [len(each["w"]) for each in found.array.to_pylist()[::2]] == [most] * 2
 
 
-@pytest.mark.parametrize("few", [0, 1000], ids=["waves", "walk"])
-def test_bytes_may_be_fewer_than_a_word(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
+@EACH
+def test_bytes_may_be_fewer_than_a_word() -> None:
     by = reader("Plain")
     ends = np.array([0, 3, 3])
     found = by.decode([by.program()], b"\x89\x01a", np.array([0, 0, 3]), ends)

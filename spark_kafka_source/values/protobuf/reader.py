@@ -11,6 +11,7 @@ from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.decode import Decoded, Engines, decode
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError
 from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.program import Program
 from spark_kafka_source.values.protobuf.schema import Message, Schema
@@ -20,7 +21,7 @@ from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.protobuf.waves import MessageWaves
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 
-_ENGINES = Engines(MessageWaves)
+_ENGINES = Engines(MessageWaves, messages_by_row)
 
 
 class ProtobufReader:
@@ -72,14 +73,10 @@ class ProtobufReader:
         name = self.message.name
         if not indexes and name in schema.messages:
             return schema.messages[name]
-        found = schema.indexed(indexes)
-        if found.name == name:
-            return found
-        with suppress(UnresolvableError):
-            other = schema.indexed(indexes, entries=True)
-            if other.name == name:
-                return other
-        raise UnresolvableError("", f"{found} was written", f"What is read is {self.message}")
+        found = _indexed(schema, indexes)
+        if found.name != name:
+            raise UnresolvableError("", f"{found} was written", f"What is read is {self.message}")
+        return found
 
     def decode(
         self,
@@ -96,6 +93,16 @@ class ProtobufReader:
             self.table.layout, programs, data, starts, ends,
             null=null, program_of=program_of, engines=_ENGINES,
         )  # fmt: skip
+
+
+def _indexed(schema: Schema, indexes: Sequence[int]) -> Message:
+    """As Java counts messages, or where that leads nowhere as others do."""
+    try:
+        return schema.indexed(indexes)
+    except UnresolvableError:
+        with suppress(UnresolvableError):
+            return schema.indexed(indexes, entries=True)
+        raise
 
 
 def descriptors_of(schema: SchemaText | bytes) -> bytes:

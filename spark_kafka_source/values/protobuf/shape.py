@@ -209,7 +209,7 @@ class _Shape:
     def _map(self, each: Field, row: Row, path: str, of: _Place, wanted: Tree) -> Column | None:
         entry = self._schema.messages[each.type_name]
         inner = f"{path}{{}}"
-        node = self._node(entry, inner, row.level)
+        node = self._node(entry, inner, row.level, of.node)
         place = _Place(inner, row.level, node)
         fields = {each.number: each for each in entry.fields}
         self._counted(inner)
@@ -229,7 +229,7 @@ class _Shape:
                 raise SchemaError(place.path, found, "Fields are those of messages")
             return self._scalar(each, row, place)
         message = self._schema.messages[each.type_name]
-        node = self._node(message, place.path, place.level)
+        node = self._node(message, place.path, place.level, place.node)
         inner = replace(place, node=node)
         if message.name in _MOMENTS and _is_moment(message) and not wanted:
             column = self._moment(message, inner)
@@ -303,8 +303,8 @@ class _Shape:
             found = f"more than {MAX_COLUMNS} columns"
             raise SchemaError(path, found, "Choose the fields that are wanted")
 
-    def _node(self, message: Message, path: str, level: int) -> int:
-        depth = len(self._within) + 1
+    def _node(self, message: Message, path: str, level: int, around: int = -1) -> int:
+        depth = self._nodes[around].depth + 1 if around >= 0 else 1
         self._nodes.append(_Node(depth, message.is_entry, level, path))
         return len(self._nodes) - 1
 
