@@ -353,6 +353,30 @@ def test_a_message_that_holds_itself_is_passed_over() -> None:
 
 
 @EACH
+def test_messages_within_maps_as_deep_as_columns_go() -> None:
+    depth = 45
+    text = "".join(
+        f"message M{place} {{ map<int32, M{place + 1}> m = 1; int32 v = 2; }}"
+        for place in range(depth)
+    )
+    schema = f'syntax = "proto3"; {text} message M{depth} {{ int32 v = 2; }}'
+    by = ProtobufReader(SchemaText(SchemaType.PROTOBUF, schema), "M0")
+    data = n(2, 7)
+    for _ in range(depth):
+        data = sized(1, n(1, 5) + sized(2, data)) + n(2, 1)
+    found = by.decode([by.program()], *laid([data, b"\xff", data + sized(1, b""), data]))
+    found.array.validate(full=True)
+    assert found.status.tolist() == [Fault.OK, Fault.TRUNCATED, Fault.OK, Fault.OK]
+    values = found.array.to_pylist()
+    assert len(values[2]["m"]) == 2
+    for value in (values[0], values[3]):
+        for _ in range(depth):
+            ((key, value),) = value["m"]
+            assert key == 5
+        assert value == {"v": 7}
+
+
+@EACH
 def test_only_what_is_wanted() -> None:
     data = n(1, 5) + sized(7, "x") * 3 + sized(9, STREET + CITY) + sized(13, n(1, 5) + n(2, 1))
     found = decoded("Plain", [data] * 3, fields=["to.city", "at.seconds", "i32"])

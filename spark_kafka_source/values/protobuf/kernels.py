@@ -239,7 +239,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
             slot, case = int(table[place, SLOT]), int(table[place, CASE])
             if table[place, OP] == MESSAGE and case >= 0:
                 known = int(memory[bases[case] + element])
-                if known != 0 and known != table[place, NUMBER]:  # noqa: PLR1714  # numba
+                if known != 0 and known != table[place, NUMBER]:
                     at = -1
                     break
             filled = target(place, element)
