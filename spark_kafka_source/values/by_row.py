@@ -18,7 +18,8 @@ from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_NESTING
 
 ITEMS_A_ROW = 3
-"""For so many items of each level a row there is room at first."""
+"""For so many items of each level a row there is room at first, or for fewer: for no more numbers,
+all together, than there are bytes."""
 
 _ARGUMENT, _END = map(Row._fields.index, ("argument", "end"))
 
@@ -46,7 +47,7 @@ def decode_by_row(
     source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
     numbers = np.where(rows.null, NULL_ROW, 0 if rows.program_of is None else rows.program_of)
     constants = len(source.data) - linked.constants
-    room = Room(slots.layout, len(starts))
+    room = Room(slots.layout, len(starts), len(source.data))
     stack = np.empty((MAX_NESTING, FRAME), np.int64)
     scratch = np.zeros(2, np.int64)
     first = 0
@@ -61,7 +62,7 @@ def decode_by_row(
         if first == len(starts):
             break
         room.grow(*scratch.tolist())
-    slots.lay(room.memory, room.places, room.sizes.tolist())
+    slots.lay(room.elements(), room.sizes.tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,29 +102,42 @@ def link(programs: tuple[Program, ...]) -> Linked:
 class Room:
     """One piece of memory for the elements of all slots, and for the parents of all levels."""
 
-    def __init__(self, layout: Layout, rows: int) -> None:
+    def __init__(self, layout: Layout, rows: int, data_bytes: int) -> None:
         levels = len(layout.levels_above)
         self._slot_levels = layout.slot_levels
-        self._rooms = [rows] + [ITEMS_A_ROW * rows] * (levels - 1)
+        of_items = levels - 1 + sum(level > 0 for level in layout.slot_levels)
+        items = min(ITEMS_A_ROW * rows, data_bytes // max(of_items, 1))
+        self._rooms = [rows] + [items] * (levels - 1)
         self.level_of = np.array(layout.slot_levels, np.int64)
         self.sizes = np.zeros(levels, np.int64)
         self.sizes[0] = rows
         self._lay()
 
     def _lay(self) -> None:
-        rooms = [self._rooms[level] for level in self._slot_levels]
-        # Rows have no parents.
-        *self.places, size = accumulate((*rooms, 0, *self._rooms[1:]), initial=0)
+        *self.places, size = accumulate(self._each(self._rooms), initial=0)
         self.memory = np.zeros(size, np.int64)
         self.bases = np.array(self.places, np.int64)
         self.rooms = np.array(self._rooms, np.int64)
 
+    def _each(self, of_levels: list[int]) -> list[int]:
+        """What is of each level, for each slot and each level's parents, of which rows have none."""
+        return [*(of_levels[level] for level in self._slot_levels), 0, *of_levels[1:]]
+
+    def elements(self) -> list[Integers]:
+        """Those of each slot, and the parents of each level."""
+        places = zip(self.places, self._each(self.sizes.tolist()), strict=True)
+        return [self.memory[place : place + count] for place, count in places]
+
     def grow(self, level: int, size: int) -> None:
-        """Twice as much for this level, so that it happens seldom, and for this size at least."""
-        memory, places = self.memory, self.places
-        self._rooms[level] = max(size, 2 * self._rooms[level])
+        """Twice as much for this level, and for those that are half full, so that it is seldom.
+
+        This one has room for so many elements then, if that is more.
+        """
+        kept, sizes = self.elements(), self.sizes.tolist()
+        for other in range(1, len(sizes)):
+            if other == level or 2 * sizes[other] > self._rooms[other]:
+                self._rooms[other] *= 2
+        self._rooms[level] = max(size, self._rooms[level])
         self._lay()
-        counts = self.sizes.tolist()
-        levels = (*self._slot_levels, *range(len(counts)))
-        for of, old, new in zip(levels, places, self.places, strict=True):
-            self.memory[new : new + counts[of]] = memory[old : old + counts[of]]
+        for elements, place in zip(kept, self.places, strict=True):
+            self.memory[place : place + len(elements)] = elements

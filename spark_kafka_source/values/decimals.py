@@ -62,8 +62,12 @@ def minimal_bytes(array: pa.Array, size: int | None = None) -> pa.BinaryArray:
     """The unscaled values in the fewest bytes, or in `size`, the highest first."""
     count = len(array)
     data = np.frombuffer(array.buffers()[1], np.uint8)
-    rows = data[array.offset * _BYTES :][: count * _BYTES].reshape(count, _BYTES)[:, ::-1]
-    if size is None:
+    data = data[array.offset * _BYTES :][: count * _BYTES]
+    low, high = data.view("<i8").reshape(count, 2).T
+    rows = data.reshape(count, _BYTES)[:, ::-1]
+    if size is None and np.array_equal(high, low >> 8 * _HALF - 1):
+        rows, present = _short(low)
+    elif size is None:
         present = _needed(rows)
     else:
         sign = np.where(rows[:, :1] >= 128, 255, 0).astype(np.uint8)
@@ -74,6 +78,17 @@ def minimal_bytes(array: pa.Array, size: int | None = None) -> pa.BinaryArray:
     np.cumsum(present.sum(axis=1), out=bounds[1:])
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(rows[present]))]
     return pa.Array.from_buffers(pa.binary(), count, buffers)
+
+
+def _short(low: Integers) -> tuple[Octets, Mask]:
+    """Numbers of 64 bits, those bytes first that are needed, and which these are."""
+    most = low ^ (low >> 8 * _HALF - 1)
+    width = np.ones(len(low), np.int64)
+    for size in range(1, _HALF):
+        width += most >= 1 << 8 * size - 1
+    first = (low << 8 * (_HALF - width)).byteswap().view(np.uint8).reshape(len(low), _HALF)
+    widest = int(width.max(initial=0))
+    return first[:, :widest], np.arange(widest) < width[:, np.newaxis]
 
 
 def _needed(rows: Octets) -> Mask:

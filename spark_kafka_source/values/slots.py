@@ -1,7 +1,5 @@
 """Room for what a decoder finds: the slots of all levels, and whose each element is."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from spark_kafka_source.records.varints import Integers
@@ -80,14 +78,10 @@ class Slots:
         values, size = self._arrays[slot], self.sizes[level]
         return values if len(values) == size else self.array(slot)[:size]
 
-    def lay(self, memory: Integers, bases: Sequence[int], sizes: list[int]) -> None:
-        """All lie in one piece, from these on: the slots, and then the parents of each level."""
-        levels = (*self._levels, *range(len(sizes)))
-        laid = [
-            memory[base : base + sizes[level]] for base, level in zip(bases, levels, strict=True)
-        ]
-        self.sizes, slots = sizes, len(self._levels)
-        self._arrays, self.parents = laid[:slots], laid[slots:]
+    def lay(self, elements: list[Integers], sizes: list[int]) -> None:
+        """Those of all slots, and then the parents of each level; they are not copied."""
+        slots = len(self._levels)
+        self._arrays, self.parents, self.sizes = elements[:slots], elements[slots:], sizes
 
 
 def _larger(array: Integers, size: int, room: int) -> Integers:

@@ -1,10 +1,10 @@
-"""What a value costs on one core to decode into columns: `python -m tests.benchmarks.values`.
+"""What a value costs on one core, to columns and back: `python -m tests.benchmarks.values`.
 
 Prints nanoseconds of the thread's CPU time per record, the least of all rounds and below it the
 median: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into a
-validated Arrow struct. Rows of several batches' sizes, of two writers half and half, and with one
-of a hundred bad; of Protobuf also with one of a hundred out of order. Pin it to a core: `taskset -c
-1`.
+validated Arrow struct, and out of it. Rows of several batches' sizes, of two writers half and half,
+and with one of a hundred bad; of Protobuf (`--format protobuf`) also with one of a hundred out of
+order. Pin it to a core: `taskset -c 1`.
 """
 
 import argparse
@@ -22,8 +22,9 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from spark_kafka_source.values import SchemaText, SchemaType, decode
-from spark_kafka_source.values.avro import Reader, parse_schema, resolve
+from spark_kafka_source.values.avro import Reader, encode, parse_schema, resolve
 from spark_kafka_source.values.protobuf import ProtobufReader
+from spark_kafka_source.values.protobuf import encode as encode_messages
 from spark_kafka_source.values.protobuf.text import compiled
 from tests.values.avro_oracle import laid, written
 from tests.values.avro_schemas import logical
@@ -99,6 +100,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     half = np.arange(rows) % 2
     mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1")
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
+    array = decode(reader.layout, [same], *laid(one)).array
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     return {
         f"{len(whole[0]) // rows - 2} B": (rows, lambda: decode(reader.layout, [same], *whole)),
@@ -108,6 +110,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
             lambda: decode(reader.layout, [same, older], *mixed, program_of=half),
         ),
         "1% bad": (rows, lambda: decode(reader.layout, [same], *bad)),
+        "encoded": (rows, lambda: encode(reader, array)),
         "of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
         "of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
     }
@@ -153,6 +156,7 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
     odd = laid([row + row[:8] if not n % 100 else row for n, row in enumerate(one)])
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
+    array = reader.decode([same], *whole).array
     return {
         f"{len(whole[0]) // rows - 2} B": (rows, lambda: reader.decode([same], *whole)),
         "3 fields": (rows, lambda: few.decode([wanted], *whole)),
@@ -161,6 +165,7 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
         "1% odd": (rows, lambda: reader.decode([same], *odd)),
         "of 1,000": (1000, lambda: reader.decode([same], *thousand)),
         "of 100": (100, lambda: reader.decode([same], *hundred)),
+        "written": (rows, lambda: encode_messages(reader, array)),
     }
 
 

@@ -47,6 +47,9 @@ class Run:
             file.write(json.dumps(row | {"file": found.name}) + "\n")
 
 
+_KERNELS = ("records.kernels", "values.kernels", "values.column_kernels")
+
+
 def _target(name: str) -> "Target":
     found: Target = import_module("tests.fuzz.targets").TARGETS[name]
     return found
@@ -56,8 +59,8 @@ def guided(name: str, folder: Path, seconds: int, seed: int) -> None:
     """Ends the process."""
     atheris = import_module("atheris")
     # numba compiles the kernels from their bytecode, which must stay as it is.
-    kernels = "spark_kafka_source.records.kernels"
-    with atheris.instrument_imports(include=["spark_kafka_source"], exclude=[kernels]):
+    kernels = [f"spark_kafka_source.{name}" for name in _KERNELS]
+    with atheris.instrument_imports(include=["spark_kafka_source"], exclude=kernels):
         target = _target(name)
     run, corpus = Run(target, folder), folder / "corpus"
     arguments = [

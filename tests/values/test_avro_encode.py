@@ -34,6 +34,33 @@ def test_what_is_encoded_is_decoded(data: st.DataObject) -> None:
     assert encoded(schema, some) == again[1:4]
 
 
+def test_what_lies_under_a_null_is_not_written() -> None:
+    """Arrow may have anything there: values, nulls, and lists with items."""
+    inner = record(
+        ("x", "int"), ("s", "string"), ("l", array("string")),
+        ("m", {"type": "map", "values": "double"}),
+        ("u", ["null", "int", "string"]), ("d", logical("bytes", "decimal", precision=4, scale=2)),
+        ("f", fixed(2)), ("e", {"type": "enum", "name": "E", "symbols": ["A"]}), ("b", "boolean"),
+        name="N",
+    )  # fmt: skip
+    schema = of(["null", inner])
+    kind = Reader.of(parse_schema(json.dumps(schema))).arrow_type.field("v").type
+    one = {
+        "x": 1, "s": "é", "l": ["a", ""], "m": [("k", 1.5)], "u": {"member0": None, "member1": "u"},
+        "d": Decimal("-1.28"), "f": b"ff", "e": "A", "b": True,
+    }  # fmt: skip
+    other = {**one, "x": None, "s": None, "l": [None], "u": None, "f": b"f", "e": "B", "b": None}
+    values = pa.array([one, other, one, other, one], kind)
+    shown = [values.field(place) for place in range(kind.num_fields)]
+    mask = pa.array([False, True, False, True, True])
+    rows = pa.StructArray.from_arrays(shown, fields=list(kind), mask=mask)
+    found = encoded(schema, pa.StructArray.from_arrays([rows], ["v"]))
+    assert found[1] == found[3] == found[4] == b"\0"
+    wanted = decoded(schema, schema, found)
+    assert not wanted.status.any()
+    assert wanted.array.to_pylist()[::2] == [{"v": one}, {"v": one}, {"v": None}]
+
+
 @pytest.mark.parametrize(
     ("number", "data"),
     [
@@ -44,6 +71,9 @@ def test_what_is_encoded_is_decoded(data: st.DataObject) -> None:
         (128, b"\x00\x80"),
         (-128, b"\x80"),
         (-129, b"\xff\x7f"),
+        ((1 << 63) - 1, ((1 << 63) - 1).to_bytes(8, signed=True)),
+        (-(1 << 63), (-(1 << 63)).to_bytes(8, signed=True)),
+        (1 << 63, (1 << 63).to_bytes(9, signed=True)),
         (10**37, (10**37).to_bytes(16, signed=True)),
     ],
 )

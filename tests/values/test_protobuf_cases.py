@@ -369,11 +369,11 @@ def test_messages_within_maps_as_deep_as_columns_go() -> None:
     assert found.status.tolist() == [Fault.OK, Fault.TRUNCATED, Fault.OK, Fault.OK]
     values = found.array.to_pylist()
     assert len(values[2]["m"]) == 2
-    for value in (values[0], values[3]):
+    for inner in (values[0], values[3]):
         for _ in range(depth):
-            ((key, value),) = value["m"]
+            ((key, inner),) = inner["m"]  # noqa: PLW2901  # down the levels
             assert key == 5
-        assert value == {"v": 7}
+        assert inner == {"v": 7}
 
 
 @EACH

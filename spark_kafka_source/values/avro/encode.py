@@ -1,16 +1,19 @@
-"""Arrow to Avro, a column at a time: each type makes a column of bytes, and Arrow joins them.
+"""Arrow to Avro: each type makes columns of numbers and of bytes, and Arrow joins them once.
 
-What is null, or one branch of several, is encoded without the others and spread over the rows.
+What is not there, such as all other branches of a union, is null in them, and left out.
 """
 
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records.packing import Varints, pack
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.avro.reader import TIME, Reader, members
 from spark_kafka_source.values.avro.schema import (
@@ -27,18 +30,9 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
-from spark_kafka_source.values.bytes_columns import (
-    fixed_width,
-    integers,
-    joined,
-    numbers,
-    owners,
-    put_together,
-    spread,
-    valid,
-)
 from spark_kafka_source.values.columns import Column, Form
 from spark_kafka_source.values.decimals import minimal_bytes
+from spark_kafka_source.values.outcome import Mask
 
 _MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
 _THOUSAND = 1000
@@ -60,10 +54,21 @@ def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArr
             raise ColumnTypeError("value", array.type, expected) from error
     if not len(array):
         return pa.array([], pa.binary())
-    encoder = _Encoder(reader.schema)
-    rows = np.arange(len(array))
-    encoded = encoder.encode(reader.schema.type, reader.layout.column, array, rows)
-    return joined(len(array), prefix, encoded) if prefix else encoded
+    encoder, rows = _Encoder(reader.schema), np.arange(len(array))
+    parts = encoder.parts(reader.schema.type, reader.layout.column, array, rows, None)
+    return _joined(len(array), parts, prefix)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbers:
+    """A column of varints; `there` says of which rows, None for all."""
+
+    values: Integers
+    there: Mask | None
+
+
+_Part = _Numbers | pa.BinaryArray
+_Parts = Iterator[_Part]
 
 
 class _Encoder:
@@ -72,82 +77,140 @@ class _Encoder:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def encode(
-        self, kind: AvroType, column: Column, array: pa.Array, rows: Integers
-    ) -> pa.BinaryArray:
-        if not len(array):
-            return pa.array([], pa.binary())
+    def parts(
+        self, kind: AvroType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
+    ) -> _Parts:
+        """What is written one after the other, of the elements that are there."""
         definition = self._schema.definition(kind)
         if isinstance(definition, UnionType):
-            return self._union(definition, column, array, rows)
+            yield from self._union(definition, column, array, rows, there)
+            return
         if array.null_count and not is_null(definition):
-            null = array.is_null().to_numpy(zero_copy_only=False)
-            _refuse(column, rows[null], f"null, where the schema has {kind} and no null")
+            null = _both(~_valid(array), there)
+            if np.count_nonzero(null):
+                _refuse(column, rows[null], f"null, where the schema has {kind} and no null")
         if isinstance(definition, RecordType):
-            return self._record(definition, column, array, rows)
-        if isinstance(definition, ArrayType):
-            of = owners(array, rows)
-            items = self.encode(definition.items, column.children[0], array.flatten(), of)
-            return _blocks(array, items)
-        if isinstance(definition, MapType):
-            return self._map(definition.values, column, array, rows)
-        return _plain(definition, column, array, rows)
-
-    def _record(
-        self, record: RecordType, column: Column, array: pa.Array, rows: Integers
-    ) -> pa.BinaryArray:
-        parts = [
-            self.encode(field.type, child, array.field(place), rows)
-            for place, (field, child) in enumerate(zip(record.fields, column.children, strict=True))
-        ]
-        return joined(len(array), *parts)
-
-    def _map(
-        self, values: AvroType, column: Column, array: pa.Array, rows: Integers
-    ) -> pa.BinaryArray:
-        first, stop = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        keys = array.keys.slice(first, stop - first)
-        items = array.items.slice(first, stop - first)
-        found = self.encode(values, column.children[1], items, owners(array, rows))
-        return _blocks(array, joined(len(keys), _sized(keys), found) if len(keys) else found)
+            for place, (field, child) in enumerate(
+                zip(definition.fields, column.children, strict=True)
+            ):
+                yield from self.parts(field.type, child, array.field(place), rows, there)
+        elif isinstance(definition, ArrayType | MapType):
+            yield from self._blocks(definition, column, array, rows, there)
+        else:
+            yield from _plain(definition, column, array, rows, there)
 
     def _union(
-        self, union: UnionType, column: Column, array: pa.Array, rows: Integers
-    ) -> pa.BinaryArray:
+        self, union: UnionType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
+    ) -> _Parts:
         """The number of the branch, and what it has; of all branches one has something."""
         found = members(self._schema, union)
         choice = column.form is Form.CHOICE
-        left = np.ones(len(array), np.bool_)
-        index = np.zeros(len(array), np.int64)
-        parts = []
+        null = [place for place, each in enumerate(union.branches) if is_null(each)]
+        index = np.full(len(array), null[0] if null else -1)
+        branches: list[tuple[Mask, AvroType, Column, pa.Array]] = []
         for place, kind in enumerate(found):
             values = array.field(place) if choice else array
-            there = valid(values) & valid(array)
-            if not left[there].all():
-                _refuse(column, rows[there & ~left], f"several members, where {union} has one")
-            left &= ~there
-            index[there] = union.branches.index(kind)
+            chosen = _both(_valid(values), _valid(array) if choice else None, there)
+            taken = [each for each, *_ in branches]
+            if any(np.count_nonzero(chosen & each) for each in taken):
+                several = chosen & np.logical_or.reduce(taken)
+                _refuse(column, rows[several], f"several members, where {union} has one")
+            index[chosen] = union.branches.index(kind)
             child = column.children[place] if choice else column
-            some = values.filter(pa.array(there))
-            parts.append(spread(self.encode(kind, child, some, rows[there]), there))
-        if left.any():
-            null = [place for place, each in enumerate(union.branches) if is_null(each)]
-            if not null:
+            branches.append((chosen, kind, child, values))
+        if not null:
+            left = _both(index < 0, there)
+            if np.count_nonzero(left):
                 _refuse(column, rows[left], f"null, where the schema has {union}")
-            index[left] = null[0]
-        return joined(len(array), integers(index), *parts)
+        yield _Numbers(index, there)
+        for chosen, kind, child, values in branches:
+            whole = np.count_nonzero(chosen) == len(chosen)
+            yield from self.parts(kind, child, values, rows, None if whole else chosen)
+
+    def _blocks(
+        self,
+        kind: ArrayType | MapType,
+        column: Column,
+        array: pa.Array,
+        rows: Integers,
+        there: Mask | None,
+    ) -> _Parts:
+        """One block of all items, and the count 0 that ends them."""
+        if there is not None:
+            some = self._blocks(kind, column, array.filter(pa.array(there)), rows[there], None)
+            count = int(np.count_nonzero(there))
+            places = pa.array(np.cumsum(there) - 1, mask=~there)
+            yield _joined(count, some).take(places) if count else pa.nulls(len(there), pa.binary())
+            return
+        offsets = array.offsets.to_numpy()
+        counts, first = np.diff(offsets), int(offsets[0])
+        owners, size = np.repeat(rows, counts), int(offsets[-1]) - first
+        parts = self._items(kind, column, array, owners)
+        yield _Numbers(counts.astype(np.int64), None)
+        if size:
+            items = _joined(size, parts)
+            _, bounds, data = items.buffers()
+            ends = np.frombuffer(bounds, np.int32)[items.offset : items.offset + size + 1]
+            yield _bytes_at(ends[offsets - first], data)
+        ends = np.zeros(len(array) + 1, np.int32)
+        np.cumsum(counts > 0, out=ends[1:])
+        yield _bytes_at(ends, pa.py_buffer(bytes(int(ends[-1]))))
+
+    def _items(
+        self, kind: ArrayType | MapType, column: Column, array: pa.Array, owners: Integers
+    ) -> _Parts:
+        start = array.offsets[0].as_py()
+        if isinstance(kind, ArrayType):
+            items = array.values.slice(start, len(owners))
+            yield from self.parts(kind.items, column.children[0], items, owners, None)
+            return
+        yield from _sized(array.keys.slice(start, len(owners)), None)
+        items = array.items.slice(start, len(owners))
+        yield from self.parts(kind.values, column.children[1], items, owners, None)
 
 
 def _plain(
-    kind: Primitive | FixedType | EnumType, column: Column, array: pa.Array, rows: Integers
-) -> pa.BinaryArray:
+    kind: Primitive | FixedType | EnumType,
+    column: Column,
+    array: pa.Array,
+    rows: Integers,
+    there: Mask | None,
+) -> _Parts:
     match kind:
+        case Primitive(Kind.NULL):
+            return
+        case Primitive(Kind.BOOLEAN):
+            # The varint of -1 is the byte 1.
+            known = array.fill_null(False) if array.null_count else array
+            yield _Numbers(-known.to_numpy(zero_copy_only=False).astype(np.int64), there)
+        case Primitive(Kind.INT):
+            yield _Numbers(_numbers(array, np.int32).astype(np.int64), there)
+        case Primitive(Kind.LONG):
+            yield _Numbers(_long(kind, array), there)
+        case Primitive(Kind.FLOAT):
+            yield _fixed_width(_numbers(array, np.float32), there)
+        case Primitive(Kind.DOUBLE):
+            yield _fixed_width(_numbers(array, np.float64), there)
         case Primitive():
-            return _primitive(kind, array)
+            yield from _sized(_unscaled(array), there)
         case FixedType():
-            return _fixed(kind, column, array, rows)
+            yield _fixed(kind, column, array, rows, there)
         case EnumType(symbols=symbols):
-            return _symbol(symbols, column, array, rows)
+            yield _Numbers(_symbol(symbols, column, array, rows, there), there)
+
+
+def _valid(array: pa.Array) -> Mask:
+    if not array.null_count:
+        return np.ones(len(array), np.bool_)
+    valid: Mask = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _both(mask: Mask, *others: Mask | None) -> Mask:
+    for other in others:
+        if other is not None:
+            mask = mask & other
+    return mask
 
 
 def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:
@@ -155,78 +218,102 @@ def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:
     raise UnencodableRowError(np.unique(rows).tolist(), where + reason)
 
 
-def _sized(array: pa.Array) -> pa.BinaryArray:
+def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
+    """Of each row all that is there, one after the other."""
+    arrays: list[Any] = []
+    run: list[_Numbers] = []
+    for part in parts:
+        numbers = isinstance(part, _Numbers)
+        if run and not (numbers and part.there is run[0].there):
+            arrays.append(_packed(run))
+            run = []
+        if numbers:
+            run.append(part)
+        else:
+            arrays.append(part)
+    if run:
+        arrays.append(_packed(run))
+    if prefix or not arrays:
+        arrays.insert(0, pa.scalar(prefix, pa.binary()))
+    if len(arrays) == 1 and isinstance(arrays[0], pa.Array) and not arrays[0].null_count:
+        return arrays[0]
+    nothing = _bytes_at(np.zeros(count + 1, np.int32), pa.py_buffer(b""))
+    separator = pa.scalar(b"", pa.binary())
+    return pc.binary_join_element_wise(*arrays, nothing, separator, null_handling="skip")
+
+
+def _packed(run: list[_Numbers]) -> pa.BinaryArray:
+    """The varints of several columns, one after the other."""
+    there, count = run[0].there, len(run[0].values)
+    columns = [each.values if there is None else np.where(there, each.values, 0) for each in run]
+    packed = pack([Varints.of(each) for each in columns], count, pa.binary())
+    _, bounds, data = packed.buffers()
+    return _bytes_at(np.frombuffer(bounds, np.int32)[: count + 1], data, there)
+
+
+def _bytes_at(
+    bounds: npt.NDArray[np.int32], data: pa.Buffer | None, there: Mask | None = None
+) -> pa.BinaryArray:
+    """The slices between those bounds, null where they are not there."""
+    bitmap = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
+    laid = pa.py_buffer(np.ascontiguousarray(bounds))
+    buffers = [bitmap, laid, data or pa.py_buffer(b"")]
+    return pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)
+
+
+def _bounds(array: pa.Array) -> npt.NDArray[np.int32]:
+    """Of a column of bytes, or of text."""
+    offsets: npt.NDArray[np.int32] = np.frombuffer(array.buffers()[1], np.int32)
+    return offsets[array.offset : array.offset + len(array) + 1]
+
+
+def _sized(array: pa.Array, there: Mask | None) -> _Parts:
     """Each with its length before it."""
-    data = array.cast(pa.binary())
-    return joined(len(data), integers(pc.binary_length(data).to_numpy()), data)
+    bounds = _bounds(array)
+    yield _Numbers(np.diff(bounds).astype(np.int64), there)
+    yield _bytes_at(bounds, array.buffers()[2], there)
 
 
-def _boolean(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return fixed_width(array.to_numpy(zero_copy_only=False).astype(np.uint8))
+def _fixed_width(values: npt.NDArray[np.generic], there: Mask | None) -> pa.BinaryArray:
+    """As many bytes as each number has."""
+    bounds = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.itemsize)
+    return _bytes_at(bounds, pa.py_buffer(np.ascontiguousarray(values)), there)
 
 
-def _int(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return integers(numbers(array, pa.int32()))
+def _numbers(array: pa.Array, kind: type[np.generic]) -> "npt.NDArray[Any]":
+    """As they lie in the array; anything where it is null."""
+    return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
-def _long(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    values = numbers(array, pa.int64())
+def _long(kind: Primitive, array: pa.Array) -> Integers:
+    values: Integers = _numbers(array, np.int64)
     logical = kind.logical.kind if kind.logical else None
-    if logical in _MILLIS or array.type == TIME:
-        values = values // _THOUSAND
-    return integers(values)
+    return values // _THOUSAND if logical in _MILLIS or array.type == TIME else values
 
 
-def _floating(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return fixed_width(array.to_numpy().astype("<f4" if kind.kind is Kind.FLOAT else "<f8"))
+def _unscaled(array: pa.Array) -> pa.Array:
+    return minimal_bytes(array) if pa.types.is_decimal(array.type) else array
 
 
-def _bytes(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
+def _fixed(
+    kind: FixedType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
+) -> pa.BinaryArray:
     if pa.types.is_decimal(array.type):
-        array = minimal_bytes(array)
-    return _sized(array)
-
-
-def _primitive(kind: Primitive, array: pa.Array) -> pa.BinaryArray:
-    return _PRIMITIVES[kind.kind](kind, array)
-
-
-_PRIMITIVES: dict[Kind, Callable[[Primitive, pa.Array], pa.BinaryArray]] = {
-    Kind.NULL: lambda _, array: joined(len(array)),
-    Kind.BOOLEAN: _boolean,
-    Kind.INT: _int,
-    Kind.LONG: _long,
-    Kind.FLOAT: _floating,
-    Kind.DOUBLE: _floating,
-    Kind.BYTES: _bytes,
-    Kind.STRING: _bytes,
-}
-
-
-def _fixed(kind: FixedType, column: Column, array: pa.Array, rows: Integers) -> pa.BinaryArray:
-    if pa.types.is_decimal(array.type):
-        return minimal_bytes(array, kind.size)
-    other = pc.binary_length(array).to_numpy() != kind.size
-    if other.any():
+        array = minimal_bytes(array, kind.size)
+    bounds = _bounds(array)
+    other = _both(np.diff(bounds) != kind.size, there)
+    if np.count_nonzero(other):
         _refuse(column, rows[other], f"not of the {kind.size} bytes that {kind.name} has")
-    return array
+    return _bytes_at(bounds, array.buffers()[2], there)
 
 
 def _symbol(
-    symbols: tuple[str, ...], column: Column, array: pa.Array, rows: Integers
-) -> pa.BinaryArray:
+    symbols: tuple[str, ...], column: Column, array: pa.Array, rows: Integers, there: Mask | None
+) -> Integers:
     index = pc.index_in(array, value_set=pa.array(symbols, pa.string()))
-    if index.null_count:
-        unknown = index.is_null().to_numpy(zero_copy_only=False)
+    unknown = _both(~_valid(index), there)
+    if np.count_nonzero(unknown):
         found = array.filter(pa.array(unknown))[0].as_py()
         _refuse(column, rows[unknown], f"{found!r} is none of the symbols {', '.join(symbols)}")
-    return integers(index.to_numpy())
-
-
-def _blocks(array: pa.Array, items: pa.BinaryArray) -> pa.BinaryArray:
-    """One block of all items, and the count 0 that ends them."""
-    counts = np.diff(array.offsets.to_numpy())
-    if not len(items):
-        return integers(counts)
-    last = pa.array([b"", b"\0"], pa.binary()).take(pa.array((counts > 0).astype(np.int8)))
-    return joined(len(array), integers(counts), put_together(array, items), last)
+    numbers: Integers = index.fill_null(0).to_numpy().astype(np.int64)
+    return numbers

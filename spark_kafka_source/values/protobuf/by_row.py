@@ -48,7 +48,7 @@ def _run(kernel: Kernel, table: Table, rows: Rows, numbers: Integers, slots: Slo
     """The rows that are left, of which there is nothing yet."""
     source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
     linked = _linked(table)
-    room = by_row.Room(slots.layout, len(starts))
+    room = by_row.Room(slots.layout, len(starts), len(source.data))
     stack = np.empty((MAX_DEPTH, FRAME), np.int64)
     scratch = np.zeros(2, np.int64)
     left = np.zeros(len(starts), np.uint8)
@@ -63,7 +63,7 @@ def _run(kernel: Kernel, table: Table, rows: Rows, numbers: Integers, slots: Slo
         if first == len(starts):
             break
         room.grow(*scratch.tolist())
-    slots.lay(room.memory, room.places, room.sizes.tolist())
+    slots.lay(room.elements(), room.sizes.tolist())
     return np.flatnonzero(left)
 
 

@@ -1,0 +1,115 @@
+"""Random schemas and values, evolved and broken at random, beside Apache's own reader in Python.
+
+Where fastavro takes any bytes for a boolean, and any long for an int, this one is made strict. It
+knows no aliases, no default of a reader's enum, no strings as bytes, and no items of another type.
+"""
+
+import io
+import json
+from typing import Any
+
+import avro.io
+import avro.schema
+from avro.errors import AvroException
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.values import Fault
+from tests.fuzz.mutations import edited
+from tests.fuzz.test_fuzz import EDITS
+from tests.values.avro_oracle import bare, decoded, expected, plain, written
+from tests.values.avro_schemas import ADDED, PROMOTIONS, kind_of, records, values
+from tests.values.test_avro_oracle import EACH, drawn
+
+LAX = (Fault.COUNT, Fault.SYMBOL)
+"""It does not look at the size of a block, nor at a symbol that nobody wants."""
+
+
+class Strict(avro.io.BinaryDecoder):
+    """What it reads is of its type."""
+
+    def read_boolean(self) -> bool:
+        (byte,) = self.read(1)
+        if byte > 1:
+            raise ValueError("a boolean that is neither")
+        return bool(byte)
+
+    def skip_boolean(self) -> None:
+        self.read_boolean()
+
+    def read_int(self) -> int:
+        number: int = self.read_long()
+        if not -1 << 31 <= number < 1 << 31:
+            raise ValueError("an int beyond 32 bits")
+        return number
+
+    def skip_int(self) -> None:
+        self.read_int()
+
+    def skip(self, n: int) -> None:
+        self.read(n)
+
+
+@st.composite
+def evolved(draw: st.DrawFn, schema: Any) -> Any:
+    """Another order, fewer fields, and more that have defaults; promotions."""
+    if schema in ("int", "long", "float") and draw(st.booleans()):
+        return draw(st.sampled_from(PROMOTIONS[schema]))
+    if kind_of(schema) != "record":
+        return schema
+    fields = [
+        {**each, "type": draw(evolved(each["type"]))}
+        for each in draw(st.permutations(schema["fields"]))
+        if draw(st.integers(0, 4))
+    ]
+    for number, (added, default) in enumerate(draw(st.lists(st.sampled_from(ADDED[:7])))):
+        fields.append({"name": f"added{number}", "type": added, "default": default})
+    return {**schema, "fields": fields}
+
+
+def read(writer: Any, reader: Any, row: bytes) -> Any:
+    """One value, which must end where the row does."""
+    one, other = (avro.schema.parse(json.dumps(bare(each))) for each in (writer, reader))
+    source = io.BytesIO(row)
+    value = avro.io.DatumReader(one, other).read(Strict(source))
+    if source.tell() != len(row):
+        raise EOFError("bytes after the value")
+    return tagged(value, reader)
+
+
+def tagged(value: Any, schema: Any) -> Any:
+    """As fastavro has it: a record in a union has its name."""
+    kind = kind_of(schema)
+    if kind == "union":
+        branch = next((each for each in schema if kind_of(each) == "record"), None)
+        if isinstance(value, dict) and branch:
+            return branch["name"], tagged(value, branch)
+        found = [each for each in schema if each != "null"]
+        return tagged(value, found[0]) if value is not None and len(found) == 1 else value
+    if kind == "record":
+        return {
+            each["name"]: tagged(value[each["name"]], each["type"]) for each in schema["fields"]
+        }
+    if kind == "array":
+        return [tagged(each, schema["items"]) for each in value]
+    if kind == "map":
+        return {name: tagged(each, schema["values"]) for name, each in value.items()}
+    return value
+
+
+@EACH
+@drawn
+@given(st.data(), EDITS)
+def test_what_apache_reads_is_read_and_nothing_else(data: st.DataObject, edits: Any) -> None:
+    writer = data.draw(records())
+    reader = data.draw(evolved(writer))
+    rows = written(writer, data.draw(st.lists(values(writer), min_size=1, max_size=4)))
+    rows += [edited(row, edits) for row in rows]
+    found = decoded(writer, reader, rows)
+    for row, fault, value in zip(rows, found.status.tolist(), plain(found.array), strict=True):
+        try:
+            wanted = read(writer, reader, row)
+        except (AvroException, ValueError, EOFError, AssertionError):
+            assert fault
+            continue
+        assert (not fault and value == expected(wanted, reader)) or fault in LAX
