@@ -12,6 +12,7 @@ import pytest
 from spark_kafka_source.values import by_row, compiled, waves
 from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.protobuf import compiled as messages
+from spark_kafka_source.values.protobuf import kernels as message_kernels
 
 WRITTEN = ("waves", "waves and walk", "walk", "as written")
 ALL = (*WRITTEN, "compiled")
@@ -49,7 +50,7 @@ def _kernels(name: str) -> Kernels | None:
 def _message_kernel(name: str) -> Any:
     if name == "compiled":
         return messages.load()
-    return _checked(messages.run) if name == "as written" else None
+    return _checked(message_kernels.run) if name == "as written" else None
 
 
 def _checked(kernel: Any) -> Any:
