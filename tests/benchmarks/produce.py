@@ -26,6 +26,7 @@ from pathlib import Path
 import confluent_kafka as ck
 import pyarrow as pa
 
+from spark_kafka_source import KafkaConsumer, TopicPartition
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.testing import LocalKafka, kafka_jars
 from tests.benchmarks.costs import Costs, metered, nanoseconds, ratio
@@ -156,9 +157,15 @@ def cells(case: Case, costs: Costs) -> Iterator[list[str]]:
 
 @contextmanager
 def new_topic(kafka: LocalKafka, partitions: int, rows: int | None) -> Iterator[str]:
-    """A topic in which there are so many records at the end, if that is known."""
+    """A topic in which there are so many records at the end, if that is known.
+
+    All of its leaders answer. One that is not there yet refuses a partition's first batch and then
+    may take the second, after which Java's producer tries the first for two minutes in vain.
+    """
     topic = f"written-{next(_numbers)}"
     kafka.create_topic(topic, partitions=partitions)
+    with KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
+        consumer.end_offsets([TopicPartition(topic, each) for each in range(partitions)])
     try:
         yield topic
         found = _count(kafka.bootstrap_servers, topic, partitions)

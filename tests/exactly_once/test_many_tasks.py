@@ -10,7 +10,7 @@ from tests.exactly_once.driver import commit_in_process
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("tasks", [200, 600])
+@pytest.mark.parametrize("tasks", [200, pytest.param(600, marks=pytest.mark.reliability_full)])
 def test_many_tasks(tasks: int, trial: Trial) -> None:
     """Killed amid their ends, and once more; then a smaller one, with fewer parts."""
     query = trial.query

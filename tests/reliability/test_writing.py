@@ -14,6 +14,7 @@ from tests.reliability.writing.rounds import run_round
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.slow]
 
+EVERY_DAY = ("brokers killed and started again", "connections cut before an answer")
 # The others are made by `python -m tests.reliability.writing`.
 ROUNDS_ONE_STANDS_FOR = 10
 
@@ -25,7 +26,13 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "not idempotent"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(each, marks=() if each in EVERY_DAY else pytest.mark.reliability_full)
+        for each in FAULTS
+    ],
+)
 def test_nothing_acknowledged_is_lost(
     cluster: Cluster, trial: Trial, fault: str, idempotent: bool
 ) -> None:
