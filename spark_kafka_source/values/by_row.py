@@ -120,7 +120,7 @@ class Room:
         self.rooms = np.array(self._rooms, np.int64)
 
     def _each(self, of_levels: list[int]) -> list[int]:
-        """What is of each level, for each slot and each level's parents, of which rows have none."""
+        """What is of each level, for each slot and each level's parents; rows have no parents."""
         return [*(of_levels[level] for level in self._slot_levels), 0, *of_levels[1:]]
 
     def elements(self) -> list[Integers]:

@@ -44,8 +44,9 @@ def decimals(
 
 def _number(source: OctetReader, at: Integers, size: Integers) -> Integers:
     """Those of so many bytes from there on, up to eight."""
-    first: Integers = source.words(at).byteswap().view(np.int64)
-    return first >> 8 * (_HALF - np.minimum(np.maximum(size, 1), _HALF))
+    first = source.words(at).byteswap().view(np.int64)
+    number: Integers = first >> 8 * (_HALF - np.minimum(np.maximum(size, 1), _HALF))
+    return number
 
 
 def _beyond(low: Words, high: Integers, precision: int) -> Mask:

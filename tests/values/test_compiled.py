@@ -27,11 +27,13 @@ def test_rows_are_counted_and_then_the_kernels_are_used(monkeypatch: pytest.Monk
     monkeypatch.setattr(of_records, "find_spec", lambda name: name)
     monkeypatch.setattr(compiled, "_loading", loading)
     reader, resolved = program(of("int"), of("int"))
-    for _ in range(2):
-        decode(reader.layout, [resolved], *laid([n(1), n(2)]))
+    decode(reader.layout, [resolved], *laid([n(1), n(2)]))
+    assert loading.thread is None
     assert not used
+    decode(reader.layout, [resolved], *laid([n(1), n(2)]))
     assert loading.thread is not None
     loading.thread.join()
+    used.clear()
     found = decode(reader.layout, [resolved], *laid([n(1), n(2)]))
     assert found.array.to_pylist() == [{"v": 1}, {"v": 2}]
     assert len(used) == 1

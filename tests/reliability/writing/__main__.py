@@ -39,10 +39,10 @@ def main() -> None:
                     outcome = run_round(cluster, fault, idempotent=idempotent)
                     print(number, fault, idempotent, outcome, sep="; ", flush=True)
                     found[fault, idempotent] += outcome
-    text = "\n\n".join([_about(arguments), render(found)])
+            text = "\n\n".join([_about(arguments), render(found)])
+            if arguments.page:  # After each round, for one that is interrupted to have its table.
+                MARKS.write(arguments.page, text)
     print(text)
-    if arguments.page:
-        MARKS.write(arguments.page, text)
 
 
 def render(found: Mapping[tuple[str, bool], Outcome]) -> str:
