@@ -45,11 +45,12 @@ class MessageWaves:
         few = waves.FEW
         while len(at) > few:
             after = self._pass(node, wave, at, new)
-            left = np.flatnonzero(after != wave.end)
-            if not len(left):
+            unfinished = after != wave.end
+            if not np.count_nonzero(unfinished):
                 return
+            left = unfinished.nonzero()[0]
             stuck = after[left] == at[left]
-            if stuck.any():
+            if np.count_nonzero(stuck):
                 self._one_by_one(node, wave.of(left[stuck]), after[left[stuck]])
                 left = left[~stuck]
             wave, at = wave.of(left), after[left]
@@ -73,12 +74,12 @@ class MessageWaves:
             if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
                 continue  # It may have to begin anew.
             hit = (tags & step.mask if wide else tags) == step.tag
-            if hit.all():
+            count = np.count_nonzero(hit)
+            if count == len(hit):
                 at = self._step(step, wave, at, new)
                 tags = self._tags(at, wave.end, wide)
-                continue
-            places = np.flatnonzero(hit)
-            if len(places):
+            elif count:
+                places = hit.nonzero()[0]
                 some = wave.of(places)
                 after = self._step(step, some, at[places], new)
                 at = at.copy()
@@ -127,12 +128,12 @@ class MessageWaves:
                 word = self._source.words(at)
                 value, after = (word & _LOW if width == 4 else word).view(np.int64), at + width
                 fits = after <= end
-        return value, after, None if fits.all() else fits
+        return value, after, None if np.count_nonzero(fits) == len(fits) else fits
 
     def _sized(self, at: Integers, end: Integers) -> tuple[Integers, Integers, Mask]:
         """Where what has its size before it starts and ends, and which fit."""
         low = self._source.octets(at)
-        if low.max(initial=0) < 128:
+        if not np.count_nonzero(low >= 128):
             start = at + 1
             after = start + low
             return start, after, after <= end
