@@ -184,8 +184,12 @@ class ArrowBuilder:
         values = self._values(column, order).astype(np.int32)
         null = self._null(column, order)
         numbers = np.array(column.numbers, np.int32)
-        index = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
+        # Most have the numbers from 0 on: then each is where it is.
+        index = np.clip(values - numbers[0], 0, len(numbers) - 1)
         unknown = numbers[index] != values
+        if unknown.any():
+            index = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
+            unknown = numbers[index] != values
         symbols = list(column.symbols)
         if unknown.any():
             more, of = np.unique(values[unknown], return_inverse=True)
@@ -203,9 +207,11 @@ class ArrowBuilder:
         """Nanoseconds are cut towards 0, as Spark cuts them."""
         seconds = self._values(column, order)
         nanos = self._values(column, order, 1).astype(np.int32).astype(np.int64)
-        micros = np.where(nanos < 0, -(-nanos // 1000), nanos // 1000)
-        beyond = np.abs(seconds + (seconds < 0)) >= _MOST_SECONDS
-        if beyond.any():
+        micros = nanos // 1000
+        if nanos.min(initial=0) < 0:
+            micros = np.where(nanos < 0, -(-nanos // 1000), micros)
+        if seconds.max(initial=0) >= _MOST_SECONDS or seconds.min(initial=0) <= -_MOST_SECONDS:
+            beyond = (seconds >= _MOST_SECONDS) | (seconds <= -_MOST_SECONDS)
             absent = self._null(column, order)
             bad = beyond if absent is None else beyond & ~absent
             self._bad(column, order, bad, Fault.TIMESTAMP)

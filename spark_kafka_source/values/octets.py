@@ -81,9 +81,9 @@ class OctetReader:
         """The varints as their 64 bits, and the positions after them, as those of `varints`."""
         low = self.octets(at)
         value, after = low.astype(np.int64), at + 1
-        if low.max(initial=0) < 128:
+        rows = (low >= 128).nonzero()[0]
+        if not len(rows):
             return value, after
-        rows = np.flatnonzero(low & 128)
         if 2 * len(rows) > len(at):
             long, after = self._long(at)
             return long.view(np.int64), after

@@ -14,6 +14,7 @@ from tests.fuzz import (
     framing,
     json_values,
     logins,
+    messages,
     options,
     registries,
     responses,
@@ -98,6 +99,13 @@ TARGETS = {
             made_seeds=registries.registry_seeds,
         ),
         Target("json", json_values.json_, most_bytes=512, made_seeds=json_values.json_seeds),
+        Target("protobuf", messages.protobuf, most_bytes=512, made_seeds=messages.protobuf_seeds),
+        Target(
+            "descriptors",
+            messages.descriptors,
+            most_bytes=20_000,
+            made_seeds=messages.descriptor_seeds,
+        ),
         Target("pkcs12", stores.pkcs12, made_seeds=stores.pkcs12_seeds),
     )
 }

@@ -41,7 +41,7 @@ EDITS = st.lists(
     min_size=1,
     max_size=4,
 )
-SLOW = {"pem": 1, "pkcs12": 3, "logs": 4, "handshakes": 5}
+SLOW = {"pem": 1, "pkcs12": 3, "logs": 4, "handshakes": 5, "protobuf": 4}
 """Examples of targets whose libraries take milliseconds for each input."""
 
 EACH = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)

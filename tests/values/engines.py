@@ -11,6 +11,8 @@ import pytest
 
 from spark_kafka_source.values import by_row, compiled, waves
 from spark_kafka_source.values.compiled import Kernels
+from spark_kafka_source.values.protobuf import compiled as messages
+from spark_kafka_source.values.protobuf import kernels as message_kernels
 
 WRITTEN = ("waves", "waves and walk", "walk", "as written")
 ALL = (*WRITTEN, "compiled")
@@ -24,6 +26,8 @@ def using(name: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         kernels = _kernels(name)
         patch.setattr(compiled, "kernels", lambda row_count=0: kernels)
+        kernel = _message_kernel(name)
+        patch.setattr(messages, "kernel", lambda row_count=0: kernel)
         patch.setattr(waves, "FEW", _FEW.get(name, waves.FEW))
         if name == "as written":  # There is too little room for all lists at first.
             patch.setattr(by_row, "ITEMS_A_ROW", 0)
@@ -40,6 +44,13 @@ def _kernels(name: str) -> Kernels | None:
     written = compiled.AS_WRITTEN
     checked = (_checked(each) for each in (written.run, written.measure, written.gather))
     return Kernels(*checked) if name == "as written" else None
+
+
+@functools.cache
+def _message_kernel(name: str) -> Any:
+    if name == "compiled":
+        return messages.load()
+    return _checked(message_kernels.run) if name == "as written" else None
 
 
 def _checked(kernel: Any) -> Any:

@@ -17,7 +17,16 @@ from spark_kafka_source.values.protobuf import ProtobufReader, Typing
 from tests.values.avro_oracle import laid, plain
 from tests.values.protobuf_schemas import file_set, message_class
 
-__all__ = ["DecodeError", "agrees", "decoded", "expected", "laid", "plain", "reader_of"]
+__all__ = [
+    "DecodeError",
+    "agrees",
+    "agrees_with",
+    "decoded",
+    "expected",
+    "laid",
+    "plain",
+    "reader_of",
+]
 _MOMENTS = ("google.protobuf.Timestamp", "google.protobuf.Duration")
 
 
@@ -70,7 +79,7 @@ def _field(message: Any, field: Any, typing: Typing) -> Any:
 
 
 def _is_entry(inner: Any) -> bool:
-    return inner.GetOptions().map_entry or inner.name.endswith("Entry")
+    return bool(inner.GetOptions().map_entry) or inner.name.endswith("Entry")
 
 
 def _map(found: Any, inner: Any, typing: Typing) -> dict[Any, Any]:
@@ -173,13 +182,20 @@ def _without_empty_oneofs(message: Any) -> None:
 
 
 def agrees(file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | None = None) -> None:
+    """Each row is what upb reads of this file, or bad; see `agrees_with`."""
+    agrees_with((message_class(file), message_class(lenient(file))), rows, found, typing)
+
+
+def agrees_with(
+    classes: tuple[Any, Any], rows: Sequence[bytes], found: Decoded, typing: Typing | None = None
+) -> None:
     """Each row is what upb reads, or bad where upb says so, or where a column cannot have it.
 
     upb drops an entry of a map that has fields nobody knows; Java, and so Spark, does not. So maps
     are taken as their entries where the two are not the same.
     """
     typing = typing or Typing()
-    strict, loose = message_class(file), message_class(lenient(file))
+    strict, loose = classes
     for place, (row, value) in enumerate(zip(rows, plain(found.array), strict=True)):
         fault = Fault(found.status[place])
         assert (value is None) == bool(fault)
@@ -196,6 +212,8 @@ def agrees(file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | No
         elif fault is Fault.TEXT:
             with pytest.raises(DecodeError):  # A key that another follows is looked at, too.
                 strict.FromString(row)
+        elif fault is Fault.TAG:
+            assert 0 in row  # For upb a tag of 0 ends the message, whatever comes after it.
         else:
             assert not fault, f"upb takes {row.hex()}, of which {found.reason(place)}"
             if value != wanted:

@@ -91,13 +91,7 @@ class Files:
             case "map":
                 self.map(message, field)
             case "optional" if self.syntax == "proto3":
-                if not message.oneof_decl:
-                    message.oneof_decl.add(name="choice")
-                    field.oneof_index = 0  # So that the real one is first, and not without fields.
-                else:
-                    field.proto3_optional = True
-                    field.oneof_index = len(message.oneof_decl)
-                    message.oneof_decl.add(name=f"_{field.name}")
+                self.optional(message, field)
             case "group" if field.type == F.TYPE_MESSAGE and self.syntax == "editions":
                 field.options.features.message_encoding = 2
         if message.oneof_decl and not any(each.HasField("oneof_index") for each in message.field):
@@ -106,6 +100,16 @@ class Files:
             self.default(field)
         if self.syntax == "editions" and self.random.random() < 0.2:
             self.implicit(field)
+
+    def optional(self, message: Any, field: Any) -> None:
+        """What stands for a field of proto3 that is optional comes behind the other oneofs."""
+        if message.oneof_decl:
+            field.proto3_optional = True
+            field.oneof_index = len(message.oneof_decl)
+            message.oneof_decl.add(name=f"_{field.name}")
+        else:
+            message.oneof_decl.add(name="choice")
+            field.oneof_index = 0
 
     def real_oneof(self, message: Any) -> bool:
         return not message.oneof_decl[0].name.startswith("_")
@@ -234,10 +238,7 @@ def value(random: Random, field: Any) -> Any:
 
 def odd(random: Random, data: bytes, descriptor: Any, depth: int = 0) -> bytes:
     """The same fields in another order, some twice, with others that nobody knows between them."""
-    found = [
-        b"".join(_odd_field(random, number, wire, content, descriptor, depth))
-        for number, wire, content in parts(data)
-    ]
+    found = [b"".join(_odd_field(random, each, descriptor, depth)) for each in parts(data)]
     if random.random() < 0.5:
         random.shuffle(found)
     if found and random.random() < 0.4:
@@ -248,8 +249,9 @@ def odd(random: Random, data: bytes, descriptor: Any, depth: int = 0) -> bytes:
 
 
 def _odd_field(
-    random: Random, number: int, wire: int, content: Any, descriptor: Any, depth: int
+    random: Random, part: tuple[int, int, Any], descriptor: Any, depth: int
 ) -> Iterator[bytes]:
+    number, wire, content = part
     field = descriptor.fields_by_number.get(number) if descriptor else None
     inner = field.message_type if field else None
     match wire:

@@ -1,6 +1,5 @@
 """Random files and messages, evolved, odd and broken: what upb reads, or bad as upb says."""
 
-import os
 from random import Random
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_kafka_source.values import waves
 from spark_kafka_source.values.protobuf import Typing
 from tests.fuzz.mutations import edited, random_edits
 from tests.values.protobuf_oracle import agrees, decoded, laid, plain, reader_of
@@ -22,10 +20,9 @@ from tests.values.protobuf_schemas import (
     odd,
 )
 
-EXAMPLES = int(os.environ.get("PB_EX", "40"))
-drawn = settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+drawn = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, (1 << 32) - 1)
-FEW = pytest.mark.parametrize("few", [0, 2, 1000], ids=["waves", "both", "walk"])
+EACH = pytest.mark.usefixtures("engine")
 
 
 def typings(random: Random) -> Typing:
@@ -37,75 +34,53 @@ def sound(random: Random, file: Any, most: int = 6) -> list[bytes]:
     return [filled(random, kind()).SerializeToString() for _ in range(random.randint(0, most))]
 
 
-@FEW
-def test_what_was_written_is_read(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(SEEDS)
-    def check(seed: int) -> None:
-        random = Random(seed)
-        file, typing = Files(random).file(), typings(random)
-        rows = sound(random, file)
-        agrees(file, rows, decoded(reader_of(file, typing), rows), typing)
-
-    check()
+@EACH
+@drawn
+@given(SEEDS)
+def test_what_was_written_is_read(seed: int) -> None:
+    random = Random(seed)
+    file, typing = Files(random).file(), typings(random)
+    rows = sound(random, file)
+    agrees(file, rows, decoded(reader_of(file, typing), rows), typing)
 
 
-@FEW
-def test_odd_bytes_are_read(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(SEEDS)
-    def check(seed: int) -> None:
-        random = Random(seed)
-        file = Files(random).file()
-        descriptor = message_class(file).DESCRIPTOR
-        rows = [odd(random, row, descriptor) for row in sound(random, file)]
-        rows += [row + odd(random, row, descriptor) for row in sound(random, file, 2)]
-        agrees(file, rows, decoded(reader_of(file), rows))
-
-    check()
+@EACH
+@drawn
+@given(SEEDS)
+def test_odd_bytes_are_read(seed: int) -> None:
+    random = Random(seed)
+    file = Files(random).file()
+    descriptor = message_class(file).DESCRIPTOR
+    rows = [odd(random, row, descriptor) for row in sound(random, file)]
+    rows += [row + odd(random, row, descriptor) for row in sound(random, file, 2)]
+    agrees(file, rows, decoded(reader_of(file), rows))
 
 
-@FEW
-def test_another_file_wrote_it(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(SEEDS)
-    def check(seed: int) -> None:
-        random = Random(seed)
-        file = Files(random).file()
-        other = evolved(random, file)
-        for writer, reader in ((file, other), (other, file)):
-            rows = sound(random, writer)
-            agrees(reader, rows, decoded(reader_of(reader), rows, writer))
-
-    check()
+@EACH
+@drawn
+@given(SEEDS)
+def test_another_file_wrote_it(seed: int) -> None:
+    random = Random(seed)
+    file = Files(random).file()
+    other = evolved(random, file)
+    for writer, reader in ((file, other), (other, file)):
+        rows = sound(random, writer)
+        agrees(reader, rows, decoded(reader_of(reader), rows, writer))
 
 
-@FEW
-def test_broken_bytes_are_read_as_upb_reads_them_or_bad(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waves, "FEW", few)
-
-    @drawn
-    @given(SEEDS)
-    def check(seed: int) -> None:
-        random = Random(seed)
-        file = Files(random).file()
-        good, *rest = [*sound(random, file), b""]
-        broken = [edited(row, random_edits(random)) for row in rest]
-        found = decoded(reader_of(file), [good, *broken, good])
-        assert found.status[0] == found.status[-1]
-        rows = plain(found.array)
-        assert rows[0] == rows[-1]
-        agrees(file, [good, *broken, good], found)
-
-    check()
+@EACH
+@drawn
+@given(SEEDS)
+def test_broken_bytes_are_read_as_upb_reads_them_or_bad(seed: int) -> None:
+    random = Random(seed)
+    file = Files(random).file()
+    good, *rest = [*sound(random, file), b""]
+    broken = [edited(row, random_edits(random)) for row in rest]
+    found = decoded(reader_of(file), [good, *broken, good])
+    assert found.status[0] == found.status[-1]
+    rows = plain(found.array)
+    assert rows[0] == rows[-1]
+    agrees(file, [good, *broken, good], found)
 
 
 @drawn

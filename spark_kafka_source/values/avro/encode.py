@@ -5,6 +5,7 @@ What is not there, such as all other branches of a union, is null in them, and l
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
-from spark_kafka_source.records.packing import Varints, pack
-from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.records.packing import Varints
+from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.avro.reader import TIME, Reader, members
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
@@ -61,10 +62,32 @@ def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Numbers:
-    """A column of varints; `there` says of which rows, None for all."""
+    """A column of varints, or of floats; `there` says of which rows, None for all."""
 
-    values: Integers
+    values: "npt.NDArray[Any]"
     there: Mask | None
+
+    def column(self) -> "Varints | _Fixed":
+        """How the bytes are laid out; nothing of what is not there matters."""
+        if self.values.dtype.kind == "f":
+            return _Fixed(self.values)
+        there = self.there
+        return Varints.of(self.values if there is None else np.where(there, self.values, 0))
+
+
+class _Fixed:
+    """A column of numbers that all have as many bytes, as `Varints` is of others."""
+
+    def __init__(self, values: "npt.NDArray[Any]") -> None:
+        self._values = values
+        self.most = self.widths = values.itemsize
+
+    def fill(self, columns: Octets) -> None:
+        """Write one row for each row of `columns`."""
+        columns[:] = np.ascontiguousarray(self._values).view(np.uint8).reshape(-1, self.most)
+
+    def mark(self, present: Mask) -> None:
+        """All count."""
 
 
 _Parts = Iterator[Any]
@@ -152,9 +175,7 @@ class _Encoder:
             _, bounds, data = items.buffers()
             ends = np.frombuffer(bounds, np.int32)[items.offset : items.offset + size + 1]
             yield _bytes_at(ends[offsets - first], data)
-        ends = np.zeros(len(array) + 1, np.int32)
-        np.cumsum(counts > 0, out=ends[1:])
-        yield _bytes_at(ends, pa.py_buffer(bytes(int(ends[-1]))))
+        yield _Numbers(np.zeros(len(array), np.int64), counts > 0)
 
     def _items(
         self, kind: ArrayType | MapType, column: Column, array: pa.Array, owners: Integers
@@ -188,9 +209,9 @@ def _plain(
         case Primitive(Kind.LONG):
             yield _Numbers(_long(kind, array), there)
         case Primitive(Kind.FLOAT):
-            yield _fixed_width(_numbers(array, np.float32), there)
+            yield _Numbers(_numbers(array, np.float32), there)
         case Primitive(Kind.DOUBLE):
-            yield _fixed_width(_numbers(array, np.float64), there)
+            yield _Numbers(_numbers(array, np.float64), there)
         case Primitive():
             yield from _sized(_unscaled(array), there)
         case FixedType():
@@ -223,14 +244,13 @@ def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
     arrays: list[Any] = []
     run: list[_Numbers] = []
     for part in parts:
-        numbers = isinstance(part, _Numbers)
-        if run and not (numbers and part.there is run[0].there):
+        if isinstance(part, _Numbers):
+            run.append(part)
+            continue
+        if run:
             arrays.append(_packed(run))
             run = []
-        if numbers:
-            run.append(part)
-        else:
-            arrays.append(part)
+        arrays.append(part)
     if run:
         arrays.append(_packed(run))
     if prefix or not arrays:
@@ -243,12 +263,24 @@ def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
 
 
 def _packed(run: list[_Numbers]) -> pa.BinaryArray:
-    """The varints of several columns, one after the other."""
-    there, count = run[0].there, len(run[0].values)
-    columns = [each.values if there is None else np.where(there, each.values, 0) for each in run]
-    packed = pack([Varints.of(each) for each in columns], count, pa.binary())
-    _, bounds, data = packed.buffers()
-    return _bytes_at(np.frombuffer(bounds, np.int32)[: count + 1], data, there)
+    """Of each row the numbers of several columns, those that are there."""
+    count = len(run[0].values)
+    columns = [each.column() for each in run]
+    places = list(pairwise(accumulate((column.most for column in columns), initial=0)))
+    rows = np.empty((count, places[-1][-1]), np.uint8)
+    present, widths = np.ones(rows.shape, np.bool_), np.zeros(count, np.int32)
+    for numbers, column, (start, stop) in zip(run, columns, places, strict=True):
+        column.fill(rows[:, start:stop])
+        column.mark(present[:, start:stop])
+        if numbers.there is None:
+            widths += column.widths
+        else:
+            present[:, start:stop] &= numbers.there[:, np.newaxis]
+            widths += column.widths * numbers.there
+    bounds = np.zeros(count + 1, np.int32)
+    np.cumsum(widths, out=bounds[1:])
+    whole = int(bounds[-1]) == rows.size
+    return _bytes_at(bounds, pa.py_buffer(rows if whole else rows[present]))
 
 
 def _bytes_at(
@@ -272,12 +304,6 @@ def _sized(array: pa.Array, there: Mask | None) -> _Parts:
     bounds = _bounds(array)
     yield _Numbers(np.diff(bounds).astype(np.int64), there)
     yield _bytes_at(bounds, array.buffers()[2], there)
-
-
-def _fixed_width(values: npt.NDArray[np.generic], there: Mask | None) -> pa.BinaryArray:
-    """As many bytes as each number has."""
-    bounds = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.itemsize)
-    return _bytes_at(bounds, pa.py_buffer(np.ascontiguousarray(values)), there)
 
 
 def _numbers(array: pa.Array, kind: type[np.generic]) -> "npt.NDArray[Any]":

@@ -1,8 +1,18 @@
 """Protobuf: descriptors, and messages as columns, https://protobuf.dev/."""
 
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
+from spark_kafka_source.values.protobuf.encode import encode
+from spark_kafka_source.values.protobuf.indexes import message_indexes, read_message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.protobuf.schema import Schema
 from spark_kafka_source.values.protobuf.shape import Typing
 
-__all__ = ["ProtobufReader", "Schema", "Typing", "parse_descriptors"]
+__all__ = [
+    "ProtobufReader",
+    "Schema",
+    "Typing",
+    "encode",
+    "message_indexes",
+    "parse_descriptors",
+    "read_message_indexes",
+]

@@ -29,7 +29,7 @@ MAX_NAMES = 200_000
 """Of messages, fields, enums and their values, together."""
 MAX_NUMBER = (1 << 29) - 1
 
-_REPEATED = 3
+_REQUIRED, _REPEATED = 2, 3
 _LAST = "A descriptor set has all files, each behind those that it imports"
 _EDITIONS = (1000, 1001)
 """2023 and 2024, which are alike in what matters here."""
@@ -40,6 +40,7 @@ class Features:
     """What may be different from file to file, https://protobuf.dev/editions/features/."""
 
     implicit: bool = False
+    required: bool = False
     closed: bool = False
     packed: bool = True
     delimited: bool = False
@@ -51,6 +52,7 @@ class Features:
         encoding, delimited = found.number(3), found.number(5)
         return Features(
             presence == 2 if presence else self.implicit,
+            presence == 3 if presence else self.required,
             enum == 2 if enum else self.closed,
             encoding == 1 if encoding else self.packed,
             delimited == 2 if delimited else self.delimited,
@@ -129,6 +131,16 @@ def parse_descriptors(data: bytes) -> Schema:
     return files.schema()
 
 
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What fields have from their message."""
+
+    name: str
+    features: Features
+    oneofs: tuple[Features, ...]
+    is_entry: bool
+
+
 class _Files:
     """Goes through the files, and checks at the end that all that is referred to is there."""
 
@@ -200,39 +212,29 @@ class _Files:
         for enum in part.parts(4):
             self._enum(enum, full, features)
         within = tuple(self._message(each, full, features, depth + 1) for each in part.parts(3))
-        oneofs = [features.changed(each.part(2), 1) for each in part.parts(8)]
-        fields = tuple(
-            self._field(each, full, features, oneofs, place, is_entry)
-            for place, each in enumerate(part.parts(2))
-        )
+        oneofs = tuple(features.changed(each.part(2), 1) for each in part.parts(8))
+        of = _Scope(full, features, oneofs, is_entry)
+        fields = tuple(self._field(each, place, of) for place, each in enumerate(part.parts(2)))
         _check_fields(full, fields)
         self._messages[full] = Message(full, fields, is_entry, within)
         return full
 
-    def _field(
-        self,
-        part: Part,
-        scope: str,
-        features: Features,
-        oneofs: list[Features],
-        place: int,
-        is_entry: bool,
-    ) -> Field:
-        name, number, type_name = self._name(part, scope), part.number(3), part.text(6)
-        path = f"{scope}.{name}"
+    def _field(self, part: Part, place: int, of: _Scope) -> Field:
+        name, number, type_name = self._name(part, of.name), part.number(3), part.text(6)
+        path = f"{of.name}.{name}"
         if part.number(5) not in set(Kind):
             raise SchemaError(path, f"the type {part.number(5)}", "protoc writes one from 1 to 18")
         kind, options = Kind(part.number(5)), part.part(8)
         oneof = part.number(9) if part.has(9) else -1
-        if oneof >= len(oneofs) or oneof < -1:
-            raise SchemaError(path, f"oneof {oneof}", f"{scope} has {len(oneofs)}")
-        features = (oneofs[oneof] if oneof >= 0 else features).changed(options, 21)
+        if oneof >= len(of.oneofs) or oneof < -1:
+            raise SchemaError(path, f"oneof {oneof}", f"{of.name} has {len(of.oneofs)}")
+        features = (of.oneofs[oneof] if oneof >= 0 else of.features).changed(options, 21)
         repeated = part.number(4) == _REPEATED
-        if kind is Kind.MESSAGE and features.delimited and not is_entry:
+        if kind is Kind.MESSAGE and features.delimited and not of.is_entry:
             kind = Kind.GROUP
         packed = bool(options.number(2)) if options.has(2) else features.packed
         if part.has(7):
-            self._defaults.append((scope, place, part.text(7)))
+            self._defaults.append((of.name, place, part.text(7)))
         return Field(
             name,
             number,
@@ -241,6 +243,7 @@ class _Files:
             repeated,
             repeated and packed and can_be_packed(kind),
             not repeated and (kind in MESSAGES or oneof >= 0 or not features.implicit),
+            part.number(4) == _REQUIRED or (features.required and oneof < 0 and not repeated),
             # That of a proto3 `optional` is there so that its presence is told.
             -1 if part.number(17) else oneof,
         )

@@ -82,8 +82,8 @@ class Node(NamedTuple):
     stop: int
     """Its rows are those from `first` to `stop`."""
     depth: int
-    entry: bool
-    """Whether it is the entry of a map."""
+    entry_level: int
+    """Of what is the entry of a map, the level of these; or -1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +96,8 @@ class Table:
     paths: tuple[str, ...]
     """Of each row, and behind them of each node."""
     closed: tuple[Integers, ...]
+    places: tuple[dict[int, int], ...]
+    """For each node, which row a field of a number has."""
 
     @property
     def table(self) -> Integers:

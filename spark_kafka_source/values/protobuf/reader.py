@@ -1,6 +1,7 @@
 """Protobuf as one of the formats of values."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.decode import Decoded, Engines, decode
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError
 from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.program import Program
 from spark_kafka_source.values.protobuf.schema import Message, Schema
@@ -19,7 +21,7 @@ from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.protobuf.waves import MessageWaves
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 
-_ENGINES = Engines(MessageWaves)
+_ENGINES = Engines(MessageWaves, messages_by_row)
 
 
 class ProtobufReader:
@@ -39,15 +41,15 @@ class ProtobufReader:
         by default. Raises `SchemaError`, `RecursiveTypeError` for a message that holds itself, and
         `ConfigurationError` for a text where the extra `protobuf` is not installed.
         """
-        self._descriptors = descriptors_of(schema)
+        self.descriptors = descriptors_of(schema)
         self._arguments = message, fields, typing
-        self.schema = parse_descriptors(self._descriptors)
+        self.schema = parse_descriptors(self.descriptors)
         self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
         self.typing = typing or Typing()
         self.table = table_of(self.schema, self.message, fields, self.typing)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ProtobufReader, (self._descriptors, *self._arguments)
+        return ProtobufReader, (self.descriptors, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -69,12 +71,9 @@ class ProtobufReader:
 
     def _written(self, schema: Schema, indexes: Sequence[int]) -> Message:
         name = self.message.name
-        if indexes:
-            found = schema.indexed(indexes)
-        elif name in schema.messages:
+        if not indexes and name in schema.messages:
             return schema.messages[name]
-        else:
-            found = schema.indexed(())
+        found = _indexed(schema, indexes)
         if found.name != name:
             raise UnresolvableError("", f"{found} was written", f"What is read is {self.message}")
         return found
@@ -94,6 +93,16 @@ class ProtobufReader:
             self.table.layout, programs, data, starts, ends,
             null=null, program_of=program_of, engines=_ENGINES,
         )  # fmt: skip
+
+
+def _indexed(schema: Schema, indexes: Sequence[int]) -> Message:
+    """As Java counts messages, or where that leads nowhere as others do."""
+    try:
+        return schema.indexed(indexes)
+    except UnresolvableError:
+        with suppress(UnresolvableError):
+            return schema.indexed(indexes, entries=True)
+        raise
 
 
 def descriptors_of(schema: SchemaText | bytes) -> bytes:

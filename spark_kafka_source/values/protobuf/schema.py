@@ -70,6 +70,15 @@ def can_be_packed(kind: Kind) -> bool:
     return wire_of(kind) in (Wire.VARINT, Wire.FIXED32, Wire.FIXED64)
 
 
+def tag_of(number: int, wire: Wire) -> bytes:
+    """What stands before a value."""
+    left, found = number << 3 | wire, bytearray()
+    while left > 127:
+        found.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*found, left])
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a message."""
@@ -84,6 +93,8 @@ class Field:
     """How a writer of this schema writes it; both are read."""
     presence: bool = True
     """Whether it can be told from its default value that it was not written."""
+    required: bool = False
+    """Whether a writer must write it; readers take it as optional."""
     oneof: int = -1
     """Which of the message's it is one of."""
     default: int | bytes | None = None
@@ -135,22 +146,28 @@ class Schema:
             raise SchemaError("", f"there is no message {name!r:.200}", f"The file has {known}")
         return found
 
-    def indexed(self, indexes: Sequence[int]) -> Message:
-        """The one that Confluent's message indexes lead to: `[1, 0]` is the first in the second."""
+    def indexed(self, indexes: Sequence[int], *, entries: bool = False) -> Message:
+        """The one that Confluent's message indexes lead to: `[1, 0]` is the first in the second.
+
+        The entries of maps, which are messages of descriptors but not of texts, have an index with
+        `entries` only: Confluent's clients for Python and Go count them, that for Java does not.
+        """
         names, found = self.top, None
         for index in indexes or (0,):
             if not 0 <= index < len(names):
-                found_text = f"message indexes {list(indexes)[:20]}"
-                raise UnresolvableError(
-                    "", found_text, f"There are {len(names)} messages at the last of them"
-                )
+                shown = f"message indexes {list(indexes)[:20]}"
+                expected = f"There are {len(names)} messages at the last of them"
+                raise UnresolvableError("", shown, expected)
             found = self.messages[names[index]]
-            names = found.messages
+            names = found.messages if entries else self._without_entries(found)
         assert found is not None  # noqa: S101  # There is an index.
         return found
 
+    def _without_entries(self, message: Message) -> tuple[str, ...]:
+        return tuple(name for name in message.messages if not self.messages[name].is_entry)
+
     def indexes(self, name: str) -> tuple[int, ...]:
-        """The message indexes of a message of the file itself."""
+        """The message indexes of a message of the file itself, as Java counts them."""
         name = self.message(name).name
         way: list[int] = []
         names = self.top
@@ -158,7 +175,7 @@ class Schema:
             for index, each in enumerate(names):
                 if name == each or name.startswith(f"{each}."):
                     way.append(index)
-                    names = self.messages[each].messages
+                    names = self._without_entries(self.messages[each])
                     break
             else:
                 expected = "Only messages of the file itself have indexes"

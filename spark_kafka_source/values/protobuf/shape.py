@@ -124,13 +124,15 @@ class _Shape:
     def table(self, message: Message, wanted: Tree) -> Table:
         place = _Place("", 0, self._node(message, "", 0))
         column = self._struct(message, place, wanted)
-        rows, nodes, paths = [], [], []
-        for number, node in enumerate(self._nodes):
+        rows: list[Row] = []
+        nodes: list[Node] = []
+        paths: list[str] = []
+        for node in self._nodes:
             node.rows.sort(key=lambda each: each[0].number)
             first = len(rows)
-            rows += [row._replace(node=number) for row, _ in node.rows]
+            rows += [row for row, _ in node.rows]
             paths += [path for _, path in node.rows]
-            nodes.append(Node(first, len(rows), node.depth, node.entry))
+            nodes.append(Node(first, len(rows), node.depth, node.level if node.entry else -1))
         paths += [node.path for node in self._nodes]
         levels = tuple(self._slot_levels), tuple(self._levels_above)
         return Table(
@@ -139,6 +141,7 @@ class _Shape:
             tuple(rows),
             tuple(paths),
             tuple(np.array(sorted(numbers), np.int64) for numbers in self._closed),
+            tuple({rows[at].number: at for at in range(n.first, n.stop)} for n in nodes),
         )
 
     def _struct(self, message: Message, place: _Place, wanted: Tree) -> Column:
@@ -167,9 +170,10 @@ class _Shape:
 
     def _field(self, message: Message, each: Field, of: _Place, wanted: Tree) -> Column | None:
         path = f"{of.path}.{each.name}" if of.path else each.name
+        path = of.path if message.is_entry else path
         if each.repeated:
             return self._repeated(each, path, of, wanted)
-        row = Row(of.node, each.number, 0, 0, -1, -1, -1, 0, -1, -1, -1)
+        row = _row(of.node, each.number)
         if message.is_entry:
             return self._one(each, row, replace(of, path=path, presence=None), wanted)
         if not each.presence:
@@ -193,7 +197,7 @@ class _Shape:
 
     def _repeated(self, each: Field, path: str, of: _Place, wanted: Tree) -> Column | None:
         inner = self._level(of.level)
-        row = Row(of.node, each.number, 0, 0, -1, inner, -1, 0, -1, -1, -1)
+        row = _row(of.node, each.number)._replace(level=inner)
         if each.kind is Kind.MESSAGE and self._schema.messages[each.type_name].is_entry:
             return self._map(each, row, path, of, wanted)
         item = self._one(each, row, _Place(f"{path}[]", inner, of.node), wanted)
@@ -205,7 +209,7 @@ class _Shape:
     def _map(self, each: Field, row: Row, path: str, of: _Place, wanted: Tree) -> Column | None:
         entry = self._schema.messages[each.type_name]
         inner = f"{path}{{}}"
-        node = self._node(entry, inner, row.level)
+        node = self._node(entry, inner, row.level, of.node)
         place = _Place(inner, row.level, node)
         fields = {each.number: each for each in entry.fields}
         self._counted(inner)
@@ -213,8 +217,7 @@ class _Shape:
         value = self._field(entry, fields[2], place, wanted)
         if key is None or value is None:
             return None
-        self._keep(row, of.node, path, Wire.SIZED, Op.MESSAGE, child=node)
-        key, value = replace(key, path=inner), replace(value, path=inner)
+        self._keep(row._replace(wire=Wire.SIZED, op=Op.MESSAGE, child=node), path)
         arrow = pa.map_(key.arrow, value.arrow)
         return Column(path, Form.MAP, arrow, of.level, children=(key, value))
 
@@ -226,7 +229,7 @@ class _Shape:
                 raise SchemaError(place.path, found, "Fields are those of messages")
             return self._scalar(each, row, place)
         message = self._schema.messages[each.type_name]
-        node = self._node(message, place.path, place.level)
+        node = self._node(message, place.path, place.level, place.node)
         inner = replace(place, node=node)
         if message.name in _MOMENTS and _is_moment(message) and not wanted:
             column = self._moment(message, inner)
@@ -237,7 +240,7 @@ class _Shape:
             if not column.children:
                 return None
         wire = wire_of(each.kind)
-        self._keep(row, place.node, place.path, wire, Op.MESSAGE, child=node)
+        self._keep(row._replace(wire=wire, op=Op.MESSAGE, child=node), place.path)
         return column
 
     def _moment(self, message: Message, place: _Place) -> Column:
@@ -245,14 +248,14 @@ class _Shape:
         slot = self._slot(place.level)
         self._slot(place.level)
         for number in (1, 2):
-            row = Row(place.node, number, 0, 0, slot + number - 1, -1, -1, 0, -1, -1, -1)
-            self._keep(row, place.node, place.path, Wire.VARINT, Op.VARINT)
+            row = _row(place.node, number)._replace(wire=Wire.VARINT, op=Op.VARINT)
+            self._keep(row._replace(slot=slot + number - 1), place.path)
         arrow = _MOMENTS[message.name]
         return Column(place.path, Form.MOMENT, arrow, place.level, slot, place.presence)
 
     def _unwrapped(self, message: Message, place: _Place) -> Column:
         value = message.fields[0]
-        row = Row(place.node, value.number, 0, 0, -1, -1, -1, 0, -1, -1, -1)
+        row = _row(place.node, value.number)
         return self._scalar(value, row, place)
 
     def _scalar(self, each: Field, row: Row, place: _Place) -> Column:
@@ -273,7 +276,7 @@ class _Shape:
                 self._closed.append(tuple(symbols))
             if self._typing.enums_as_ints:
                 form, arrow = Form.INT32, pa.int32()
-        self._keep(row._replace(slot=slot), place.node, place.path, wire_of(each.kind), op)
+        self._keep(row._replace(slot=slot, wire=wire_of(each.kind), op=op), place.path)
         numbers = tuple(sorted(symbols))
         return Column(
             place.path, form, arrow, place.level, slot, place.presence,
@@ -291,8 +294,8 @@ class _Shape:
         self._constants += each.default
         return (start, len(self._constants))
 
-    def _keep(self, row: Row, node: int, path: str, wire: Wire, op: Op, child: int = -1) -> None:
-        self._nodes[node].rows.append((row._replace(wire=wire, op=op, child=child), path))
+    def _keep(self, row: Row, path: str) -> None:
+        self._nodes[row.node].rows.append((row, path))
 
     def _counted(self, path: str) -> None:
         self._columns += 1
@@ -300,8 +303,8 @@ class _Shape:
             found = f"more than {MAX_COLUMNS} columns"
             raise SchemaError(path, found, "Choose the fields that are wanted")
 
-    def _node(self, message: Message, path: str, level: int) -> int:
-        depth = len(self._within) + 1
+    def _node(self, message: Message, path: str, level: int, around: int = -1) -> int:
+        depth = self._nodes[around].depth + 1 if around >= 0 else 1
         self._nodes.append(_Node(depth, message.is_entry, level, path))
         return len(self._nodes) - 1
 
@@ -312,6 +315,11 @@ class _Shape:
     def _level(self, above: int) -> int:
         self._levels_above.append(above)
         return len(self._levels_above) - 1
+
+
+def _row(node: int, number: int) -> Row:
+    """One that nothing is known of yet."""
+    return Row(node, number, Wire.VARINT, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
 
 
 def _is_moment(message: Message) -> bool:

@@ -10,6 +10,7 @@ from spark_kafka_source.values.protobuf.schema import (
     Message,
     Schema,
     Wire,
+    tag_of,
     wire_of,
 )
 
@@ -41,7 +42,7 @@ def _number(field: Field) -> int:
 def _step(field: Field, row: Row | None) -> Step | None:
     """None for groups, and for tags that are too long."""
     wire = Wire.SIZED if field.packed else wire_of(field.kind)
-    tag = _tag(field.number, wire)
+    tag = tag_of(field.number, wire)
     if wire is Wire.GROUP or len(tag) > MAX_TAG_BYTES:
         return None
     if row is None or not (row.wire == wire or (row.may_be_packed and wire is Wire.SIZED)):
@@ -49,11 +50,3 @@ def _step(field: Field, row: Row | None) -> Step | None:
     mask = (1 << 8 * len(tag)) - 1
     repeated = row.level >= 0 or (row.op == Op.SKIP and field.repeated)
     return Step(row, wire, int.from_bytes(tag, "little"), mask, len(tag), repeated)
-
-
-def _tag(number: int, wire: Wire) -> bytes:
-    left, found = number << 3 | wire, bytearray()
-    while left > 127:
-        found.append(left & 127 | 128)
-        left >>= 7
-    return bytes([*found, left])

@@ -52,31 +52,26 @@ class Walk:
     ) -> None:
         table = program.table
         self._nodes, self._rows = table.nodes, table.rows
-        self._places = [
-            {table.rows[place].number: place for place in range(node.first, node.stop)}
-            for node in table.nodes
-        ]
+        self._places = table.places
         self._closed = [frozenset(numbers.tolist()) for numbers in table.closed]
         self._data = data.data
         self._slots, self._outcome, self._room = slots, outcome, room
-        self._row = 0
+        self._row = self._depth = 0
         self._lost = False
         """Whether an enum of an entry had a number that counts as not written."""
 
     def message(self, node: int, one: One) -> None:
         """The fields of a message from there on."""
-        self._row = one.row
+        self._row, self._depth = one.row, self._nodes[node].depth
         try:
-            self._fields(node, one.element, one.at, one.end, self._nodes[node].depth)
+            self._whole(node, one.element, one.at, one.end)
         except _BadError as bad:
             self._outcome.add(np.array([one.row]), bad.fault, bad.place)
 
-    def _fields(
-        self, node: int, element: int, at: int, end: int, depth: int, group: int = 0
-    ) -> int:
+    def _fields(self, node: int, element: int, at: int, end: int, group: int = 0) -> int:
         """Those up to the end, or up to the end of the group."""
         place = len(self._rows) + node
-        if depth > MAX_NESTING:
+        if self._depth > MAX_NESTING:
             raise _BadError(Fault.NESTING, place)
         places = self._places[node]
         while at < end:
@@ -87,26 +82,26 @@ class Walk:
                 return at
             found = places.get(number, -1)
             if found < 0:
-                at = self._skip(place, number, wire, at, end, depth)
+                at = self._skip(place, number, wire, at, end)
             else:
-                at = self._field(found, wire, element, at, end, depth)
+                at = self._field(found, wire, element, at, end)
         if group:
             raise _BadError(Fault.GROUP, place)
         return at
 
-    def _field(self, place: int, wire: int, element: int, at: int, end: int, depth: int) -> int:
+    def _field(self, place: int, wire: int, element: int, at: int, end: int) -> int:
         row = self._rows[place]
         if wire == row.wire:
-            return _DO[wire](self, place, row, element, at, end, depth)
+            return _DO[wire](self, place, row, element, at, end)
         if wire == Wire.SIZED and row.may_be_packed:
             size, at = self._size(place, at, end)
             stop = at + size
             while at < stop:
-                at = _DO[row.wire](self, place, row, element, at, stop, depth)
+                at = _DO[row.wire](self, place, row, element, at, stop)
             return stop
-        return self._skip(place, row.number, wire, at, end, depth)
+        return self._skip(place, row.number, wire, at, end)
 
-    def _varint(self, place: int, row: Row, element: int, at: int, end: int, _: int) -> int:
+    def _varint(self, place: int, row: Row, element: int, at: int, end: int) -> int:
         value, at = self._number(place, at, end)
         match row.op:
             case Op.UINT32:
@@ -122,7 +117,7 @@ class Walk:
         self._keep(row, element, value - (1 << 64) if value >> 63 == 1 else value)
         return at
 
-    def _fixed32(self, place: int, row: Row, element: int, at: int, end: int, _: int) -> int:
+    def _fixed32(self, place: int, row: Row, element: int, at: int, end: int) -> int:
         self._has(place, at, end, 4)
         if row.op == Op.FLOAT:
             (number,) = struct.unpack_from("<f", self._data, at)
@@ -132,34 +127,42 @@ class Walk:
         self._keep(row, element, value)
         return at + 4
 
-    def _fixed64(self, place: int, row: Row, element: int, at: int, end: int, _: int) -> int:
+    def _fixed64(self, place: int, row: Row, element: int, at: int, end: int) -> int:
         self._has(place, at, end, 8)
         (value,) = struct.unpack_from("<q", self._data, at)
         self._keep(row, element, value)
         return at + 8
 
-    def _sized(self, place: int, row: Row, element: int, at: int, end: int, depth: int) -> int:
+    def _sized(self, place: int, row: Row, element: int, at: int, end: int) -> int:
         size, at = self._size(place, at, end)
         stop = at + size
         if row.op == Op.MESSAGE:
-            self._enter(row, element, at, stop, depth)
+            self._enter(row, element, at, stop)
             return stop
         element = self._target(row, element)
         self._slots.array(row.slot)[element] = at
         self._slots.array(row.slot + 1)[element] = stop
         return stop
 
-    def _group(self, _: int, row: Row, element: int, at: int, end: int, depth: int) -> int:
-        return self._enter(row, element, at, end, depth, row.number)
+    def _group(self, _: int, row: Row, element: int, at: int, end: int) -> int:
+        return self._enter(row, element, at, end, row.number)
 
-    def _enter(self, row: Row, element: int, at: int, end: int, depth: int, group: int = 0) -> int:
+    def _enter(self, row: Row, element: int, at: int, end: int, group: int = 0) -> int:
         if row.case >= 0 and self._slots.array(row.case)[element] != row.number:
             self._forget(row.child, element)
         element = self._target(row, element)
+        self._depth += 1
+        at = self._whole(row.child, element, at, end, group)
+        self._depth -= 1
+        return at
+
+    def _whole(self, node: int, element: int, at: int, end: int, group: int = 0) -> int:
+        """A message; an entry of a map is none if its enum has a number that it cannot have."""
         self._lost = False
-        at = self._fields(row.child, element, at, end, depth + 1, group)
-        if self._lost and self._nodes[row.child].entry:
-            self._slots.parents[row.level][element] = -1
+        at = self._fields(node, element, at, end, group)
+        level = self._nodes[node].entry_level
+        if self._lost and level >= 0:
+            self._slots.parents[level][element] = -1
         self._lost = False
         return at
 
@@ -194,7 +197,7 @@ class Walk:
         element = self._target(row, element)
         self._slots.array(row.slot)[element] = value
 
-    def _skip(self, place: int, number: int, wire: int, at: int, end: int, depth: int) -> int:
+    def _skip(self, place: int, number: int, wire: int, at: int, end: int) -> int:
         """One field of which nothing is kept, with all groups that it may be of."""
         groups: list[int] = []
         while True:
@@ -206,7 +209,7 @@ class Walk:
                     at += size
                 case Wire.GROUP:
                     groups.append(number)
-                    if depth + len(groups) > MAX_NESTING:
+                    if self._depth + len(groups) > MAX_NESTING:
                         raise _BadError(Fault.NESTING, place)
                 case Wire.END_GROUP:
                     if groups.pop() != number:
@@ -259,7 +262,7 @@ def _signed32(value: int) -> int:
     return low - (1 << 32) if low >> 31 else low
 
 
-_Do = Callable[[Walk, int, Row, int, int, int, int], int]
+_Do = Callable[[Walk, int, Row, int, int, int], int]
 _DO: dict[int, _Do] = {
     Wire.VARINT: Walk._varint,
     Wire.FIXED64: Walk._fixed64,

@@ -45,11 +45,12 @@ class MessageWaves:
         few = waves.FEW
         while len(at) > few:
             after = self._pass(node, wave, at, new)
-            left = np.flatnonzero(after != wave.end)
-            if not len(left):
+            unfinished = after != wave.end
+            if not np.count_nonzero(unfinished):
                 return
+            left = unfinished.nonzero()[0]
             stuck = after[left] == at[left]
-            if stuck.any():
+            if np.count_nonzero(stuck):
                 self._one_by_one(node, wave.of(left[stuck]), after[left[stuck]])
                 left = left[~stuck]
             wave, at = wave.of(left), after[left]
@@ -73,12 +74,12 @@ class MessageWaves:
             if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
                 continue  # It may have to begin anew.
             hit = (tags & step.mask if wide else tags) == step.tag
-            if hit.all():
+            count = np.count_nonzero(hit)
+            if count == len(hit):
                 at = self._step(step, wave, at, new)
                 tags = self._tags(at, wave.end, wide)
-                continue
-            places = np.flatnonzero(hit)
-            if len(places):
+            elif count:
+                places = hit.nonzero()[0]
                 some = wave.of(places)
                 after = self._step(step, some, at[places], new)
                 at = at.copy()
@@ -88,7 +89,9 @@ class MessageWaves:
 
     def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Words":
         """The bytes at hand, 0 where there are no more: no tag begins with it."""
-        found = self._source.words(at) & _LOW if wide else self._source.octets(at)
+        found: Octets | Words = self._source.octets(at)
+        if wide:
+            found = self._source.words(at)
         found[at >= end] = 0
         return found
 
@@ -119,17 +122,25 @@ class MessageWaves:
                 if step.row.closed >= 0:
                     fits &= np.isin(value.astype(np.int32), self._closed[step.row.closed])
             case Wire.SIZED:
-                size, value = self._source.unsigned(at)
-                # Never start + size, which could be too large for its 64 bits.
-                fits = (size >= 0) & (size <= end - value)
-                fits &= value - at <= MAX_SIZE_BYTES
-                after = value + size
+                value, after, fits = self._sized(at, end)
             case wire:
                 width = _WIDTHS[Wire(wire)]
                 word = self._source.words(at)
                 value, after = (word & _LOW if width == 4 else word).view(np.int64), at + width
                 fits = after <= end
-        return value, after, None if fits.all() else fits
+        return value, after, None if np.count_nonzero(fits) == len(fits) else fits
+
+    def _sized(self, at: Integers, end: Integers) -> tuple[Integers, Integers, Mask]:
+        """Where what has its size before it starts and ends, and which fit."""
+        low = self._source.octets(at)
+        if not np.count_nonzero(low >= 128):
+            start = at + 1
+            after = start + low
+            return start, after, after <= end
+        size, start = self._source.unsigned(at)
+        # Never start + size, which could be too large for its 64 bits.
+        fits = (size >= 0) & (size <= end - start) & (start - at <= MAX_SIZE_BYTES)
+        return start, start + size, fits
 
     def _keep(self, row: Row, wave: Wave, value: Integers, new: bool) -> None:
         """The slots have these values; those of what is sized end where the wave does."""
@@ -189,7 +200,9 @@ class MessageWaves:
         if sound.all():
             return owner, value, None
         places = np.flatnonzero(sound)
-        owner, value, _ = self._packed(row, start[places], stop[places])
+        owner, value, inner = self._packed(row, start[places], stop[places])
+        if inner is not None:
+            sound[places] = inner
         return places[owner], value, sound
 
     def _packed_fixed(

@@ -31,6 +31,8 @@ def wire_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     while at < len(data):
         tag, at = varint(data, at)
         number, wire = tag >> 3, tag & 7
+        if not number:
+            raise WireError(f"a field of number 0 before byte {at}")
         if wire == Wire.VARINT:
             value, at = varint(data, at)
             yield number, value
@@ -41,7 +43,7 @@ def wire_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             size = _SIZES[Wire(wire)]
         else:
             raise WireError(f"the wire type {wire} before byte {at}")
-        if size > len(data) - at or not number:
+        if size > len(data) - at:
             raise WireError(f"no field at byte {at}")
         yield number, data[at : at + size]
         at += size

@@ -1,0 +1,72 @@
+"""Columns of bytes, out of which encoders make values: of numbers, joined, and put together."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records.packing import Varints, pack
+from spark_kafka_source.records.varints import Integers
+
+Mask = npt.NDArray[np.bool_]
+
+
+def valid(array: pa.Array) -> Mask:
+    """Which are not null."""
+    found: Mask = array.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def joined(count: int, *parts: "pa.BinaryArray | bytes") -> pa.BinaryArray:
+    """Of each row what all parts have, one after the other."""
+    if not parts:
+        return pa.array([b""], pa.binary()).take(pa.array(np.zeros(count, np.int64)))
+    whole = [pa.scalar(each, pa.binary()) if isinstance(each, bytes) else each for each in parts]
+    return pc.binary_join_element_wise(*whole, pa.scalar(b"", pa.binary()))
+
+
+def spread(encoded: pa.BinaryArray, there: Mask) -> pa.BinaryArray:
+    """Over all rows: nothing where it is not."""
+    if there.all():
+        return encoded
+    places = pa.array(np.cumsum(there) - 1, mask=~there)
+    return pc.fill_null(encoded.take(places), b"") if len(encoded) else joined(len(there))
+
+
+def integers(values: Integers) -> pa.BinaryArray:
+    """Zigzag varints."""
+    return pack([Varints.of(wide(values))], len(values), pa.binary()).slice(0, len(values))
+
+
+def wide(values: npt.NDArray[np.generic]) -> Integers:
+    """As 64 bits."""
+    return values.astype(np.int64, copy=False)
+
+
+def numbers(array: pa.Array, kind: pa.DataType) -> Integers:
+    """What Arrow has underneath, which is of that type."""
+    return wide(array.view(kind).to_numpy())
+
+
+def fixed_width(values: npt.NDArray[np.generic]) -> pa.BinaryArray:
+    """As many bytes as each number has."""
+    bounds = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.itemsize)
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+
+def owners(array: pa.Array, rows: Integers) -> Integers:
+    """Of which row each item is."""
+    return np.repeat(rows, np.diff(array.offsets.to_numpy()))
+
+
+def put_together(array: pa.Array, items: pa.BinaryArray) -> pa.BinaryArray:
+    """Of each list, or map, all its items, one after the other; `items` has those of all."""
+    if not len(items):
+        return joined(len(array))
+    offsets = array.offsets.to_numpy()
+    start = items.offset
+    _, bounds, data = items.buffers()
+    ends = np.frombuffer(bounds, np.int32)[start : start + len(items) + 1]
+    laid = pa.py_buffer(ends[offsets - offsets[0]])
+    return pa.Array.from_buffers(pa.binary(), len(array), [None, laid, data])

@@ -1,0 +1,47 @@
+"""Which message of a schema a value is: the indexes that Confluent's framing has before it.
+
+A count and so many indexes, all zigzag varints; `[1, 0]` is the first message within the second of
+the file. The first of the file, `[0]`, is the one byte 0.
+https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html
+"""
+
+from spark_kafka_source.records.varints import encode_varint
+from spark_kafka_source.values.protobuf.schema import Schema
+from spark_kafka_source.values.protobuf.wire import MAX_VARINT_BYTES, WireError, varint
+
+MAX_INDEXES = 64
+_MAX_INDEX = (1 << 31) - 1
+
+
+def message_indexes(schema: Schema, message: str) -> bytes:
+    """What stands before each message of this full name. Raises `SchemaError` for an imported."""
+    indexes = schema.indexes(message)
+    if indexes == (0,):
+        return b"\0"
+    return b"".join(map(encode_varint, (len(indexes), *indexes)))
+
+
+def read_message_indexes(
+    data: bytes, at: int = 0, *, deprecated: bool = False
+) -> tuple[tuple[int, ...], int]:
+    """The indexes at a position and the position after them; never none, and (0,) for a 0.
+
+    `deprecated` are those that `use.deprecated.format` writes, without zigzag. Raises `ValueError`
+    for what are none, or more than `MAX_INDEXES`.
+    """
+    count, after = _number(data, at, deprecated)
+    if count > MAX_INDEXES:
+        raise WireError(f"{count} message indexes")
+    found = []
+    for _ in range(count):
+        index, after = _number(data, after, deprecated)
+        found.append(index)
+    return tuple(found) or (0,), after
+
+
+def _number(data: bytes, at: int, deprecated: bool) -> tuple[int, int]:
+    found, after = varint(data[: at + MAX_VARINT_BYTES], at)
+    value = found if deprecated else (found >> 1) ^ -(found & 1)
+    if not 0 <= value <= _MAX_INDEX:
+        raise WireError(f"the message index {value}")
+    return value, after
