@@ -29,6 +29,7 @@ from spark_kafka_source.values import (
 from spark_kafka_source.values.avro import AvroReader
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader, arrow_type
+from spark_kafka_source.values.protobuf import ProtobufReader
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
         is_ddl = bool(config.schema) and not config.schema.lstrip().startswith("{")
         kind = from_ddl(config.schema) if is_ddl else arrow_type(schema)
         return JsonReader(kind, config.field_names)
-    raise NotImplementedError(config.format)
+    return ProtobufReader(schema, config.message or None, config.field_names)
 
 
 def _schema(

@@ -27,6 +27,7 @@ from spark_kafka_source.values import (
 )
 from spark_kafka_source.values.avro import AvroWriter, parse_schema, schema_of
 from spark_kafka_source.values.json import JsonWriter
+from spark_kafka_source.values.protobuf import ProtobufWriter
 
 _AUTO_REGISTER = "auto.register.schemas"
 _ID_BYTES = 4
@@ -119,14 +120,14 @@ class _Planner:
         if self._client is None or not is_framed:
             return TypedWrite(writer, b"")
         if named is not None:
-            return TypedWrite(writer, _prefix(int(named.id)))
+            return TypedWrite(writer, _prefix(int(named.id), writer))
         if schema is None:
             found = f"is missing, where '{config.option('format')}' is '{config.format}'"
             expected = f"Give it, '{config.option('schema_subject')}', or "
             expected += f"'{config.option('framing')}' 'none'"
             raise ConfigurationError(config.option("schema"), found, expected)
         called = subject.subject_name_strategy.subject(config.part, self._topic, name)
-        return TypedWrite(writer, _prefix(self._registered(self._client, called, schema)))
+        return TypedWrite(writer, _prefix(self._registered(self._client, called, schema), writer))
 
     def _derived(self, config: FormatConfig, kind: pa.DataType) -> SchemaText | None:
         """The schema of columns that have none; only Avro needs one to write."""
@@ -155,8 +156,9 @@ class _Planner:
             raise ConfigurationError(_AUTO_REGISTER, f"is in vain: {error}", expected) from error
 
 
-def _prefix(schema_id: int) -> bytes:
-    return b"\0" + schema_id.to_bytes(_ID_BYTES)
+def _prefix(schema_id: int, writer: ValueWriter) -> bytes:
+    indexes = writer.indexes if isinstance(writer, ProtobufWriter) else b""
+    return b"\0" + schema_id.to_bytes(_ID_BYTES) + indexes
 
 
 def _given(config: FormatConfig) -> SchemaText | None:
@@ -170,7 +172,12 @@ def _writer(
     if config.format is Format.JSON:
         title = json.loads(schema.text).get("title") if schema is not None else None
         return JsonWriter(kind), title if isinstance(title, str) else None
-    if config.format is Format.AVRO and schema is not None:
-        parsed = parse_schema(schema.text, [text for _, text in schema.references])
-        return AvroWriter(schema), getattr(parsed.type, "name", None)
-    raise NotImplementedError(config.format)
+    if schema is None:
+        found = f"is missing, where '{config.option('format')}' is '{config.format}'"
+        expected = f"Give it, or '{config.option('schema_subject')}'"
+        raise ConfigurationError(config.option("schema"), found, expected)
+    if config.format is Format.PROTOBUF:
+        writer = ProtobufWriter(schema, config.message or None)
+        return writer, writer.message
+    parsed = parse_schema(schema.text, [text for _, text in schema.references])
+    return AvroWriter(schema), getattr(parsed.type, "name", None)

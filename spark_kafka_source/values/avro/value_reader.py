@@ -11,9 +11,9 @@ from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import Reader
 from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.decode import Decoded, decode
+from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.program import Program
-from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 
 

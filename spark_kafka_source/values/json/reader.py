@@ -9,12 +9,13 @@ import pyarrow as pa
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.arrow import gather
-from spark_kafka_source.values.decode import Decoded, Mask
+from spark_kafka_source.values.decode import Decoded
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.json import compiled, fast
 from spark_kafka_source.values.json.meaning import BadValueError, Meaning
 from spark_kafka_source.values.json.tokens import TokenReader
 from spark_kafka_source.values.json.types import readable
+from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.projection import projected
 from spark_kafka_source.values.schema_text import SchemaText
 

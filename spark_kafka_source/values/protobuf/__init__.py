@@ -6,9 +6,11 @@ from spark_kafka_source.values.protobuf.indexes import message_indexes, read_mes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.protobuf.schema import Schema
 from spark_kafka_source.values.protobuf.shape import Typing
+from spark_kafka_source.values.protobuf.value_writer import ProtobufWriter
 
 __all__ = [
     "ProtobufReader",
+    "ProtobufWriter",
     "Schema",
     "Typing",
     "encode",

@@ -1,5 +1,7 @@
 """Protobuf as one of the formats of values."""
 
+import base64
+import binascii
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -111,4 +113,13 @@ def descriptors_of(schema: SchemaText | bytes) -> bytes:
         return schema
     if schema.type is not SchemaType.PROTOBUF:
         raise SchemaError("", f"a schema of {schema.type.value}", "It must be one of PROTOBUF")
-    return compiled(schema)
+    # A file of .proto has one of these; what has none is a descriptor set, as registries give it.
+    return compiled(schema) if any(each in schema.text for each in ";{") else _decoded(schema.text)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        expected = "Give the text of a .proto file, or a FileDescriptorSet in base64"
+        raise SchemaError("", "neither .proto nor base64", expected) from None

@@ -1,0 +1,36 @@
+"""Protobuf as one of the formats that values are written in."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from spark_kafka_source.values.protobuf.encode import encode
+from spark_kafka_source.values.protobuf.indexes import message_indexes
+from spark_kafka_source.values.protobuf.reader import ProtobufReader
+from spark_kafka_source.values.schema_text import SchemaText
+
+
+class ProtobufWriter:
+    """A `ValueWriter` of one message of a schema."""
+
+    def __init__(self, schema: SchemaText, message: str | None = None) -> None:
+        """`message` and what is raised are as in `ProtobufReader`."""
+        self._arguments = schema, message
+        self._reader = ProtobufReader(schema, message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProtobufWriter, self._arguments
+
+    @property
+    def message(self) -> str:
+        """The full name of the message."""
+        return self._reader.message.name
+
+    @property
+    def indexes(self) -> bytes:
+        """What says which message of the schema it is."""
+        return message_indexes(self._reader.schema, self.message)
+
+    def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
+        """Encode each row."""
+        return encode(self._reader, array, prefix)
