@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import MAX_PRECISION, array_of
 from spark_kafka_source.values.errors import SchemaError
-from spark_kafka_source.values.json.meaning import is_deep
-from spark_kafka_source.values.json.texts import DECODER, Number
+from spark_kafka_source.values.json.meaning import is_deep, loaded
+from spark_kafka_source.values.json.texts import Number
 
 MAX_FIELDS = 10_000
 
@@ -37,9 +37,9 @@ def infer(values: Iterable[bytes]) -> pa.DataType:
     """
     top, found = _Seen(), False
     for value in values:
-        loaded = _loaded(value)
-        if isinstance(loaded, dict):
-            _look(loaded, top)
+        read = _read(value)
+        if isinstance(read, dict):
+            _look(read, top)
             found = True
     if not found:
         raise SchemaError("", "there is no JSON object among the values", "Give the schema")
@@ -47,11 +47,11 @@ def infer(values: Iterable[bytes]) -> pa.DataType:
     return pa.struct([]) if kind is None else kind
 
 
-def _loaded(value: bytes) -> Any:
+def _read(value: bytes) -> Any:
     if is_deep(value):
         return None
     try:
-        return DECODER.decode(value.decode())
+        return loaded(value.decode())
     except (ValueError, RecursionError):
         return None
 

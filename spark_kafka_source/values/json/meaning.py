@@ -71,7 +71,7 @@ class Meaning:
             raise BadValueError(Fault.NESTING)
         try:
             text = data.decode()
-            found = _loaded(text)
+            found = loaded(text)
         except UnicodeDecodeError:
             raise BadValueError(Fault.TEXT) from None
         except RecursionError:
@@ -95,7 +95,8 @@ def is_deep(data: bytes) -> bool:
     return bool(depth.max(initial=0) > MAX_DEPTH)
 
 
-def _loaded(text: str) -> Any:
+def loaded(text: str) -> Any:
+    """Return what a text has, numbers as they are written. Raises `ValueError`."""
     try:
         return DECODER.decode(text)
     except json.JSONDecodeError:
