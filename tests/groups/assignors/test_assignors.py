@@ -183,12 +183,13 @@ def test_members_that_want_the_same_get_as_much(name: str, random: Random) -> No
         # All are to want the same by now, whoever was away.
         for member in rounds.members.values():
             member.topics = rounds.common
-        for _ in range(3):
+        # Most take two. Where racks differ Kafka's own, whose bytes ours are, may take four.
+        for _ in range(10):
             found = ASSIGNORS[name]().assign(rounds.cluster, rounds.subscriptions())
             if not rounds.on_assignment(found):
                 break
         else:
-            pytest.fail("it takes more than three rounds")
+            pytest.fail("it does not come to an end")
         sizes = [len(each.partitions) for each in found.values()]
         assert max(sizes) - min(sizes) <= 1
 
