@@ -192,16 +192,17 @@ class TypedConfig:
         parts = tuple(each for each in every if each.is_typed)
         bad_records = settings.choice(BAD_RECORDS, BadRecords.FAIL)
         if not parts and BAD_RECORDS.lower() in settings.values:
-            raise _without_format(BAD_RECORDS)
+            raise without_format(BAD_RECORDS)
         is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
         if is_given and not any(each.has_schema for each in parts):
-            raise _without_format(min(set(settings.values) & REGISTRY_OPTIONS))
+            raise without_format(min(set(settings.values) & REGISTRY_OPTIONS))
         registry = RegistryConfig.from_settings(settings) if is_given else None
         for each in parts:
             each.check_registry(registry is not None)
         return cls(parts, bad_records, registry)
 
 
-def _without_format(option: str) -> ConfigurationError:
+def without_format(option: str) -> ConfigurationError:
+    """Return the error for an option that needs typed keys or values, where there are none."""
     expected = "Give 'value.format' or 'key.format', or leave it out"
-    return ConfigurationError(option, "has no effect, since nothing is decoded", expected)
+    return ConfigurationError(option, "has no effect, since keys and values are bytes", expected)

@@ -15,7 +15,14 @@ from spark_kafka_source.registry import (
     RegistryConfig,
 )
 from spark_kafka_source.settings import Settings
-from spark_kafka_source.typed.config import PARTS, URL, Format, FormatConfig, FramingName
+from spark_kafka_source.typed.config import (
+    PARTS,
+    URL,
+    Format,
+    FormatConfig,
+    FramingName,
+    without_format,
+)
 from spark_kafka_source.typed.plan import check_type, named_schema
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 from spark_kafka_source.values import (
@@ -50,8 +57,10 @@ class TypedWriteConfig:
         """Raises `ConfigurationError`."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.has_schema)
-        is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
-        registry = RegistryConfig.from_settings(settings) if is_given else None
+        given = REGISTRY_OPTIONS & settings.values.keys()
+        if given and not parts:
+            raise without_format(min(given))
+        registry = RegistryConfig.from_settings(settings) if given else None
         for each in parts:
             needs = each.framing is FramingName.CONFLUENT or each.schema_subject or each.schema_id
             if needs and registry is None:

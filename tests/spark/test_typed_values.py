@@ -212,7 +212,10 @@ def test_protobuf_both_ways(
             "Option 'schema.registry.url': is missing, where 'value.format'",
         ),
         ({"value.format": "avro", "value.schema": "{"}, "Option 'value.schema': cannot be read"),
-        ({"badRecords": "skip"}, "Option 'badRecords': has no effect, since nothing is decoded"),
+        (
+            {"badRecords": "skip"},
+            "Option 'badRecords': has no effect, since keys and values are bytes",
+        ),
         ({"value.fields": "a"}, "Option 'value.fields': has no effect where 'value.format' is"),
         (
             {"value.format": "arvo"},
