@@ -106,14 +106,20 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
 def _schema(
     config: FormatConfig, client: RegistryClient | None, topics: Topics
 ) -> SchemaText | RegisteredSchema:
-    if config.schema:
-        return SchemaText(config.schema_type, config.schema)
+    given = given_schema(config)
+    if given is not None:
+        return given
     if client is None:
         raise ValueError("without a registry there must be a schema")
     found = named_schema(config, client) or _of_topics(config, client, topics())
     check_type(config, found)
     logger.info("%ss are read with the schema %s", config.part, _named(found))
     return found
+
+
+def given_schema(config: FormatConfig) -> SchemaText | None:
+    """Return the schema that is an option itself, if there is one."""
+    return SchemaText(config.schema_type, config.schema) if config.schema else None
 
 
 def named_schema(config: FormatConfig, client: RegistryClient) -> RegisteredSchema | None:

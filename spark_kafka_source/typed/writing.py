@@ -23,7 +23,7 @@ from spark_kafka_source.typed.config import (
     FramingName,
     without_format,
 )
-from spark_kafka_source.typed.plan import check_type, named_schema
+from spark_kafka_source.typed.plan import check_type, given_schema, named_schema
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
@@ -121,7 +121,7 @@ class _Planner:
             check_type(config, named)
         is_framed = self._client is not None and config.is_framed(has_registry=True)
         try:
-            schema = named.schema if named else _given(config) or self._derived(config, kind)
+            schema = named.schema if named else given_schema(config) or self._derived(config, kind)
             writer, name = _writer(config, schema, kind)
         except SchemaError as error:
             option = config.option("schema" if config.schema else "format")
@@ -136,7 +136,8 @@ class _Planner:
             expected += f"'{config.option('framing')}' 'none'"
             raise ConfigurationError(config.option("schema"), found, expected)
         called = subject.subject_name_strategy.subject(config.part, self._topic, name)
-        return TypedWrite(writer, _prefix(self._registered(self._client, called, schema), writer))
+        found_id = self._registered(config, self._client, called, schema)
+        return TypedWrite(writer, _prefix(found_id, writer))
 
     def _derived(self, config: FormatConfig, kind: pa.DataType) -> SchemaText | None:
         """The schema of columns that have none; only Avro needs one to write."""
@@ -146,7 +147,9 @@ class _Planner:
         named = f"_{name}" if name[0].isdigit() else name
         return SchemaText(SchemaType.AVRO, schema_of(kind, named))
 
-    def _registered(self, client: RegistryClient, subject: str, schema: SchemaText) -> int:
+    def _registered(
+        self, config: FormatConfig, client: RegistryClient, subject: str, schema: SchemaText
+    ) -> int:
         normalize = self._registration.normalize_schemas
         found = client.look_up(subject, schema, normalize=normalize)
         if found is not None:
@@ -155,8 +158,8 @@ class _Planner:
             raise ConfigurationError(
                 _AUTO_REGISTER,
                 f"is 'false', and subject {subject!r} does not have the schema of the rows",
-                "Register it, set this to 'true', or give 'value.schema.subject' to write with a "
-                "schema that is there",
+                f"Register it, set this to 'true', or give '{config.option('schema_subject')}' to "
+                "write with a schema that is there",
             )
         try:
             return client.register(subject, schema, normalize=normalize)
@@ -170,17 +173,12 @@ def _prefix(schema_id: int, writer: ValueWriter) -> bytes:
     return b"\0" + schema_id.to_bytes(_ID_BYTES) + indexes
 
 
-def _given(config: FormatConfig) -> SchemaText | None:
-    return SchemaText(config.schema_type, config.schema) if config.schema else None
-
-
 def _writer(
     config: FormatConfig, schema: SchemaText | None, kind: pa.DataType
 ) -> tuple[ValueWriter, str | None]:
     """The writer, and the full name of what it writes."""
     if config.format is Format.JSON:
-        title = json.loads(schema.text).get("title") if schema is not None else None
-        return JsonWriter(kind), title if isinstance(title, str) else None
+        return JsonWriter(kind), None if schema is None else _title(schema.text)
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"
@@ -190,3 +188,13 @@ def _writer(
         return writer, writer.message
     parsed = parse_schema(schema.text, [text for _, text in schema.references])
     return AvroWriter(schema), getattr(parsed.type, "name", None)
+
+
+def _title(text: str) -> str | None:
+    """The name of a JSON Schema; the DDL of columns has none."""
+    try:
+        schema = json.loads(text)
+    except ValueError:
+        return None
+    title = schema.get("title") if isinstance(schema, dict) else None
+    return title if isinstance(title, str) else None

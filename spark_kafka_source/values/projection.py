@@ -6,8 +6,7 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import array_of
 from spark_kafka_source.values.errors import SchemaError, quoted
-
-Tree = dict[str, "Tree"]
+from spark_kafka_source.values.selection import Tree, tree_of
 
 
 def projected(kind: pa.DataType, fields: Iterable[str] | None) -> pa.DataType:
@@ -16,21 +15,7 @@ def projected(kind: pa.DataType, fields: Iterable[str] | None) -> pa.DataType:
     All of it without `fields`. A field of the items of a list, or the values of a map, has the path
     of the list or map, a dot, and its name. Raises `SchemaError` for a field that is not there.
     """
-    return _cut(kind, _tree(fields), "")
-
-
-def _tree(fields: Iterable[str] | None) -> Tree:
-    """Names within names; nothing within a name stands for all of it."""
-    tree: Tree = {}
-    for path in sorted(fields or (), key=len):
-        node, names = tree, path.split(".")
-        for place, name in enumerate(names):
-            if name in node and not node[name]:
-                break  # All of it is wanted already.
-            node = node.setdefault(name, {})
-            if place == len(names) - 1:
-                node.clear()
-    return tree
+    return _cut(kind, tree_of(fields), "")
 
 
 def _cut(kind: pa.DataType, wanted: Tree, path: str) -> pa.DataType:

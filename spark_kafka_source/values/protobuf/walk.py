@@ -6,7 +6,6 @@ are read twice the last one counts, messages are merged, and items are added.
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from spark_kafka_source.values.protobuf.program import Op, Program, Row
 from spark_kafka_source.values.protobuf.room import Room
 from spark_kafka_source.values.protobuf.schema import Wire
 from spark_kafka_source.values.slots import Slots
+from spark_kafka_source.values.walk import One
 
 MAX_NESTING = 100
 """How deep messages and groups may be within each other, as in other implementations."""
@@ -33,15 +33,6 @@ class _BadError(Exception):
 
     def __init__(self, fault: Fault, place: int) -> None:
         self.fault, self.place = fault, place
-
-
-class One(NamedTuple):
-    """A row, the element of it to fill, and from where to where it is read."""
-
-    row: int
-    element: int
-    at: int
-    end: int
 
 
 class Walk:

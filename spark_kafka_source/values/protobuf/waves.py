@@ -14,8 +14,9 @@ from spark_kafka_source.values.outcome import Mask, Outcome
 from spark_kafka_source.values.protobuf.program import Op, Program, Row, Step
 from spark_kafka_source.values.protobuf.room import Room
 from spark_kafka_source.values.protobuf.schema import Wire
-from spark_kafka_source.values.protobuf.walk import MAX_SIZE_BYTES, One, Walk
+from spark_kafka_source.values.protobuf.walk import MAX_SIZE_BYTES, Walk
 from spark_kafka_source.values.slots import Slots
+from spark_kafka_source.values.walk import One
 from spark_kafka_source.values.waves import Wave
 
 _AGAIN = 8
