@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.spark.source.typed_planning import planned
+from spark_kafka_source.typed import TypedWriteConfig
 
 _ONLY_APPENDS = "Kafka's topics only grow"
 
@@ -128,7 +130,9 @@ class KafkaDataSource(DataSource):
         given = tuple(self._given.items())
         options = _sink_options(given, self.token_provider, self.redaction)
         columns = _sink_columns(schema.json(), given, self.token_provider, self.redaction)
-        return KafkaWriter(options, columns, self._guarantee(options))
+        # Tasks need no registry: its passwords stay here.
+        told = replace(options, typed=TypedWriteConfig())
+        return KafkaWriter(told, columns, self._guarantee(options))
 
     def _guarantee(self, options: SinkOptions) -> Guarantee:
         if options.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
