@@ -1,23 +1,23 @@
-"""What a process keeps of readers and programs, since Spark's workers run one task after another.
+"""What a process keeps of a format, since Spark's workers run one task after another.
 
-Each task unpickles its readers and asks them for programs. Both are made of schemas alone, take a
-good part of the time of a small micro-batch, and never change: so a task finds those of the one
-before it.
+Each task unpickles its readers and writers, and asks the readers for programs. All are made of
+schemas alone and never change, and making them takes a good part of the time of a small micro-batch:
+so a task finds those of the one before it.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-MOST_READERS = 16
-"""In a process."""
+MOST_KEPT = 16
+"""Readers and writers of a process."""
 MOST_PROGRAMS = 100
 """Of a reader: one for each schema that its values were written with."""
 
 
-@lru_cache(maxsize=MOST_READERS)
-def reader_of(kind: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the reader that is made with these arguments, all of which can be hashed."""
+@lru_cache(maxsize=MOST_KEPT)
+def made_once(kind: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what `kind` makes of these arguments, all of which can be hashed."""
     return kind(*arguments)
 
 

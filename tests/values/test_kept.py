@@ -1,4 +1,4 @@
-"""Readers and programs that the next task of a process finds."""
+"""Readers, writers and programs that the next task of a process finds."""
 
 import json
 import pickle
@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.values import SchemaText, SchemaType, UnresolvableError, ValueReader, kept
-from spark_kafka_source.values.avro import AvroReader
+from spark_kafka_source.values import (
+    SchemaText,
+    SchemaType,
+    UnresolvableError,
+    ValueReader,
+    ValueWriter,
+    kept,
+)
+from spark_kafka_source.values.avro import AvroReader, AvroWriter
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader
-from spark_kafka_source.values.protobuf import ProtobufReader
+from spark_kafka_source.values.protobuf import ProtobufReader, ProtobufWriter
 from spark_kafka_source.values.protobuf import reader as protobuf_reader
 from tests.values.test_protobuf_cases import TEXT, descriptors
 
@@ -22,7 +29,7 @@ def avro(*names: str) -> SchemaText:
     )
 
 
-def unpickled(reader: ValueReader) -> Any:
+def unpickled(reader: ValueReader | ValueWriter) -> Any:
     """What a task has of it."""
     return pickle.loads(pickle.dumps(reader))  # our own bytes
 
@@ -65,6 +72,16 @@ def test_a_text_of_protobuf_is_compiled_once(monkeypatch: pytest.MonkeyPatch) ->
     assert texts == [text]
 
 
+def test_a_writer_is_kept_and_takes_no_compiler_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = ProtobufWriter(TEXT, "p.Plain")
+    data = pickle.dumps(writer)
+    monkeypatch.setattr(protobuf_reader, "compiled", None)
+    found = [pickle.loads(data) for _ in range(2)]  # our own bytes
+    assert found[0] is found[1]
+    assert (found[0].message, found[0].indexes) == (writer.message, writer.indexes)
+    assert unpickled(AvroWriter(avro("a"))) is unpickled(AvroWriter(avro("a")))
+
+
 def test_what_cannot_be_read_is_asked_again() -> None:
     reader = AvroReader(avro("a"))
     other = SchemaText(SchemaType.AVRO, '"string"')
@@ -80,6 +97,6 @@ def test_what_is_kept_is_bounded() -> None:
         reader.program(avro("a", f"more{number}"))
     assert reader.program(avro("a")) is not first
     before = unpickled(READERS[0])
-    for number in range(kept.MOST_READERS):
+    for number in range(kept.MOST_KEPT):
         unpickled(AvroReader(avro(f"a{number}")))
     assert unpickled(READERS[0]) is not before

@@ -12,7 +12,7 @@ from spark_kafka_source.values.avro.reader import Reader
 from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.decode import Decoded, decode
 from spark_kafka_source.values.errors import UnresolvableError
-from spark_kafka_source.values.kept import keeping, reader_of
+from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
@@ -34,7 +34,7 @@ class AvroReader:
         self.reader = Reader.of(parsed, fields, time_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reader_of, (AvroReader, *self._arguments)
+        return made_once, (AvroReader, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:

@@ -11,7 +11,7 @@ from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.decode import Decoded, Engines, decode
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError
-from spark_kafka_source.values.kept import keeping, reader_of
+from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
@@ -52,7 +52,7 @@ class ProtobufReader:
         self.table = table_of(self.schema, self.message, fields, self.typing)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reader_of, (ProtobufReader, self.descriptors, *self._arguments)
+        return made_once, (ProtobufReader, self.descriptors, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
