@@ -1,8 +1,8 @@
 """What a process keeps of a format, since Spark's workers run one task after another.
 
-Each task unpickles its readers and writers, and asks the readers for programs. All are made of
-schemas alone and never change, and making them takes a good part of the time of a small micro-batch:
-so a task finds those of the one before it.
+Each task unpickles its readers and writers, and asks the readers for programs. They are made of
+schemas alone and never change, and to make them takes half of a small micro-batch's time: so a task
+finds those of the one before it.
 """
 
 from collections.abc import Callable

@@ -255,9 +255,13 @@ def test_rows_are_written_exactly_once(
 def test_values_are_columns_both_ways(session: SparkSession, events: Events, run: Run) -> None:
     """What is written as Avro comes back in batch and by a stream; what is broken has its bytes."""
     events.create(1)
-    frame = session.range(3).coalesce(1).selectExpr(
-        """named_struct('id', id, 'amount', CAST(id AS DECIMAL(10, 2)), 'tags', array('a', NULL),
+    frame = (
+        session.range(3)
+        .coalesce(1)
+        .selectExpr(
+            """named_struct('id', id, 'amount', CAST(id AS DECIMAL(10, 2)), 'tags', array('a', NULL),
         'at', timestamp_seconds(id), 'in', named_struct('x', IF(id = 1, NULL, 'y'))) AS value"""
+        )
     )
     subject = f"/subjects/{events.name}-value"
     with registry_server() as registry:

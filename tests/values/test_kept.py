@@ -34,7 +34,7 @@ def unpickled(reader: ValueReader | ValueWriter) -> Any:
     return pickle.loads(pickle.dumps(reader))  # our own bytes
 
 
-READERS = [
+READERS: list[ValueReader] = [
     AvroReader(avro("a", "b")),
     AvroReader(avro("a", "b"), ["a"]),
     AvroReader(avro("a", "b"), ["b"]),
@@ -63,9 +63,12 @@ def test_a_program_is_made_once_for_each_schema() -> None:
 
 def test_a_text_of_protobuf_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = []
-    monkeypatch.setattr(
-        protobuf_reader, "compiled", lambda text: (texts.append(text), descriptors())[1]
-    )
+
+    def compiled(text: SchemaText) -> bytes:
+        texts.append(text)
+        return descriptors()
+
+    monkeypatch.setattr(protobuf_reader, "compiled", compiled)
     text = SchemaText(SchemaType.PROTOBUF, "// of this test alone\n" + TEXT.text, TEXT.references)
     for _ in range(3):
         assert unpickled(READERS[5]).program(text, [0]) is unpickled(READERS[5]).program(text, (0,))
