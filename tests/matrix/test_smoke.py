@@ -255,13 +255,10 @@ def test_rows_are_written_exactly_once(
 def test_values_are_columns_both_ways(session: SparkSession, events: Events, run: Run) -> None:
     """What is written as Avro comes back in batch and by a stream; what is broken has its bytes."""
     events.create(1)
-    frame = (
-        session.range(3)
-        .coalesce(1)
-        .selectExpr(
-            """named_struct('id', id, 'amount', CAST(id AS DECIMAL(10, 2)), 'tags', array('a', NULL),
+    rows = session.range(3).coalesce(1)
+    frame = rows.selectExpr(
+        """named_struct('id', id, 'amount', CAST(id AS DECIMAL(10, 2)), 'tags', array('a', NULL),
         'at', timestamp_seconds(id), 'in', named_struct('x', IF(id = 1, NULL, 'y'))) AS value"""
-        )
     )
     subject = f"/subjects/{events.name}-value"
     with registry_server() as registry:
@@ -275,13 +272,13 @@ def test_values_are_columns_both_ways(session: SparkSession, events: Events, run
         found = batch(session, given)
         types = [each.schema["value"].dataType.simpleString() for each in (found, frame)]
         assert types[0] == types[1]
-        rows = found.orderBy("offset").collect()
+        read = found.orderBy("offset").collect()
         sink = Batches()
         bad = "value_error IS NOT NULL"
         letters = stream(session, given).where(bad).withColumn("value", expr("value_error.bytes"))
         run(letters, sink)
-    assert [row.value for row in rows] == [*(row.value for row in frame.collect()), None]
-    assert [plain(row.value_error) for row in rows] == [
+    assert [row.value for row in read] == [*(row.value for row in frame.collect()), None]
+    assert [plain(row.value_error) for row in read] == [
         *[None] * 3,
         ["no schema id, found 62", None, b"broken"],
     ]
