@@ -479,7 +479,7 @@ def test_a_commit_without_an_answer_can_be_called_again_and_nothing_else_can(
 
 
 def test_an_abort_without_an_answer_can_be_called_again(broker: MemoryBroker) -> None:
-    with transactional(broker, max_block_ms=50) as producer:
+    with transactional(broker, max_block_ms=500) as producer:
         begun(producer)
         producer.send("t", b"0").result(IN_TIME)
         broker.control(EndTxnRequest, Action.SILENCE)
