@@ -220,7 +220,7 @@ def test_no_broker_at_all_names_the_addresses() -> None:
 
 
 def test_a_full_buffer_waits_and_then_fails_by_name(broker: MemoryBroker) -> None:
-    with producing(broker, buffer_memory=3000, max_block_ms=30) as producer:
+    with producing(broker, buffer_memory=300, max_block_ms=30) as producer:
         held = broker.hold(ProduceRequest)
         futures = [producer.send("t", bytes(200))]
         with pytest.raises(BufferFullError) as caught:
