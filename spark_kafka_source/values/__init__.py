@@ -1,13 +1,18 @@
 """Values as columns, without IO: a schema to a program; a program, bytes and bounds to Arrow."""
 
-from spark_kafka_source.values.decode import Decoded, decode
-from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
-from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.program import Program
-from spark_kafka_source.values.schema_text import SchemaText, SchemaType
-from spark_kafka_source.values.text import TextReader
-from spark_kafka_source.values.value_reader import ValueReader
-from spark_kafka_source.values.value_writer import ValueWriter, encode_values
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.values.decoding import Decoded, decode
+    from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
+    from spark_kafka_source.values.faults import Fault
+    from spark_kafka_source.values.program import Program
+    from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+    from spark_kafka_source.values.text import TextReader
+    from spark_kafka_source.values.value_reader import ValueReader
+    from spark_kafka_source.values.value_writer import ValueWriter, encode_values
 
 __all__ = [
     "Decoded",
@@ -24,3 +29,23 @@ __all__ = [
     "decode",
     "encode_values",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "Decoded": "decoding",
+            "Fault": "faults",
+            "Program": "program",
+            "RecursiveTypeError": "errors",
+            "SchemaError": "errors",
+            "SchemaText": "schema_text",
+            "SchemaType": "schema_text",
+            "TextReader": "text",
+            "UnresolvableError": "errors",
+            "ValueReader": "value_reader",
+            "ValueWriter": "value_writer",
+            "decode": "decoding",
+            "encode_values": "value_writer",
+        },
+    )

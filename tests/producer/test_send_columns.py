@@ -198,7 +198,7 @@ def test_a_partition_that_the_topic_has_got_meanwhile_is_written_to(broker: Memo
 
 
 def test_a_topic_that_is_not_there_is_named_before_any_row_is_sent(broker: MemoryBroker) -> None:
-    with producing(broker, max_block_ms=50) as producer:
+    with producing(broker, max_block_ms=500) as producer:
         columns = table(topic=["t", "nope"], value=[b"", b""])
         with pytest.raises(KafkaTimeoutError, match="topic 'nope'"):
             producer.send_columns(None, columns)
