@@ -58,8 +58,8 @@ class Setup:
 
     `connections` is how many the bootstrap servers, two of them, see in all, of the driver, a task
     and a commit together; None where it is tried again as long as there is time, or where now the
-    one is asked and now the other, as by the commit. `server` is what stands in the broker's place, `token` a token
-    that the user's own provider gives.
+    one is asked and now the other, as by the commit. `server` is what stands in the broker's place,
+    `token` a token that the user's own provider gives.
     """
 
     name: str
