@@ -19,7 +19,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo test test-matrix unit parity value-parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -44,6 +44,9 @@ unit: .venv/test  ## the tests without network and JVM, in seconds
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
+
+value-parity: .venv/test  ## odd values beside Spark's own functions; the table in docs/typed-values-parity.md
+	$(BIN)/python -m tests.value_parity
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md

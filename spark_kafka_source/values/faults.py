@@ -61,3 +61,11 @@ _REASONS = {
     Fault.TIME: "no date or time of ISO 8601",
     Fault.BASE64: "a string that is not base64",
 }
+
+
+class BadPlaceError(Exception):
+    """What is wrong with a row, and where in the table of its program."""
+
+    def __init__(self, fault: Fault, place: int) -> None:
+        super().__init__(fault, place)
+        self.fault, self.place = fault, place

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_kafka_source.records.varints import NOWHERE, VARLONG_BYTES, Octets
-from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.faults import BadPlaceError, Fault
 from spark_kafka_source.values.outcome import Outcome
 from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.slots import Slots
@@ -24,13 +24,6 @@ MAX_EMPTY_ITEMS = 64
 """How many items an array may have of a type that takes no bytes, such as null."""
 
 _MAX_LONG = (1 << 63) - 1
-
-
-class _BadError(Exception):
-    """What is wrong, and where in the table."""
-
-    def __init__(self, fault: Fault, place: int) -> None:
-        self.fault, self.place = fault, place
 
 
 class One(NamedTuple):
@@ -71,7 +64,7 @@ class Walk:
         depth, self._end = self.depth, one.end
         try:
             return run()
-        except _BadError as bad:
+        except BadPlaceError as bad:
             self._outcome.add(np.array([one.row]), bad.fault, bad.place)
             return NOWHERE
         finally:
@@ -79,7 +72,7 @@ class Walk:
 
     def _body(self, place: int, stop: int, element: int, at: int) -> int:
         if self.depth >= MAX_NESTING:
-            raise _BadError(Fault.NESTING, place)
+            raise BadPlaceError(Fault.NESTING, place)
         self.depth += 1
         while place < stop:
             row = self._rows[place]
@@ -103,7 +96,7 @@ class Walk:
         return self._blocks(place, element, at, 0)
 
     def _fails(self, place: int, row: Row, element: int, at: int) -> int:
-        raise _BadError(Fault.UNRESOLVED, place)
+        raise BadPlaceError(Fault.UNRESOLVED, place)
 
     def _record(self, place: int, row: Row, element: int, at: int) -> int:
         return self._body(place + 1, row.end, element, at)
@@ -119,24 +112,24 @@ class Walk:
                 if value >> 64:
                     break
                 return (value >> 1) ^ -(value & 1), at
-        raise _BadError(Fault.VARINT, place)
+        raise BadPlaceError(Fault.VARINT, place)
 
     def _boolean(self, place: int, row: Row, element: int, at: int) -> int:
         self._room(place, at, 1)
         value = self._data[at]
         if value > 1:
-            raise _BadError(Fault.BOOLEAN, place)
+            raise BadPlaceError(Fault.BOOLEAN, place)
         self._keep(row.slot, element, value)
         return at + 1
 
     def _integer(self, place: int, row: Row, element: int, at: int) -> int:
         value, at = self._varint(place, at)
         if row.op == Op.INT and not -1 << 31 <= value < 1 << 31:
-            raise _BadError(Fault.INT_RANGE, place)
+            raise BadPlaceError(Fault.INT_RANGE, place)
         match row.argument:
             case Convert.TIMES_1000:
                 if abs(value) > _MAX_LONG // 1000:
-                    raise _BadError(Fault.TIMESTAMP, place)
+                    raise BadPlaceError(Fault.TIMESTAMP, place)
                 value *= 1000
             case Convert.TO_FLOAT:
                 value = _bits(float(np.int64(value).astype(np.float32)))
@@ -154,7 +147,7 @@ class Walk:
 
     def _sized(self, place: int, row: Row, element: int, at: int, length: int) -> int:
         if not 0 <= length <= self._end - at:
-            raise _BadError(Fault.LENGTH, place)
+            raise BadPlaceError(Fault.LENGTH, place)
         if row.slot >= 0:
             self._keep(row.slot, element, at)
             self._keep(row.slot + 1, element, at + length)
@@ -163,17 +156,17 @@ class Walk:
     def _enum(self, place: int, row: Row, element: int, at: int) -> int:
         index, at = self._varint(place, at)
         if not 0 <= index < row.extra:
-            raise _BadError(Fault.SYMBOL, place)
+            raise BadPlaceError(Fault.SYMBOL, place)
         symbol = int(self._mapping[row.argument + index])
         if row.slot >= 0 and symbol < 0:
-            raise _BadError(Fault.UNRESOLVED, place)
+            raise BadPlaceError(Fault.UNRESOLVED, place)
         self._keep(row.slot, element, symbol)
         return at
 
     def _union(self, place: int, row: Row, element: int, at: int) -> int:
         index, at = self._varint(place, at)
         if not 0 <= index < row.argument:
-            raise _BadError(Fault.BRANCH, place)
+            raise BadPlaceError(Fault.BRANCH, place)
         branch = place + 1
         for _ in range(index):
             branch = self._rows[branch].end
@@ -190,10 +183,10 @@ class Walk:
                 count = -count
                 size, at = self._varint(place, at)
                 if not 0 <= size <= self._end - at:
-                    raise _BadError(Fault.COUNT, place)
+                    raise BadPlaceError(Fault.COUNT, place)
             room = (self._end - at) // row.argument if row.argument else MAX_EMPTY_ITEMS - empty
             if count > room:
-                raise _BadError(Fault.COUNT, place)
+                raise BadPlaceError(Fault.COUNT, place)
             first, level = 0, row.slot
             if level >= 0:
                 first = int(self._slots.add(level, np.array([element]), np.array([count]))[0])
@@ -218,7 +211,7 @@ class Walk:
 
     def _room(self, place: int, at: int, size: int) -> None:
         if size > self._end - at:
-            raise _BadError(Fault.TRUNCATED, place)
+            raise BadPlaceError(Fault.TRUNCATED, place)
 
     def _keep(self, slot: int, element: int, value: int) -> None:
         if slot >= 0:

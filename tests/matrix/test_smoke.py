@@ -14,9 +14,11 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Partition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import expr
 
 import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
+from tests.registry.server import Reply, registry_server, version
 from tests.spark.sink.written import Written, texts, to, writer, written
 from tests.spark.traffic import (
     TIMEOUT_SECONDS,
@@ -248,6 +250,39 @@ def test_rows_are_written_exactly_once(
         assert sorted(values(batch(session, given))) == ["0:0", "0:1", "0:2", "1:0", "1:1"]
     writer(batch(session, events.options()).select("value"), exactly(copies[0])).save()
     assert len(values(batch(session, copies[0].options()))) >= 10
+
+
+def test_values_are_columns_both_ways(session: SparkSession, events: Events, run: Run) -> None:
+    """What is written as Avro comes back in batch and by a stream; what is broken has its bytes."""
+    events.create(1)
+    rows = session.range(3).coalesce(1)
+    frame = rows.selectExpr(
+        """named_struct('id', id, 'amount', CAST(id AS DECIMAL(10, 2)), 'tags', array('a', NULL),
+        'at', timestamp_seconds(id), 'in', named_struct('x', IF(id = 1, NULL, 'y'))) AS value"""
+    )
+    subject = f"/subjects/{events.name}-value"
+    with registry_server() as registry:
+        registry.on(f"{subject}/versions", Reply(json={"id": 7}))
+        of_values = {"value.format": "avro", "schema.registry.url": registry.url}
+        writer(frame, to(events, **of_values, **{"auto.register.schemas": "true"})).save()
+        text = registry.asked[-1].json["schema"]
+        registry.on(f"{subject}/versions/latest", version(text, 7))
+        events.write(["broken"])
+        given = events.options(badRecords="null", **of_values)
+        found = batch(session, given)
+        types = [each.schema["value"].dataType.simpleString() for each in (found, frame)]
+        assert types[0] == types[1]
+        read = found.orderBy("offset").collect()
+        sink = Batches()
+        bad = "value_error IS NOT NULL"
+        letters = stream(session, given).where(bad).withColumn("value", expr("value_error.bytes"))
+        run(letters, sink)
+    assert [row.value for row in read] == [*(row.value for row in frame.collect()), None]
+    assert [plain(row.value_error) for row in read] == [
+        *[None] * 3,
+        ["no schema id, found 62", None, b"broken"],
+    ]
+    assert sink.values == ["broken"]
 
 
 def exactly(target: Events) -> dict[str, Any]:

@@ -104,6 +104,17 @@ def test_on_databricks_it_starts_neither_a_broker_nor_a_session(
                 "quickstart      orders          2          1000            1000            0 ",
             ],
         ),
+        (
+            "typed_values",
+            [
+                "struct<id:bigint,amount:decimal(10,2)>",
+                "|      83|           67|          149|         13446.00|",
+                "|151   |1        |id: the value ends before the record does|",
+                "['7b 22 69 64 22 3a 20 31 7d', '00 00 00 00 01 02', '00 00 0f 42 40 02 02']",
+                "|gift|    3|",
+                "|     153|         53|               153|",
+            ],
+        ),
     ],
 )
 def test_a_reader_sees_what_it_is_about(name: str, texts: list[str]) -> None:
@@ -127,4 +138,4 @@ def test_is_written_as_it_was_run_and_names_no_machine(path: Path) -> None:
 
 
 def test_there_are_notebooks() -> None:
-    assert BY_NAME.keys() >= {"quickstart", "backfill_by_offset_range"}
+    assert BY_NAME.keys() >= {"quickstart", "backfill_by_offset_range", "typed_values"}

@@ -70,6 +70,8 @@ class TestRegistry:
     __test__ = False
 
     url: str
+    wanted: frozenset[str] = frozenset()
+    """One of these is to be said as `Authorization`; whatever else is, is denied and repeated."""
     replies: dict[str, list[Reply]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     links: list[socket.socket] = field(default_factory=list)
@@ -81,7 +83,9 @@ class TestRegistry:
     def paths(self) -> list[str]:
         return [each.path for each in self.asked]
 
-    def reply(self, path: str) -> Reply:
+    def reply(self, path: str, authorization: str = "") -> Reply:
+        if self.wanted and authorization not in self.wanted:
+            return error(401, 40101, f"{authorization!r} is nobody here")
         known = self.replies.get(path) or self.replies.get("*")
         if known is None:
             return error(404, 40403, "Schema not found")
@@ -112,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         asked = Asked(self.command, self.path, dict(self.headers), body)
         self.registry.asked.append(asked)
-        reply = self.registry.reply(self.path)
+        reply = self.registry.reply(self.path, self.headers.get("Authorization", ""))
         if reply.raw is None:
             self._send(reply.status, reply.headers, json.dumps(reply.json).encode())
         else:

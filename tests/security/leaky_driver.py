@@ -211,7 +211,8 @@ def produce(case: Case, provider: Provider | None, tell: Teller) -> bool:
 def write(spark: SparkSession, orders: Orders, case: Case, tell: Teller) -> bool:
     """The same by a batch that Spark writes."""
     try:
-        frame = spark.range(2).selectExpr("CAST(id AS STRING) AS value")
+        value = "named_struct('id', id)" if "value.format" in case.options else "STRING(id)"
+        frame = spark.range(2).selectExpr(f"{value} AS value")
         given = {name: text for name, text in case.options.items() if name != "subscribe"}
         writing = frame.write.format(orders.format).mode("append").option("topic", WRITTEN)
         writing.options(**given).save()
@@ -240,7 +241,7 @@ def read(spark: SparkSession, orders: Orders, case: Case, tell: Teller) -> bool:
         if not frame.isStreaming:
             tell_of_frame(frame, tell)
         frame.createOrReplaceTempView("rows")
-        spark.sql("SELECT count(*), sum(length(value)) FROM rows").collect()
+        spark.sql("SELECT count(*), sum(hash(value)) FROM rows").collect()
         described = spark.sql("DESCRIBE EXTENDED rows").collect()
         tell("tables", f"{spark.catalog.listTables()} {described}")
         return True

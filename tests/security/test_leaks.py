@@ -1,14 +1,13 @@
 """Secrets are seen nowhere: canaries in their place, and a search of all that a query leaves."""
 
-import base64
 import json
 import os
 import re
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,7 +15,8 @@ import pytest
 
 from spark_kafka_source import Secret
 from spark_kafka_source.testing import LocalKafka, peer_jars
-from tests.security import leaky_driver
+from tests.security import leaky_driver, leaky_registry
+from tests.security.canaries import Canaries
 from tests.security.leaky_driver import Case, Orders
 from tests.security.options import (
     ENCRYPTED,
@@ -29,61 +29,13 @@ from tests.security.options import (
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 TIMEOUT_SECONDS = 1_800
-# Spark's own does not know that a private key may be an option.
-REDACTION = {"spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|keystore[.]key"}
-# Where Spark itself shows a stream's options, but for those that it redacts.
-_SHOWN_BY_SPARK = ("events/", "logs/jvm.log", "seen/plan-", "seen/ui-")
-# What no regular expression can know for a secret, as it stands where none belongs.
-_ASTRAY = ("slip ", "password in ", "jaas in ", "user info ")
-FEW = "works-mtls-inline|refused-PLAIN|jaas-in-startingOffsets"
+# Spark's own does not know that a private key may be an option, nor a user with a password.
+REDACTION = {
+    "spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|keystore[.]key|user[.]info"
+}
+FEW = "works-mtls-inline|refused-PLAIN|jaas-in-startingOffsets|registry-(user-info|denies)$"
 _SASL = ("SASL_SSL", "SCRAM-SHA-512")
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
-
-
-@dataclass
-class Canaries:
-    """Texts that nobody else has, by what they stand for."""
-
-    by_name: dict[str, str] = field(default_factory=dict)
-
-    def new(self, name: str) -> str:
-        """One more, which does for a password, a token and a name alike."""
-        return self.known(name, f"Cnry{uuid.uuid4().hex}")
-
-    def known(self, name: str, text: str) -> str:
-        """One that was there before."""
-        self.by_name[name] = text
-        return text
-
-    def found_in(self, directory: Path) -> list[tuple[str, str, int]]:
-        """Which canaries are in which files, and how often; whatever the letters' case."""
-        wanted = [
-            (name, form.lower())
-            for name, text in self.by_name.items()
-            for form in _forms(text.encode())
-        ]
-        hits = []
-        for path in sorted(directory.rglob("*")):
-            content = path.read_bytes().lower() if path.is_file() else b""
-            place = str(path.relative_to(directory))
-            of_spark = place.startswith(_SHOWN_BY_SPARK)
-            hits += [
-                (name, place, content.count(form))
-                for name, form in wanted
-                if form in content and not (of_spark and name.startswith(_ASTRAY))
-            ]
-        return hits
-
-
-def _forms(text: bytes) -> Iterator[bytes]:
-    """As it is, backwards-escaped UTF-16 apart: and in base64, wherever it begins in it."""
-    yield text
-    # What is cut where it is long shows a part, too.
-    if text.startswith(b"Cnry"):
-        yield text[:12]
-    for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + text)
-        yield encoded[4 if before else 0 : -4]
 
 
 def works(secured: LocalKafka, canaries: Canaries) -> Iterator[Case]:
@@ -299,6 +251,7 @@ REACHED = {
     "thousand": "objects plan-text progress listener jvm.log events checkpoints ui-rest ui-pages",
     "kafka": "explain batch-error stream-error producer-error write-error",
     "written-by-leaks": "producer jvm.log",
+    leaky_registry.SUBJECT: "objects plan-text ui-pages batch-error stream-error write-error",
 }
 
 
@@ -323,16 +276,16 @@ def test_no_secret_is_seen_anywhere(
     secured: LocalKafka, thousand: str, tmp_path: Path, wanted: str
 ) -> None:
     canaries = Canaries()
-    cases = all_cases(secured, thousand, canaries)
-    cases = [each for each in cases if re.match(wanted, each.name)]
     secured.create_topic(leaky_driver.WRITTEN)
-    try:
-        outcome = run(tmp_path, cases)
-    finally:
-        secured.delete_topic(leaky_driver.WRITTEN)
-    assert canaries.found_in(tmp_path) == []
+    with ExitStack() as opened:
+        opened.callback(secured.delete_topic, leaky_driver.WRITTEN)
+        cases = all_cases(secured, thousand, canaries)
+        cases += leaky_registry.cases(secured, canaries, opened)
+        cases = [each for each in cases if re.match(wanted, each.name)]
+        outcome = run(tmp_path / "left", cases)
+    assert canaries.found_in(tmp_path / "left") == []
     for word, places in REACHED.items():
-        assert reached(tmp_path, word) == set(places.split())
+        assert reached(tmp_path / "left", word) == set(places.split())
     assert {name: done[:2] for name, done in outcome.items()} == {
         each.name: [each.works] * 2 for each in cases
     }

@@ -1,23 +1,18 @@
 """Typed keys and values through Spark, with a real broker and a real schema registry."""
 
-import json
 import struct
-from collections.abc import Iterator
-from contextlib import closing
-from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_kafka_source.registry import RegistryClient, RegistryConfig
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.registry import RegistryClient
 from spark_kafka_source.testing import LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
 from tests.spark.sink.written import to, written
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, Writer, batch, failure, stream
+from tests.spark.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream
+from tests.spark.typed_rows import V1, V2, framed, put, register, typed
 from tests.spark_session import Start
-from tests.values.avro_oracle import written as as_avro
 
 pytestmark = [
     pytest.mark.spark,
@@ -25,35 +20,6 @@ pytestmark = [
     pytest.mark.registry,
     pytest.mark.usefixtures("spark"),
 ]
-
-V1 = {"type": "record", "name": "Event", "fields": [{"name": "id", "type": "long"}]}
-V2 = {**V1, "fields": [*V1["fields"], {"name": "kind", "type": "string", "default": "none"}]}
-
-
-@pytest.fixture
-def client(real_registry: LocalRegistry) -> Iterator[RegistryClient]:
-    settings = Settings({"schema.registry.url": real_registry.url})
-    with closing(RegistryClient(RegistryConfig.from_settings(settings))) as client:
-        yield client
-
-
-def register(client: RegistryClient, events: Events, schema: dict[str, Any]) -> int:
-    text = SchemaText(SchemaType.AVRO, json.dumps(schema))
-    return client.register(f"{events.name}-value", text)
-
-
-def framed(schema_id: int, schema: dict[str, Any], *rows: dict[str, Any]) -> list[bytes]:
-    return [struct.pack(">bi", 0, schema_id) + each for each in as_avro(schema, rows)]
-
-
-def put(events: Events, *values: bytes | None) -> None:
-    with Writer(events.kafka.bootstrap_servers) as writer:
-        for value in values:
-            writer.queue(events.name, value)
-
-
-def typed(events: Events, registry: LocalRegistry, **more: object) -> dict[str, Any]:
-    return events.options(**{"value.format": "avro", "schema.registry.url": registry.url} | more)
 
 
 def test_what_is_written_is_read_again_with_the_types_that_it_had(
@@ -75,7 +41,7 @@ def test_what_is_written_is_read_again_with_the_types_that_it_had(
     assert written(events) == []
     options |= {"auto.register.schemas": "true"}
     frame.write.format("pykafka").mode("append").options(**options).save()
-    found = batch(spark, typed(events, real_registry, **{"key.format": "string"}))
+    found = batch(spark, typed(events, real_registry.url, **{"key.format": "string"}))
     assert found.schema["key"].dataType.simpleString() == "string"
     as_text = "to_json(struct(key, value))"
     assert _texts(found, as_text) == _texts(frame, as_text)
@@ -93,7 +59,7 @@ def test_a_schema_that_comes_while_a_stream_runs_changes_no_column(
     events.create(1)
     first = register(client, events, V1)
     put(events, *framed(first, V1, {"id": 1}))
-    frame = stream(spark, typed(events, real_registry))
+    frame = stream(spark, typed(events, real_registry.url))
     assert frame.schema["value"].dataType.simpleString() == "struct<id:bigint>"
     second = register(client, events, V2)
     put(events, *framed(second, V2, {"id": 2, "kind": "new"}), *framed(first, V1, {"id": 3}))
@@ -105,7 +71,7 @@ def test_a_schema_that_comes_while_a_stream_runs_changes_no_column(
     query = start(frame.writeStream.foreachBatch(keep).trigger(availableNow=True))
     assert query.awaitTermination(TIMEOUT_SECONDS)
     assert rows == [1, 2, 3]
-    newer = batch(spark, typed(events, real_registry))
+    newer = batch(spark, typed(events, real_registry.url))
     assert _texts(newer, "value.kind") == ["new", "none", "none"]
 
 
@@ -118,7 +84,7 @@ def test_bad_records_are_dead_letters_or_left_out_or_an_error(
     (good,) = framed(schema_id, V1, {"id": 7})
     bad = [good + b"!", b"{}", struct.pack(">bi", 0, 1_000_000) + b"x", b""]
     put(events, good, *bad, None)
-    found = batch(spark, typed(events, real_registry, badRecords="null"))
+    found = batch(spark, typed(events, real_registry.url, badRecords="null"))
     letters = found.where("value_error IS NOT NULL").orderBy("offset").collect()
     assert [bytes(row.value_error.bytes) for row in letters] == bad
     assert [row.value_error.schema_id for row in letters] == [schema_id, None, 1_000_000, None]
@@ -130,12 +96,12 @@ def test_bad_records_are_dead_letters_or_left_out_or_an_error(
     ]
     sound = found.where("value_error IS NULL").orderBy("offset").collect()
     assert [row.value and row.value.id for row in sound] == [7, None]
-    skipping = batch(spark, typed(events, real_registry, badRecords="skip"))
+    skipping = batch(spark, typed(events, real_registry.url, badRecords="skip"))
     assert [row.offset for row in skipping.orderBy("offset").collect()] == [0, 5]
     with pytest.raises(PySparkException, match=f"{events.name}-0 at offset 1: the value cannot be"):
-        batch(spark, typed(events, real_registry)).collect()
+        batch(spark, typed(events, real_registry.url)).collect()
     query = start(
-        stream(spark, typed(events, real_registry))
+        stream(spark, typed(events, real_registry.url))
         .writeStream.format("noop")
         .trigger(availableNow=True)
     )
@@ -147,7 +113,7 @@ def test_only_some_fields(
 ) -> None:
     events.create(1)
     put(events, *framed(register(client, events, V2), V2, {"id": 1, "kind": "a"}))
-    found = batch(spark, typed(events, real_registry, **{"value.fields": "kind"}))
+    found = batch(spark, typed(events, real_registry.url, **{"value.fields": "kind"}))
     assert [row.asDict() for row in found.select("value.*").collect()] == [{"kind": "a"}]
 
 
@@ -239,11 +205,11 @@ def test_topics_whose_schemas_differ_need_one_that_is_named(
     for topic, schema in ((events, V1), (other, V2)):
         topic.create(1)
         put(topic, *framed(register(client, topic, schema), schema, {"id": 1, "kind": "x"}))
-    both = typed(events, real_registry, subscribe=f"{events.name},{other.name}")
+    both = typed(events, real_registry.url, subscribe=f"{events.name},{other.name}")
     with pytest.raises(PySparkException, match="is not given, and subjects differ"):
         batch(spark, both)
     named = both | {"value.schema.subject": f"{other.name}-value"}
     assert _texts(batch(spark, named), "value.kind") == ["none", "x"]
-    missing = typed(events, real_registry, **{"value.schema.subject": "no-such-subject"})
+    missing = typed(events, real_registry.url, **{"value.schema.subject": "no-such-subject"})
     with pytest.raises(PySparkException, match="no-such-subject"):
         batch(spark, missing)

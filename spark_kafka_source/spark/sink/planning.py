@@ -1,6 +1,7 @@
 """The writer of a query, whose columns are understood once in each process."""
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 
 from pyspark.sql.types import StructType
@@ -12,11 +13,15 @@ from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
 from spark_kafka_source.spark.sink.guarantee import Guarantee
 from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 from spark_kafka_source.spark.sink.writer import KafkaWriter
+from spark_kafka_source.typed import TypedWriteConfig
 
 
 def planned_writer(schema: StructType, options: SinkOptions) -> KafkaWriter:
     """Return the writer of a query with these columns. Raises `ConfigurationError`."""
-    return KafkaWriter(options, _columns(schema.json(), options), _guarantee(options))
+    columns = _columns(schema.json(), options)
+    # Tasks need no registry: its passwords stay here.
+    told = replace(options, typed=TypedWriteConfig())
+    return KafkaWriter(told, columns, _guarantee(options))
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planner import OffsetPlanner
-from spark_kafka_source.typed import plan_columns
+from spark_kafka_source.typed import TypedConfig, plan_columns
 from spark_kafka_source.values.avro import TIME
 
 
@@ -19,7 +19,8 @@ def planned(options: SourceOptions, *, has_time: bool) -> SourceOptions:
         columns = plan_columns(
             options.typed, options.columns, lambda: _topics(options), TIME if has_time else None
         )
-    return replace(options, typed_columns=columns)
+    # All else that is said of the registry, its passwords too, is for the driver alone.
+    return replace(options, typed_columns=columns, typed=TypedConfig())
 
 
 def _topics(options: SourceOptions) -> list[str]:

@@ -12,6 +12,7 @@ from spark_kafka_source.values.avro.reader import Reader
 from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.decoding import Decoded, decode
 from spark_kafka_source.values.errors import UnresolvableError
+from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
@@ -28,11 +29,12 @@ class AvroReader:
     ) -> None:
         """`fields` and `time_type` are as in `Reader.of`, which also says what is raised."""
         parsed = parse_schema(schema.text, [text for _, text in schema.references])
-        self._arguments = schema, fields, time_type
+        self._arguments = schema, None if fields is None else tuple(fields), time_type
+        self._kept = keeping(self._resolved)
         self.reader = Reader.of(parsed, fields, time_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return AvroReader, self._arguments
+        return made_once, (AvroReader, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -40,7 +42,11 @@ class AvroReader:
         return self.reader.arrow_type
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> Program:
-        """Resolve the writer's schema to the reader's."""
+        """Resolve the writer's schema to the reader's, or return what that came to before."""
+        found: Program = self._kept(writer)
+        return found
+
+    def _resolved(self, writer: SchemaText) -> Program:
         if writer.type is not SchemaType.AVRO:
             found, expected = f"a schema of {writer.type.value}", "Records of this column are Avro"
             raise UnresolvableError("", found, expected)

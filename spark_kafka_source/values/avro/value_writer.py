@@ -7,6 +7,7 @@ import pyarrow as pa
 from spark_kafka_source.values.avro.encode import encode
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
+from spark_kafka_source.values.kept import made_once
 from spark_kafka_source.values.schema_text import SchemaText
 
 
@@ -20,7 +21,7 @@ class AvroWriter:
         self._reader = Reader.of(parsed, time_type=TIME)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return AvroWriter, (self._schema,)
+        return made_once, (AvroWriter, self._schema)
 
     @property
     def arrow_type(self) -> pa.DataType:

@@ -15,6 +15,7 @@ from spark_kafka_source.values.json import compiled, fast
 from spark_kafka_source.values.json.meaning import BadValueError, Meaning
 from spark_kafka_source.values.json.tokens import TokenReader
 from spark_kafka_source.values.json.types import readable
+from spark_kafka_source.values.kept import made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.projection import projected
 from spark_kafka_source.values.schema_text import SchemaText
@@ -35,7 +36,7 @@ class JsonReader:
         self._tokens = TokenReader(self.arrow_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return JsonReader, (self.arrow_type,)
+        return made_once, (JsonReader, self.arrow_type)
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
         """Nothing: each text of JSON says by itself what it has."""

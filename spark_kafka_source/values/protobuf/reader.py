@@ -11,6 +11,7 @@ from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.decoding import Decoded, Engines, decode
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError
+from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
@@ -43,14 +44,15 @@ class ProtobufReader:
         `ConfigurationError` for a text where the extra `protobuf` is not installed.
         """
         self.descriptors = descriptors_of(schema)
-        self._arguments = message, fields, typing
+        self._arguments = message, None if fields is None else tuple(fields), typing
+        self._kept = keeping(self._made)
         self.schema = parse_descriptors(self.descriptors)
         self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
         self.typing = typing or Typing()
         self.table = table_of(self.schema, self.message, fields, self.typing)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ProtobufReader, (self.descriptors, *self._arguments)
+        return made_once, (ProtobufReader, self.descriptors, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -62,9 +64,13 @@ class ProtobufReader:
     ) -> Program:
         """How to read what `writer` wrote, by its `message`; None for the reader's own.
 
-        Without indexes it is the message of the reader's name. Raises `SchemaError`, and
-        `UnresolvableError` where the message is another.
+        Without indexes it is the message of the reader's name. Made once: a text takes a compiler.
+        Raises `SchemaError`, and `UnresolvableError` where the message is another.
         """
+        found: Program = self._kept(writer, tuple(message))
+        return found
+
+    def _made(self, writer: SchemaText | bytes | None, message: tuple[int, ...]) -> Program:
         if writer is None:
             return program_of(self.table, self.schema, self.message)
         schema = parse_descriptors(descriptors_of(writer))

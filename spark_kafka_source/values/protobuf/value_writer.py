@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_kafka_source.values.kept import made_once
 from spark_kafka_source.values.protobuf.encode import encode
 from spark_kafka_source.values.protobuf.indexes import message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
@@ -11,15 +12,14 @@ from spark_kafka_source.values.schema_text import SchemaText
 
 
 class ProtobufWriter:
-    """A `ValueWriter` of one message of a schema."""
+    """A `ValueWriter` of one message of a schema; pickled as its descriptors."""
 
-    def __init__(self, schema: SchemaText, message: str | None = None) -> None:
+    def __init__(self, schema: SchemaText | bytes, message: str | None = None) -> None:
         """`message` and what is raised are as in `ProtobufReader`."""
-        self._arguments = schema, message
         self._reader = ProtobufReader(schema, message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ProtobufWriter, self._arguments
+        return made_once, (ProtobufWriter, self._reader.descriptors, self.message)
 
     @property
     def message(self) -> str:

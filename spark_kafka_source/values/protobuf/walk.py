@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from spark_kafka_source.records.varints import Octets
-from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.faults import BadPlaceError, Fault
 from spark_kafka_source.values.outcome import Outcome
 from spark_kafka_source.values.protobuf.program import Op, Program, Row
 from spark_kafka_source.values.protobuf.room import Room
@@ -26,13 +26,6 @@ MAX_SIZE_BYTES = 5
 _LOW = (1 << 32) - 1
 _ALL = (1 << 64) - 1
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
-
-
-class _BadError(Exception):
-    """What is wrong, and where in the table."""
-
-    def __init__(self, fault: Fault, place: int) -> None:
-        self.fault, self.place = fault, place
 
 
 class Walk:
@@ -56,20 +49,20 @@ class Walk:
         self._row, self._depth = one.row, self._nodes[node].depth
         try:
             self._whole(node, one.element, one.at, one.end)
-        except _BadError as bad:
+        except BadPlaceError as bad:
             self._outcome.add(np.array([one.row]), bad.fault, bad.place)
 
     def _fields(self, node: int, element: int, at: int, end: int, group: int = 0) -> int:
         """Those up to the end, or up to the end of the group."""
         place = len(self._rows) + node
         if self._depth > MAX_NESTING:
-            raise _BadError(Fault.NESTING, place)
+            raise BadPlaceError(Fault.NESTING, place)
         places = self._places[node]
         while at < end:
             number, wire, at = self._tag(place, at, end)
             if wire == Wire.END_GROUP:
                 if number != group:
-                    raise _BadError(Fault.GROUP, place)
+                    raise BadPlaceError(Fault.GROUP, place)
                 return at
             found = places.get(number, -1)
             if found < 0:
@@ -77,7 +70,7 @@ class Walk:
             else:
                 at = self._field(found, wire, element, at, end)
         if group:
-            raise _BadError(Fault.GROUP, place)
+            raise BadPlaceError(Fault.GROUP, place)
         return at
 
     def _field(self, place: int, wire: int, element: int, at: int, end: int) -> int:
@@ -176,7 +169,7 @@ class Walk:
         """The element that is filled: a new one where there may be many."""
         if row.level >= 0:
             if self._room.wide and not self._room.has_one(row.level, self._row):
-                raise _BadError(Fault.COUNT, self._places[row.node][row.number])
+                raise BadPlaceError(Fault.COUNT, self._places[row.node][row.number])
             return self._slots.append(row.level, element)
         if row.case >= 0:
             self._slots.array(row.case)[element] = row.number
@@ -201,10 +194,10 @@ class Walk:
                 case Wire.GROUP:
                     groups.append(number)
                     if self._depth + len(groups) > MAX_NESTING:
-                        raise _BadError(Fault.NESTING, place)
+                        raise BadPlaceError(Fault.NESTING, place)
                 case Wire.END_GROUP:
                     if groups.pop() != number:
-                        raise _BadError(Fault.GROUP, place)
+                        raise BadPlaceError(Fault.GROUP, place)
                 case _:
                     width = _WIDTHS[Wire(wire)]
                     self._has(place, at, end, width)
@@ -212,20 +205,20 @@ class Walk:
             if not groups:
                 return at
             if at >= end:
-                raise _BadError(Fault.GROUP, place)
+                raise BadPlaceError(Fault.GROUP, place)
             number, wire, at = self._tag(place, at, end)
 
     def _tag(self, place: int, at: int, end: int) -> tuple[int, int, int]:
         start = at
         tag, at = self._number(place, at, end)
         if tag > _LOW or at - start > MAX_SIZE_BYTES or tag < 8 or tag & 7 > Wire.FIXED32:
-            raise _BadError(Fault.TAG, place)
+            raise BadPlaceError(Fault.TAG, place)
         return tag >> 3, tag & 7, at
 
     def _size(self, place: int, at: int, end: int) -> tuple[int, int]:
         size, after = self._number(place, at, end)
         if size > end - after or after - at > MAX_SIZE_BYTES:
-            raise _BadError(Fault.LENGTH, place)
+            raise BadPlaceError(Fault.LENGTH, place)
         return size, after
 
     def _number(self, place: int, at: int, end: int) -> tuple[int, int]:
@@ -241,11 +234,11 @@ class Walk:
             if byte < 128:
                 return value & _ALL, at
             shift += 7
-        raise _BadError(Fault.TRUNCATED if at >= end else Fault.VARINT, place)
+        raise BadPlaceError(Fault.TRUNCATED if at >= end else Fault.VARINT, place)
 
     def _has(self, place: int, at: int, end: int, size: int) -> None:
         if size > end - at:
-            raise _BadError(Fault.TRUNCATED, place)
+            raise BadPlaceError(Fault.TRUNCATED, place)
 
 
 def _signed32(value: int) -> int:

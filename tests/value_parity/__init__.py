@@ -1,0 +1,1 @@
+"""The odd cases of typed values beside Spark's own functions: `make value-parity`."""
