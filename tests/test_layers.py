@@ -32,7 +32,7 @@ MAY_IMPORT = BELOW | {
     "client": BASE | {"protocol", "net"},
     "groups": BASE | {"protocol", "net", "client"},
     # Beside the consumer, which knows nothing of it either.
-    "producer": BASE | {"protocol", "records", "net", "client", "groups"},
+    "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
     "command_line": BASE.union(LAYERS),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),

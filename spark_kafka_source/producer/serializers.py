@@ -1,4 +1,4 @@
-"""Keys and values made bytes by functions of the user's."""
+"""Keys and values made bytes: by functions of the user's, or by a schema."""
 
 import inspect
 from collections.abc import Callable
@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.errors import UnsendableRecordError
+from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.typed import TypedEncoding
 
 MutableHeaders: TypeAlias = list[tuple[str, bytes | None]]
 Serializer: TypeAlias = Callable[..., bytes | None]
@@ -17,6 +19,45 @@ Serialize: TypeAlias = Callable[[str, MutableHeaders, Any], bytes | None]
 
 _ALL_THREE = 3
 _BYTES = (bytes, bytearray, memoryview)
+
+
+def serialize(part: str, given: object, encoding: TypedEncoding) -> Serialize:
+    """Return what makes bytes of what is sent as the `key` or the `value`.
+
+    `given` is the serializer of the user's, if any. Raises `ConfigurationError` for one that cannot
+    be called, and for one beside `value.format`. What is returned raises `UnsendableRecordError`,
+    and where it is typed what `TypedEncoding` does.
+    """
+    name = f"{part}_serializer"
+    is_text = part in encoding.texts
+    if part not in encoding.parts and not is_text:
+        return serialize_by(name, given)
+    if given is not None:
+        raise ConfigurationError(name, f"is given as well as '{part}.format'", "Give one of them")
+    return _text(part) if is_text else _encoded(part, encoding)
+
+
+def _text(part: str) -> Serialize:
+    def encode(topic: str, _: MutableHeaders, data: Any) -> bytes | None:
+        try:
+            return None if data is None else str.encode(data)
+        except (TypeError, ValueError) as error:
+            reason = f"it is a {type(data).__name__} that is no text in UTF-8"
+            raise UnsendableRecordError(topic, part, reason) from error
+
+    return encode
+
+
+def _encoded(part: str, encoding: TypedEncoding) -> Serialize:
+    def encode(topic: str, _: MutableHeaders, data: Any) -> bytes | None:
+        try:
+            return encoding.one(part, topic, data)
+        except UnencodableRowError as error:
+            raise UnsendableRecordError(topic, part, error.reason) from error
+        except ColumnTypeError as error:
+            raise UnsendableRecordError(topic, part, str(error)) from error
+
+    return encode
 
 
 def serialize_by(name: str, given: object) -> Serialize:

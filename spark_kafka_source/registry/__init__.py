@@ -2,6 +2,7 @@
 
 from spark_kafka_source.registry.client import RegistryClient
 from spark_kafka_source.registry.config import (
+    INSTEAD,
     REGISTRY_OPTIONS,
     REGISTRY_SECRETS,
     RegistryConfig,
@@ -16,6 +17,7 @@ from spark_kafka_source.registry.errors import (
     SchemaNotFoundError,
 )
 from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
+from spark_kafka_source.registry.once import Once
 from spark_kafka_source.registry.programs import (
     RowPrograms,
     SchemaSource,
@@ -31,6 +33,7 @@ from spark_kafka_source.registry.row_headers import (
 from spark_kafka_source.registry.stored import RegisteredSchema, SchemaReference
 
 __all__ = [
+    "INSTEAD",
     "REGISTRY_OPTIONS",
     "REGISTRY_SECRETS",
     "ColumnRowHeaders",
@@ -44,6 +47,7 @@ __all__ = [
     "LocatedRowHeaders",
     "Misframed",
     "NoFraming",
+    "Once",
     "Part",
     "RegisteredSchema",
     "RegistryClient",

@@ -107,6 +107,11 @@ class FormatConfig:
         return self.format in (Format.AVRO, Format.JSON, Format.PROTOBUF)
 
     @property
+    def is_by_topic(self) -> bool:
+        """Whether the schema is that of a subject which is named after the topic."""
+        return self.has_schema and not (self.schema or self.schema_subject or self.schema_id)
+
+    @property
     def field_names(self) -> tuple[str, ...] | None:
         """The fields that are to be decoded, or None for all."""
         return tuple(each.strip() for each in self.fields.split(",") if each.strip()) or None

@@ -11,6 +11,10 @@ from spark_kafka_source.records import UnencodableRowError
 class ValueWriter(Protocol):
     """Encodes the values of one column by one schema. It can be pickled."""
 
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Of columns that need no cast."""
+
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Return each value's bytes, `prefix` before it; none of the values is null.
 

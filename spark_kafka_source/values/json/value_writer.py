@@ -12,6 +12,7 @@ class JsonWriter:
     def __init__(self, kind: pa.DataType) -> None:
         """`kind` is the column's. Raises `ColumnTypeError` where JSON has no place for it."""
         encode(pa.array([], kind))
+        self.arrow_type = kind
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""

@@ -22,6 +22,11 @@ class ProtobufWriter:
         return ProtobufWriter, self._arguments
 
     @property
+    def arrow_type(self) -> pa.DataType:
+        """Of columns that need no cast."""
+        return self._reader.arrow_type
+
+    @property
     def message(self) -> str:
         """The full name of the message."""
         return self._reader.message.name
