@@ -251,7 +251,7 @@ def test_a_row_that_does_not_fit_is_named_as_it_stands_in_the_table(
         with pytest.raises(ColumnTypeError):
             producer.send_columns("t", pa.table({"value": [b"bytes"]}))
         with pytest.raises(TypeError):
-            producer.send_columns("t", [GOOD])  # type: ignore[arg-type]
+            producer.send_columns("t", [GOOD])
     assert not written(broker.cluster.topics["t"].logs[0])
 
 
