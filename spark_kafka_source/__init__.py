@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from spark_kafka_source.consumer.consumer_records import (
         ConsumerRecord,
         ConsumerRecords,
+        MixedColumnsError,
         RecordDeserializationError,
     )
+    from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
     from spark_kafka_source.consumer.losses import RecordsLostError
     from spark_kafka_source.consumer.offset_reset import NoOffsetError
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from spark_kafka_source.secret import Secret
     from spark_kafka_source.spark import KafkaDataSource, LagListener, register
     from spark_kafka_source.topic_partition import TopicPartition
+    from spark_kafka_source.typed import BadRecordError
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadRecordError",
     "BufferFullError",
     "CommitFailedError",
     "ConsumerRebalanceListener",
@@ -46,6 +50,7 @@ __all__ = [
     "KafkaError",
     "KafkaProducer",
     "LagListener",
+    "MixedColumnsError",
     "NoOffsetError",
     "OffsetAndMetadata",
     "ProducerFencedError",
@@ -62,10 +67,14 @@ __all__ = [
     "UnsendableRecordError",
     "WakeupError",
     "__version__",
+    "infer_schema",
     "register",
 ]
 
 _HOMES = {
+    "BadRecordError": "typed",
+    "MixedColumnsError": "consumer.consumer_records",
+    "infer_schema": "consumer.infer_schema",
     "BufferFullError": "producer.buffer_memory",
     "KafkaProducer": "producer.kafka_producer",
     "ProducerFencedError": "producer.errors",

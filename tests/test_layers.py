@@ -47,6 +47,7 @@ MAY_IMPORT = BELOW | {
         "errors",
         "secret",
         "topic_partition",
+        "typed",
     },
 }
 """The layers within the package; each may import itself, too."""

@@ -89,6 +89,10 @@ class Vocabulary:
             return of_own[dotted]
         return dotted if dotted in of_own.values() else PREFIX + dotted
 
+    def knows(self, name: str) -> bool:
+        """Whether an argument of this name gives an option that is known."""
+        return self.option(name) in {each.lower() for each in self.known | self.own}
+
     def _values(self, arguments: Mapping[str, object]) -> dict[str, str]:
         values: dict[str, str] = {}
         for name, value in arguments.items():

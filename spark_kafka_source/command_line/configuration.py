@@ -46,7 +46,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
         name = _name(name)
         # One word may be a password that has strayed, or an argument of ours.
-        if "." not in name and _PREFIX + name not in vocabulary.known:
+        if "." not in name and not vocabulary.knows(name):
             raise ConfigurationError("--config", "{} is none", "Give Kafka's names", name)
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
@@ -95,7 +95,7 @@ def _of_file(path: str, vocabulary: Vocabulary) -> dict[str, object]:
 def _has_effect(name: str, vocabulary: Vocabulary) -> bool:
     option = _PREFIX + name.lower()
     is_security = name.startswith(_SECURITY) and option not in SECURITY_WITHOUT_EFFECT
-    return option in vocabulary.known or is_security
+    return vocabulary.knows(name) or is_security
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,10 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
     """
     parse, topic = _parser(arguments), arguments.topic
     config = config_from_arguments(configuration(arguments))
+    if config.typed.parts:
+        found = "is not for lines, which are written as they are"
+        expected = "Leave it out, or use `KafkaProducer`"
+        raise ConfigurationError(config.typed.parts[0].option("format"), found, expected)
     with KafkaProducer.of(config) as producer, Stops() as stops:
         # Half of it, so that sending finds room: where it waits for some it cannot be stopped.
         sending = Sending(producer, topic, stops, config.buffer_memory // 2)

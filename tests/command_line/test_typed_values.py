@@ -1,0 +1,81 @@
+"""Typed values on the command line: what `tail` shows of them, and `schema` says."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.command_line.main import main
+from tests.consumer.conftest import broker
+from tests.memory_broker import MemoryBroker
+from tests.values.avro_oracle import written
+
+__all__ = ["broker"]
+
+AVRO = {"type": "record", "name": "E", "fields": [
+    {"name": "id", "type": "long"},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    {"name": "raw", "type": "bytes"},
+]}  # fmt: skip
+GIVEN = ["--config", "value.format=avro", "--config", f"value.schema={json.dumps(AVRO)}"]
+Run = Callable[..., list[str]]
+
+
+@pytest.fixture
+def run(broker: MemoryBroker, capsys: pytest.CaptureFixture[str]) -> Run:
+    """What a command shows."""
+
+    def run(*words: str) -> list[str]:
+        status = main([words[0], "-b", str(broker.address()), *words[1:]])
+        shown = capsys.readouterr()
+        assert status == 0, shown.err
+        return shown.out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def events(broker: MemoryBroker) -> None:
+    row: dict[str, Any] = {"id": 5, "at": 1, "raw": b"\xff"}
+    broker.create_topic("t")[0].append(*written(AVRO, [row]), b"\xff")
+
+
+@pytest.mark.usefixtures("events")
+def test_tail_shows_what_values_mean(run: Run) -> None:
+    shown = {"id": 5, "at": "1970-01-01T00:00:00.000001+00:00", "raw": "/w=="}
+    lines = run("tail", "t", "-n", "1", "--from", "earliest", *GIVEN)
+    assert lines[0].endswith(json.dumps(shown))
+    lines = run("tail", "t", "--json", *GIVEN, "--config", "badRecords=null")
+    first, second = map(json.loads, lines)
+    assert first["value"] == shown
+    assert "value_error" not in first
+    assert second["value"] is None
+    assert second["value_error"]["bytes"] == "/w=="
+    (_, bad) = run("tail", "t", *GIVEN, "--config", "badRecords=null")
+    assert f"null  value_error: {second['value_error']['reason']}" in bad
+
+
+@pytest.mark.usefixtures("events")
+def test_schema_is_ddl(run: Run, broker: MemoryBroker) -> None:
+    assert run("schema", "t", *GIVEN) == ["id BIGINT, at TIMESTAMP, raw BINARY"]
+    broker.create_topic("j")[0].append(b'{"a": 1}')
+    assert run("schema", "j") == ["a BIGINT"]
+    assert json.loads(run("schema", "j", "--json")[0]) == {"topic": "j", "value": "a BIGINT"}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["tail", "t", "--config", "value.format=avro"], "'schema.registry.url': is missing"),
+        (["tail", "t", "--config", "value.fromat=avro"], "Did you mean 'value.format'?"),
+        (["produce", "t", *GIVEN], "'value.format': is not for lines"),
+        (["tail", "t", "--config", "badrecords=null"], "'badRecords': has no effect"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    broker: MemoryBroker, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
+) -> None:
+    broker.create_topic("t")
+    assert main([words[0], "-b", str(broker.address()), *words[1:]]) == 2
+    assert expected in capsys.readouterr().err
