@@ -1,6 +1,7 @@
 """The type of a topic's values, or keys, as DDL: that of the registry, or what its records show."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from spark_kafka_source.consumer.consumer_config import VOCABULARY
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
@@ -45,7 +46,7 @@ def infer_schema(
             columns = plan_columns(typed, (part,), lambda: [topic])
             return to_ddl(columns.parts[part].reader.arrow_type)
     own = {each.lower() for each in READ_OPTIONS}
-    plain = {
+    plain: dict[str, Any] = {
         name: value
         for name, value in configuration.items()
         if VOCABULARY.option(name) not in own | _NOT_NEEDED

@@ -33,7 +33,6 @@ from spark_kafka_source.values import (
     SchemaText,
     SchemaType,
     ValueWriter,
-    array_of_one,
     encode_values,
 )
 from spark_kafka_source.values.avro import AvroWriter, parse_schema, schema_of
@@ -95,8 +94,7 @@ class TypedWrite:
 
         Raises `UnencodableRowError`.
         """
-        found: bytes = self.encode(array_of_one(value, self.writer.arrow_type))[0].as_py()
-        return found
+        return self.prefix + self.writer.one(value)
 
 
 def plan_writes(

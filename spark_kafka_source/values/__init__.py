@@ -3,7 +3,6 @@
 from spark_kafka_source.values.decode import Decoded, decode
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.one_value import array_of_one
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 from spark_kafka_source.values.text import TextReader
@@ -22,7 +21,6 @@ __all__ = [
     "UnresolvableError",
     "ValueReader",
     "ValueWriter",
-    "array_of_one",
     "decode",
     "encode_values",
 ]

@@ -61,6 +61,6 @@ def test_where_there_is_none(broker: MemoryBroker) -> None:
 def test_the_registry_says_it_without_a_record() -> None:
     with registry_server() as registry:
         registry.on("/subjects/t-value/versions/latest", version(json.dumps(AVRO), 7))
-        avro = {"value_format": "avro", "schema_registry_url": registry.url}
-        nowhere = {"bootstrap_servers": "127.0.0.1:1"}
-        assert infer_schema("t", **nowhere, **avro) == "at TIMESTAMP, of MAP<STRING, DOUBLE>"
+        options: dict[str, Any] = {"value_format": "avro", "schema_registry_url": registry.url}
+        options["bootstrap_servers"] = "127.0.0.1:1"
+        assert infer_schema("t", **options) == "at TIMESTAMP, of MAP<STRING, DOUBLE>"

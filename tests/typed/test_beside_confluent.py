@@ -199,7 +199,7 @@ def test_a_schema_is_registered_by_the_first_record_and_read_at_once(
     kafka: LocalKafka, real_registry: LocalRegistry, topic: str
 ) -> None:
     options = ours(real_registry, kafka, value_format="avro")
-    given = {"value_schema": json.dumps(AVRO)}
+    given: dict[str, Any] = {"value_schema": json.dumps(AVRO)}
     with (
         KafkaProducer(**options, **given) as producer,
         pytest.raises(ConfigurationError, match="'auto_register_schemas': is 'false'"),
@@ -215,7 +215,7 @@ def test_a_group_reads_on_behind_a_bad_record(
     kafka: LocalKafka, real_registry: LocalRegistry, topic: str
 ) -> None:
     options = ours(real_registry, kafka, value_format="avro")
-    given = {"value_schema": json.dumps(AVRO), "auto_register_schemas": True}
+    given: dict[str, Any] = {"value_schema": json.dumps(AVRO), "auto_register_schemas": True}
     with (
         KafkaProducer(**options, **given) as producer,
         KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as plain,
@@ -224,7 +224,7 @@ def test_a_group_reads_on_behind_a_bad_record(
         plain.send(topic, b"{}").result(PATIENCE_SECONDS)
         producer.send(topic, EVENTS[1]).result(PATIENCE_SECONDS)
     seen: list[Any] = []
-    in_group = {"group_id": topic, "auto_offset_reset": "earliest"}
+    in_group: dict[str, Any] = {"group_id": topic, "auto_offset_reset": "earliest"}
     for _ in range(2):
         with KafkaConsumer(**options, **in_group) as consumer:
             consumer.subscribe([topic])

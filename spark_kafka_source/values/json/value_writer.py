@@ -1,9 +1,12 @@
 """JSON as one of the formats that values are written in."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.values.json.encode import encode
+from spark_kafka_source.values.value_writer import encode_one
 
 
 class JsonWriter:
@@ -18,3 +21,7 @@ class JsonWriter:
         """Encode each row."""
         texts = encode(array)
         return pc.binary_join_element_wise(prefix, texts, b"") if prefix else texts
+
+    def one(self, value: Any) -> bytes:
+        """Encode one value."""
+        return encode_one(self, value)

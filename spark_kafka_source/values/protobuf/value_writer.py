@@ -8,6 +8,7 @@ from spark_kafka_source.values.protobuf.encode import encode
 from spark_kafka_source.values.protobuf.indexes import message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.value_writer import encode_one
 
 
 class ProtobufWriter:
@@ -39,3 +40,7 @@ class ProtobufWriter:
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
         return encode(self._reader, array, prefix)
+
+    def one(self, value: Any) -> bytes:
+        """Encode one value."""
+        return encode_one(self, value)
