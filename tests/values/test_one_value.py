@@ -32,14 +32,13 @@ def test_avro_of_one_is_avro_of_a_column(data: st.DataObject) -> None:
     schema = data.draw(schemas())
     by = writer(schema)
     rows = decoded(schema, schema, written(schema, data.draw(st.lists(values(schema), max_size=6))))
-    column = rows.array.cast(by.arrow_type)
-    encoded = by.encode(column, b"").to_pylist()
-    for row, expected in zip(column, encoded, strict=True):
+    for row in rows.array:
         try:
             value = row.as_py()
         except (OverflowError, ValueError):
             continue  # Python has no such time.
-        assert by.one(value) == expected
+        if value is not None:
+            assert by.one(value) == encode_one(by, value)
 
 
 ONE = record(
