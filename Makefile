@@ -5,6 +5,8 @@ BIN := .venv/bin
 PYSPARK := 4.2.0
 # What test-matrix tries, each in its newest patch release and an environment of its own.
 SPARK ?= 4.0 4.1 4.2 4.3
+# How many files of tests run side by side.
+WORKERS ?= 2
 # How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
 SECONDS ?= 60
 # What `make mutants` draws from, how many faults, and which.
@@ -14,6 +16,8 @@ SEED ?= 0
 # Spark finds its Python workers by this; unset, it would take the python3 on the PATH.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+# Each worker has its own session, brokers and registry; a file's tests stay with one worker.
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
 
 .PHONY: help demo test test-matrix unit parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
@@ -25,7 +29,7 @@ demo: .venv/run  ## a real broker, a producer, a streaming query whose rows and 
 	$(BIN)/python -m spark_kafka_source.demo
 
 test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
-	$(BIN)/python -m pytest -m "not parity_full and not reliability_full"
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not parity_full and not reliability_full"
 
 test-matrix: $(SPARK:%=test-spark-%)  ## what a user meets on Spark 4.0 to 4.3, or on SPARK="4.0 4.3"
 
@@ -36,15 +40,15 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 	cd build/spark-$* && ../../.venv-spark-$*/bin/python -m pytest -m "" tests/matrix
 
 unit: .venv/test  ## the tests without network and JVM, in seconds
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
-	$(BIN)/python -m pytest -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
-	$(BIN)/python -m pytest -m reliability_full tests/consumer tests/exactly_once tests/spark
-	$(BIN)/python -m pytest -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
+	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
+	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/spark
+	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
 	$(BIN)/python -m tests.reliability.writing --rounds 50 --page docs/writing-faults.md

@@ -30,7 +30,8 @@ def kafka_jars() -> list[Path]:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[LocalKafka]:
     """One broker that all tests share: leave it running, and use topics and groups of your own."""
-    with LocalKafka() as kafka:
+    # Each ten minutes a broker forgets empty groups; some tests look whether one is there.
+    with LocalKafka(properties={"offsets.retention.check.interval.ms": "86400000"}) as kafka:
         yield kafka
 
 

@@ -267,8 +267,8 @@ def test_positions_move_with_each_record_of_an_iteration(
 
 
 def test_a_pause_within_an_iteration_loses_nothing(broker: MemoryBroker) -> None:
-    for log in broker.create_topic("paused", 2):
-        log.append(*[b"x"] * 10)
+    first, second = broker.create_topic("paused", 2)
+    first.append(*[b"x"] * 10)
     here, other = TopicPartition("paused", 0), TopicPartition("paused", 1)
     seen = []
     with KafkaConsumer(bootstrap_servers=str(broker.address()), enable_auto_commit=False) as reader:
@@ -279,11 +279,17 @@ def test_a_pause_within_an_iteration_loses_nothing(broker: MemoryBroker) -> None
             seen.append((where, record.offset))
             if seen[-1] == (here, 3):
                 reader.pause(here)
+                # Only now, so that this partition's last record comes after the pause.
+                second.append(*[b"x"] * 10)
             if seen[-1] == (other, 9):
                 reader.resume(here)
             if len(seen) == 20:
                 break
-    assert sorted(seen) == [(each, offset) for each in (here, other) for offset in range(10)]
+    assert seen == [
+        *[(here, offset) for offset in range(4)],
+        *[(other, offset) for offset in range(10)],
+        *[(here, offset) for offset in range(4, 10)],
+    ]
 
 
 def test_a_seek_and_a_pause_hold_within_an_iteration(

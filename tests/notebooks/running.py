@@ -9,7 +9,7 @@ from nbformat import NotebookNode, reads, writes
 from nbformat.v4 import new_code_cell
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-_TIMEOUT_SECONDS = 180
+_TIMEOUT_SECONDS = 600
 
 
 def read(path: Path) -> NotebookNode:
