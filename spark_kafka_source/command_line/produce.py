@@ -4,7 +4,8 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.line_columns import Parse, from_json, plain
@@ -12,9 +13,11 @@ from spark_kafka_source.command_line.lines import LineError, Piece, pieces
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.command_line.sending import Sending
 from spark_kafka_source.command_line.stops import Stopped, Stops
+from spark_kafka_source.command_line.typed_lines import typed
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.producer_config import config_from_arguments
+from spark_kafka_source.typed import TypedEncoding, TypedWriteConfig
 
 _LONGEST_LINE_BYTES = 64 << 20
 """A line of JSON may have six letters for a byte; beyond this it is no record in any case."""
@@ -43,16 +46,20 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
     """
     parse, topic = _parser(arguments), arguments.topic
     config = config_from_arguments(configuration(arguments))
-    if config.typed.parts:
-        found = "is not for lines, which are written as they are"
-        expected = "Leave it out, or use `KafkaProducer`"
-        raise ConfigurationError(config.typed.parts[0].option("format"), found, expected)
-    with KafkaProducer.of(config) as producer, Stops() as stops:
+    encoding = TypedEncoding(config.typed)
+    # What is sent are bytes already.
+    plain_config = replace(config, typed=TypedWriteConfig())
+    with (
+        closing(encoding),
+        KafkaProducer.of(plain_config) as producer,
+        Stops() as stops,
+    ):
         # Half of it, so that sending finds room: where it waits for some it cannot be stopped.
         sending = Sending(producer, topic, stops, config.buffer_memory // 2)
         try:
             with stops.allowed():
                 producer.partitions_for(topic)
+                parse = typed(parse, encoding, topic)
             _send_lines(sending, parse, stops, output)
         except Stopped as stopped:
             with suppress(Stopped):

@@ -1,6 +1,7 @@
 """How a consumer makes typed record batches: schemas are asked for while it does other things."""
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -22,8 +23,9 @@ from spark_kafka_source.typed import (
     error_column,
     plan_columns,
 )
-from spark_kafka_source.values import SchemaText
+from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 from spark_kafka_source.values.avro import TIME
+from spark_kafka_source.values.protobuf.reader import descriptors_of
 
 ASK_AGAIN_SECONDS = 60.0
 """Ids that the registry did not have are asked for again so much later."""
@@ -144,8 +146,17 @@ class _Schemas:
     """A `SchemaSource` that does not wait."""
 
     def __init__(self, lookups: Lookups, registry: RegistryClient) -> None:
-        self._answers = _Answers(lookups, registry.schema)
+        self._registry = registry
+        self._answers = _Answers(lookups, self._found)
 
     def schema(self, id: int | UUID) -> SchemaText:
         """See `SchemaSource`; raises `NotKnownYetError`, too."""
         return self._answers.get(id)
+
+    def _found(self, id: int | UUID) -> SchemaText:
+        """In another thread; there also what makes descriptors of the text, and keeps them."""
+        found = self._registry.schema(id)
+        if found.type is SchemaType.PROTOBUF:
+            with suppress(SchemaError):  # Who reads its rows will say so.
+                descriptors_of(found)
+        return found

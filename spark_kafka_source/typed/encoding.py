@@ -39,6 +39,10 @@ class TypedEncoding:
         if self._registry is not None:
             self._registry.close()
 
+    def of_topic(self, part: str, topic: str) -> TypedWrite | None:
+        """How values are encoded that have no type of their own; None for JSON without a schema."""
+        return self._write(part, topic, None)
+
     def one(self, part: str, topic: str, value: Any) -> bytes | None:
         """Return the bytes of one value, a dict for a struct; None, a tombstone, stays None.
 
@@ -46,7 +50,7 @@ class TypedEncoding:
         """
         if value is None:
             return None
-        write = self._write(part, topic, None)
+        write = self.of_topic(part, topic)
         return _as_json(value) if write is None else write.one(value)
 
     def table(self, topic: str | None, columns: pa.Table | pa.RecordBatch) -> pa.Table:

@@ -1,5 +1,6 @@
 """Values as columns, without IO: a schema to a program; a program, bytes and bounds to Arrow."""
 
+from spark_kafka_source.values.column_of_bytes import decode_column
 from spark_kafka_source.values.decode import Decoded, decode
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
 from spark_kafka_source.values.faults import Fault
@@ -22,5 +23,6 @@ __all__ = [
     "ValueReader",
     "ValueWriter",
     "decode",
+    "decode_column",
     "encode_values",
 ]

@@ -1,6 +1,8 @@
 """Typed values on the command line: what `tail` shows of them, and `schema` says."""
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from spark_kafka_source.command_line.main import main
 from tests.consumer.conftest import broker
 from tests.memory_broker import MemoryBroker
+from tests.producer.writing import written as records_of
 from tests.values.avro_oracle import written
 
 __all__ = ["broker"]
@@ -69,7 +72,7 @@ def test_schema_is_ddl(run: Run, broker: MemoryBroker) -> None:
     [
         (["tail", "t", "--config", "value.format=avro"], "'schema.registry.url': is missing"),
         (["tail", "t", "--config", "value.fromat=avro"], "Did you mean 'value.format'?"),
-        (["produce", "t", *GIVEN], "'value.format': is not for lines"),
+        (["produce", "t", "--config", "value.format=avro"], "'value.schema': is missing"),
         (["tail", "t", "--config", "badrecords=null"], "'badRecords': has no effect"),
     ],
 )
@@ -79,3 +82,74 @@ def test_what_cannot_be_used_is_one_line(
     broker.create_topic("t")
     assert main([words[0], "-b", str(broker.address()), *words[1:]]) == 2
     assert expected in capsys.readouterr().err
+
+
+SAID = ["--config", "value.format=avro", "--config"]
+PLAIN = {"type": "record", "name": "P", "fields": [
+    {"name": "id", "type": "long"},
+    {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+]}  # fmt: skip
+
+
+@pytest.fixture
+def produce(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    """The status, and what is said on standard error, of what becomes of these lines."""
+
+    def produce(lines: str, *words: str) -> tuple[int, str]:
+        broker.create_topic("p")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        given = ["-b", str(broker.address()), *words]
+        return main(["produce", "p", *given]), capsys.readouterr().err
+
+    return produce
+
+
+def values(broker: MemoryBroker) -> list[bytes]:
+    log = broker.cluster.topics["p"].logs[0]
+    return [each.value or b"" for each in records_of(log)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('{"id": 1}\n{"id": 2, "at": "1970-01-01T00:00:00.000005Z"}\n', []),
+        (
+            '{"value": "{\\"id\\": 1}"}\n'
+            '{"value": "{\\"id\\": 2, \\"at\\": \\"1970-01-01T00:00:00.000005Z\\"}"}\n',
+            ["--json"],
+        ),
+    ],
+)
+def test_lines_of_json_are_written_by_a_schema(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], lines: str, words: list[str]
+) -> None:
+    status, said = produce(lines, *words, *SAID, f"value.schema={json.dumps(PLAIN)}")
+    assert (status, said) == (0, "Topic 'p': 2 records are written\n")
+    assert values(broker) == [b"\2\0", b"\4\2\x0a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"id": "x"}', "its value does not fit the schema: id"),
+        ("{}", "its value does not fit the schema: id: null"),
+        ("no JSON", "its value does not fit the schema"),
+    ],
+)
+def test_a_line_that_does_not_fit_ends_it(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], line: str, reason: str
+) -> None:
+    lines = f'{{"id": 1}}\n{line}\n{{"id": 3}}\n'
+    status, said = produce(lines, *SAID, f"value.schema={json.dumps(PLAIN)}")
+    assert status == 1
+    assert f"Line 2: {reason}" in said
+    assert values(broker) == [b"\2\0"]
+
+
+def test_lines_of_json_need_no_schema(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
+) -> None:
+    assert produce('{"id": 1}\n', "--config", "value.format=json")[0] == 0
+    assert values(broker) == [b'{"id": 1}']
