@@ -60,9 +60,9 @@ class TypedDecoding:
             self._keep(_ALL_TOPICS, self._plan(_ALL_TOPICS))
 
     def close(self) -> None:
-        """Give up what is not answered; a thread that waits for the registry ends by itself."""
+        """Give up what is not answered."""
         if self._registry is not None:
-            self._registry.close()
+            self._registry.end()
         self._lookups.close()
 
     @property

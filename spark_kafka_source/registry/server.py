@@ -74,7 +74,7 @@ class RegistryServer:
                 self.close()
 
     def close(self) -> None:
-        """Close its connection, at once or after the question that another thread is at.
+        """Close its connection, which ends the wait of a thread that is asking.
 
         Another question opens it again.
         """
@@ -83,6 +83,8 @@ class RegistryServer:
             self._is_to_close = False
             self._connection.close()
             self._turn.release()
+        else:
+            self._connection.interrupt()
 
     def _follow(self, question: Question, deadline: Deadline) -> HttpAnswer:
         target = self.url.path + question.path

@@ -35,9 +35,9 @@ class TypedEncoding:
         """Those that are texts, which columns have as they are."""
 
     def close(self) -> None:
-        """Close the connection to the registry."""
+        """Close the connection to the registry; who waits for it has a `ClosedError`."""
         if self._registry is not None:
-            self._registry.close()
+            self._registry.end()
 
     def of_topic(self, part: str, topic: str) -> TypedWrite | None:
         """How values are encoded that have no type of their own; None for JSON without a schema."""

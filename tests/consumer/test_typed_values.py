@@ -390,6 +390,9 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
     logs[0].append(value(1, id=1))
     with consuming(broker, T0, **avro(registry)) as consumer:
         poll_until(consumer, lambda: bool(registry.asked))
+        (waiting,) = consumer._typed._lookups._busy
+    # It is not that the registry would have answered.
+    assert not waiting.is_alive()
     registry.closing.set()
 
 
