@@ -93,6 +93,10 @@ class Vocabulary:
         """Whether an argument of this name gives an option that is known."""
         return self.option(name) in {each.lower() for each in self.known | self.own}
 
+    def is_own(self, name: str) -> bool:
+        """Whether an argument of this name gives an option that Kafka has not."""
+        return self.option(name) in {each.lower() for each in self.own}
+
     def _values(self, arguments: Mapping[str, object]) -> dict[str, str]:
         values: dict[str, str] = {}
         for name, value in arguments.items():

@@ -53,8 +53,8 @@ class TypedDecoding:
         self._plans = _Answers(lookups, self._plan)
         self._schemas = None if self._registry is None else _Schemas(lookups, self._registry)
         self._is_by_topic = any(each.is_by_topic for each in config.parts)
-        self._typed: dict[str, TypedColumns] = {}
         self._records: dict[str, TypedRecords] = {}
+        self._kinds: set[pa.Schema] = set()
         self._ask_again_at_seconds = 0.0
         if not any(each.has_schema and not each.schema for each in config.parts):
             self._keep(_ALL_TOPICS, self._plan(_ALL_TOPICS))
@@ -73,9 +73,8 @@ class TypedDecoding:
     @property
     def schema(self) -> pa.Schema:
         """Of a table without rows: a type that is not known, or is several, is null."""
-        known = [each.schema for each in self._typed.values()]
-        if known and all(each == known[0] for each in known):
-            return known[0]
+        if len(self._kinds) == 1:
+            return next(iter(self._kinds))
         is_null = self._config.bad_records is BadRecords.NULL
         decoded = [each.part for each in self._config.parts if each.part in self._columns]
         types = {**FIELDS, **dict.fromkeys(decoded, pa.null())}
@@ -115,7 +114,8 @@ class TypedDecoding:
             part: each.source(self._schemas if each.registry else None)
             for part, each in typed.parts.items()
         }
-        self._typed[name], self._records[name] = typed, TypedRecords(typed, sources)
+        self._records[name] = TypedRecords(typed, sources)
+        self._kinds.add(typed.schema)
 
 
 class _Answers(Generic[K, V]):

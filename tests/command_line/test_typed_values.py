@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,3 +154,18 @@ def test_lines_of_json_need_no_schema(
 ) -> None:
     assert produce('{"id": 1}\n', "--config", "value.format=json")[0] == 0
     assert values(broker) == [b'{"id": 1}']
+
+
+def test_a_file_of_javas_clients_may_name_a_registry(
+    broker: MemoryBroker, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker.create_topic("t")[0].append(b"\0\0\0\0\1x")
+    file = tmp_path / "client.properties"
+    file.write_text("schema.registry.url=http://127.0.0.1:1\nauto.register.schemas=true\n")
+    assert run("tail", "t", "--config-file", str(file))
+    file.write_text(f"value.format=avro\nvalue.schema={json.dumps(AVRO)}\n")
+    words = ["tail", "t", "-b", str(broker.address()), "--config-file", str(file)]
+    assert main(words) == 1
+    assert "the value cannot be decoded" in capsys.readouterr().err
+    file.write_text(f"value.schema={json.dumps(AVRO)}\n")
+    assert main([*words, "--config", "value.format=avro", "--config", "badRecords=null"]) == 0

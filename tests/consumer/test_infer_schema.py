@@ -64,3 +64,13 @@ def test_the_registry_says_it_without_a_record() -> None:
         options: dict[str, Any] = {"value_format": "avro", "schema_registry_url": registry.url}
         options["bootstrap_servers"] = "127.0.0.1:1"
         assert infer_schema("t", **options) == "at TIMESTAMP, of MAP<STRING, DOUBLE>"
+
+
+def test_a_schema_of_json_goes_before_the_records() -> None:
+    options: dict[str, Any] = {"value_format": "json", "bootstrap_servers": "127.0.0.1:1"}
+    assert infer_schema("t", **options, value_schema="a INT") == "a INT"
+    with registry_server() as registry:
+        found = {"type": "object", "properties": {"a": {"type": "boolean"}}}
+        latest = version(json.dumps(found), 7, schemaType="JSON")
+        registry.on("/subjects/t-value/versions/latest", latest)
+        assert infer_schema("t", **options, schema_registry_url=registry.url) == "a BOOLEAN"
