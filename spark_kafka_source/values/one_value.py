@@ -17,13 +17,13 @@ _ALONE = (str, *_BYTES)
 """What can be iterated, and is no list."""
 
 
-def array_of_one(value: object, kind: pa.DataType) -> pa.Array:
+def array_of_one(value: object, kind: pa.DataType, path: str = "") -> pa.Array:
     """Return the value as the only one of a column of this type. Raises `UnencodableRowError`."""
-    _check(value, kind, "")
+    _check(value, kind, path)
     try:
         return pa.array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        refuse("", str(error)[:_MOST_SHOWN])
+        refuse(path, str(error)[:_MOST_SHOWN])
 
 
 def known_fields(value: Any, names: Collection[str], path: str) -> None:
@@ -86,7 +86,7 @@ def _check(value: Any, kind: pa.DataType, path: str) -> None:
         for key, item in pairs_of(value, path):
             _check(key, kind.key_type, f"{path}{{}}")
             _check(item, kind.item_type, f"{path}{{}}")
-    elif pa.types.is_list(kind):
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         for each in items_of(value, path):
             _check(each, kind.value_type, f"{path}[]")
     elif _is_other(value, kind):

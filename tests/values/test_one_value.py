@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -113,7 +114,58 @@ def test_paths(value: Any, kind: str, reason: str) -> None:
     assert reason in failed.value.reason
 
 
-def test_json() -> None:
-    by = JsonWriter(pa.struct([("a", pa.int64()), ("t", pa.timestamp("us", "UTC"))]))
-    when = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-    assert json.loads(by.one({"a": 1, "t": when})) == {"a": 1, "t": "2026-01-01T00:00:00.000000Z"}
+FIELDS = pa.struct(
+    [
+        ("a", pa.int64()), ("t", pa.timestamp("us", "UTC")), ("d", pa.date32()),
+        ("f", pa.float64()),
+        ("n", pa.decimal128(10, 2)), ("s", pa.string()), ("b", pa.bool_()), ("o", pa.binary()),
+        ("l", pa.list_(pa.int8())), ("m", pa.map_(pa.string(), pa.float32())),
+        ("x", pa.struct([("y", pa.struct([("z", pa.string())]))])),
+    ]
+)  # fmt: skip
+
+
+def test_writers_can_be_pickled() -> None:
+    for by, value in ((writer(ONE), GOOD), (JsonWriter(FIELDS), {"a": 1})):
+        assert pickle.loads(pickle.dumps(by)).one(value) == by.one(value)
+
+
+@drawn
+@given(st.data())
+def test_json_of_one_is_json_of_a_column(data: st.DataObject) -> None:
+    floats = st.floats(width=32)
+    drawn_fields = {
+        "a": st.integers(-(2**63), 2**63 - 1), "t": st.datetimes(timezones=st.just(datetime.UTC)),
+        "d": st.dates(), "f": st.floats(), "n": st.decimals(-999, 999, places=2),
+        "s": st.text(), "b": st.booleans(), "o": st.binary(),
+        "l": st.lists(st.none() | st.integers(-128, 127)),
+        "m": st.dictionaries(st.text(), st.none() | floats),
+        "x": st.fixed_dictionaries({"y": st.none() | st.fixed_dictionaries({"z": st.text()})}),
+    }  # fmt: skip
+    optional = {name: st.none() | each for name, each in drawn_fields.items()}
+    value = data.draw(st.fixed_dictionaries({}, optional=optional))
+    by = JsonWriter(FIELDS)
+    assert by.one(value) == encode_one(by, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"a": 1.5}, "a: 1.5 is no int64"), ({"a": 2**63}, "is no int64"),
+        ({"a": True}, "a: True is no int64"), ({"l": [1, 128]}, "l[]: 128 is no int8"),
+        ({"l": [1, "x"]}, "l[]: 'x' is no int8"), ({"l": "x"}, "l: 'x' is no list"),
+        ({"m": {5: 1.0}}, "m{}: 5 is no string"), ({"m": {"k": "x"}}, "m{}: 'x' is no float"),
+        ({"m": [(None, 1.0)]}, "m"), ({"s": "\ud800"}, "s: '\\ud800' is no string"),
+        ({"s": 5}, "s: 5 is no string"), ({"b": 1}, "b: 1 is no bool"),
+        ({"x": {"y": {"z": 5}}}, "x.y.z: 5 is no string"), ({"x": {"q": 1}}, "x.q: there is no"),
+        ({"t": "2026"}, "t: '2026' is no timestamp"), ({"f": "1"}, "f: '1' is no double"),
+        (5, "5 is no dict"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_what_does_not_fit_json(value: Any, reason: str) -> None:
+    with pytest.raises(UnencodableRowError) as failed:
+        JsonWriter(FIELDS).one(value)
+    assert reason in failed.value.reason
+    with pytest.raises(UnencodableRowError):
+        encode_one(JsonWriter(FIELDS), value)
