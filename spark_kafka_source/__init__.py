@@ -3,8 +3,9 @@
 `spark.read.format("pykafka")`, or `KafkaConsumer`; and `KafkaAdmin` looks at groups from outside.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
     from spark_kafka_source.admin import KafkaAdmin, Shift
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.secret import Secret
     from spark_kafka_source.spark import KafkaDataSource, LagListener, register
     from spark_kafka_source.topic_partition import TopicPartition
-    from spark_kafka_source.typed import BadRecordError
+    from spark_kafka_source.typed.errors import BadRecordError
 
 __version__ = "0.1.0"
 
@@ -71,44 +72,39 @@ __all__ = [
     "register",
 ]
 
-_HOMES = {
-    "BadRecordError": "typed",
-    "MixedColumnsError": "consumer.consumer_records",
-    "infer_schema": "consumer.infer_schema",
-    "BufferFullError": "producer.buffer_memory",
-    "KafkaProducer": "producer.kafka_producer",
-    "ProducerFencedError": "producer.errors",
-    "RecordMetadata": "producer.delivery",
-    "SendFuture": "producer.delivery",
-    "TransactionAbortableError": "producer.errors",
-    "UnsendableRecordError": "producer.errors",
-    "CommitFailedError": "groups",
-    "KafkaError": "errors",
-    "NoOffsetError": "consumer.offset_reset",
-    "RecordDeserializationError": "consumer.consumer_records",
-    "RecordsLostError": "consumer.losses",
-    "WakeupError": "consumer.kafka_consumer",
-    "ConsumerRebalanceListener": "consumer.subscription",
-    "ConsumerRecord": "consumer.consumer_records",
-    "ConsumerRecords": "consumer.consumer_records",
-    "KafkaAdmin": "admin",
-    "KafkaConsumer": "consumer.kafka_consumer",
-    "KafkaDataSource": "spark",
-    "LagListener": "spark",
-    "OffsetAndMetadata": "groups",
-    "Secret": "secret",
-    "Shift": "admin",
-    "Token": "net",
-    "TokenProvider": "net",
-    "TopicPartition": "topic_partition",
-    "register": "spark",
-}
-
-
-if not TYPE_CHECKING:  # Or type checkers would take a name that is nobody's for one of type Any.
-
-    def __getattr__(name: str) -> Any:
-        """Imports what is asked for: a consumer needs no PySpark, a source no consumer."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # A consumer needs no PySpark, a source no consumer.
+    __getattr__ = importing(
+        __name__,
+        {
+            "infer_schema": "consumer.infer_schema",
+            "MixedColumnsError": "consumer.consumer_records",
+            "BadRecordError": "typed.errors",
+            "BufferFullError": "producer.buffer_memory",
+            "KafkaProducer": "producer.kafka_producer",
+            "ProducerFencedError": "producer.errors",
+            "RecordMetadata": "producer.delivery",
+            "SendFuture": "producer.delivery",
+            "TransactionAbortableError": "producer.errors",
+            "UnsendableRecordError": "producer.errors",
+            "CommitFailedError": "groups",
+            "KafkaError": "errors",
+            "NoOffsetError": "consumer.offset_reset",
+            "RecordDeserializationError": "consumer.consumer_records",
+            "RecordsLostError": "consumer.losses",
+            "WakeupError": "consumer.kafka_consumer",
+            "ConsumerRebalanceListener": "consumer.subscription",
+            "ConsumerRecord": "consumer.consumer_records",
+            "ConsumerRecords": "consumer.consumer_records",
+            "KafkaAdmin": "admin",
+            "KafkaConsumer": "consumer.kafka_consumer",
+            "KafkaDataSource": "spark",
+            "LagListener": "spark",
+            "OffsetAndMetadata": "groups",
+            "Secret": "secret",
+            "Shift": "admin",
+            "Token": "net",
+            "TokenProvider": "net",
+            "TopicPartition": "topic_partition",
+            "register": "spark",
+        },
+    )

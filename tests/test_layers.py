@@ -10,7 +10,9 @@ import spark_kafka_source
 
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
-BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"}
+BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"} | {
+    "lazily"
+}
 LAYERS = [
     *("protocol", "records", "values", "net", "registry", "typed", "client", "groups"),
     *("consumer", "producer", "admin", "exactly_once"),
@@ -22,6 +24,7 @@ MAY_IMPORT = BELOW | {
     "denials": {"errors"},
     "secret": set[str](),
     "spelling": set[str](),
+    "lazily": set[str](),
     "settings": {"errors", "secret"},
     "timestamps": {"errors"},
     # Bytes off a socket and records in them have nothing to do with each other.
@@ -38,6 +41,7 @@ MAY_IMPORT = BELOW | {
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
     "__init__": {
+        "lazily",
         "spark",
         "admin",
         "consumer",

@@ -1,22 +1,27 @@
 """Groups, topics and transactions from outside, in the terms of Kafka's Admin client."""
 
-from spark_kafka_source.admin.errors import (
-    GroupNotEmptyError,
-    GroupNotFoundError,
-    TransactionNotFoundError,
-)
-from spark_kafka_source.admin.group_descriptions import (
-    GroupDescription,
-    GroupListing,
-    MemberDescription,
-)
-from spark_kafka_source.admin.held_up import HeldUpPartition, OpenWriter
-from spark_kafka_source.admin.kafka_admin import KafkaAdmin
-from spark_kafka_source.admin.lag import GroupLag, PartitionLag
-from spark_kafka_source.admin.reset import OffsetReset, OffsetResets
-from spark_kafka_source.admin.targets import Shift
-from spark_kafka_source.admin.topics import PartitionDescription, TopicDescription
-from spark_kafka_source.admin.transactions import TransactionDescription, TransactionListing
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.admin.errors import (
+        GroupNotEmptyError,
+        GroupNotFoundError,
+        TransactionNotFoundError,
+    )
+    from spark_kafka_source.admin.group_descriptions import (
+        GroupDescription,
+        GroupListing,
+        MemberDescription,
+    )
+    from spark_kafka_source.admin.held_up import HeldUpPartition, OpenWriter
+    from spark_kafka_source.admin.kafka_admin import KafkaAdmin
+    from spark_kafka_source.admin.lag import GroupLag, PartitionLag
+    from spark_kafka_source.admin.reset import OffsetReset, OffsetResets
+    from spark_kafka_source.admin.targets import Shift
+    from spark_kafka_source.admin.topics import PartitionDescription, TopicDescription
+    from spark_kafka_source.admin.transactions import TransactionDescription, TransactionListing
 
 __all__ = [
     "GroupDescription",
@@ -38,3 +43,28 @@ __all__ = [
     "TransactionListing",
     "TransactionNotFoundError",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "GroupDescription": "group_descriptions",
+            "GroupLag": "lag",
+            "GroupListing": "group_descriptions",
+            "GroupNotEmptyError": "errors",
+            "GroupNotFoundError": "errors",
+            "HeldUpPartition": "held_up",
+            "KafkaAdmin": "kafka_admin",
+            "MemberDescription": "group_descriptions",
+            "OffsetReset": "reset",
+            "OffsetResets": "reset",
+            "OpenWriter": "held_up",
+            "PartitionDescription": "topics",
+            "PartitionLag": "lag",
+            "Shift": "targets",
+            "TopicDescription": "topics",
+            "TransactionDescription": "transactions",
+            "TransactionListing": "transactions",
+            "TransactionNotFoundError": "errors",
+        },
+    )

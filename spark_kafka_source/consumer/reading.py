@@ -18,8 +18,7 @@ from spark_kafka_source.consumer.partition_lookups import PartitionLookups
 from spark_kafka_source.consumer.position_checks import PositionChecks, log_of
 from spark_kafka_source.consumer.positions import Position, Positions
 from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
-from spark_kafka_source.consumer.typed_decoding import NotKnownYetError
-from spark_kafka_source.consumer.unread import Decoding, Unread
+from spark_kafka_source.consumer.unread import Decoding, NotKnownYetError, Unread
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition

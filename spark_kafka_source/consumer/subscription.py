@@ -20,7 +20,7 @@ from spark_kafka_source.errors import (
     LocalError,
     RemoteError,
 )
-from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, membership
+from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
@@ -161,7 +161,7 @@ class Subscription:
         self._told.clear()
         if self._config.group is not None and self._membership is None:
             client, group = self._client.sibling(), self._config.group
-            self._membership = membership(client, group, self, self._assignors, self._hooks)
+            self._membership = new_membership(client, group, self, self._assignors, self._hooks)
         self._server_pattern = server_pattern or None
         if self._membership is not None and (wanted or server_pattern):
             self._membership.subscribe(wanted, self._server_pattern)

@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from spark_kafka_source.client import Lookup, Lookups
+from spark_kafka_source.consumer.unread import NotKnownYetError
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS
 from spark_kafka_source.registry import RegistryClient
@@ -34,10 +35,6 @@ _ALL_TOPICS = ""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-
-class NotKnownYetError(Exception):
-    """A schema is being asked for; the consumer is woken once there is an answer."""
 
 
 class TypedDecoding:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from spark_kafka_source.consumer.config import FetchConfig
-from spark_kafka_source.consumer.typed_decoding import TypedDecoding
 from spark_kafka_source.protocol import PartitionData
 from spark_kafka_source.records import (
     AbortedTransaction,
@@ -16,7 +16,14 @@ from spark_kafka_source.records import (
     record_batch,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from spark_kafka_source.typed import BadRecordError
+
+if TYPE_CHECKING:  # Most consumers need nothing of it.
+    from spark_kafka_source.consumer.typed_decoding import TypedDecoding
+    from spark_kafka_source.typed import BadRecordError
+
+
+class NotKnownYetError(Exception):
+    """A schema is being asked for; the consumer is woken once there is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +36,10 @@ class Decoding:
     columns: tuple[str, ...]
     fetch: FetchConfig
     limit: RecordLimit = field(default_factory=RecordLimit)
-    typed: TypedDecoding | None = None
+    typed: "TypedDecoding | None" = None
     """How keys and values are decoded, unless they stay bytes."""
 
-    def decoded(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
+    def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
         """Return the records, and what is wrong with the one after them, if anything."""
         if self.typed is None:
             return record_batch(chunk, self.columns), None

@@ -3,31 +3,36 @@
 The protocol is in `two_phase`; `docs/exactly-once.md` says what it gives, and what not.
 """
 
-from spark_kafka_source.exactly_once.attempts import begin_attempt
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
-from spark_kafka_source.exactly_once.decisions import Decisions
-from spark_kafka_source.exactly_once.errors import (
-    DecidedRowsLostError,
-    NotYetCommittedError,
-    OtherDriverError,
-    PartlyCommittedError,
-    PrefixInUseError,
-    PrefixIsGroupError,
-    TransactionTimedOutError,
-)
-from spark_kafka_source.exactly_once.names import (
-    PREFIX_OPTION,
-    Names,
-    TaskId,
-    checked_prefix,
-    prefix_of_query,
-)
-from spark_kafka_source.exactly_once.timeouts import (
-    TIMEOUT_OPTION,
-    chosen_timeout_ms,
-    refused_timeout,
-)
-from spark_kafka_source.exactly_once.two_phase import Step, TwoPhaseCommit
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.exactly_once.attempts import begin_attempt
+    from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
+    from spark_kafka_source.exactly_once.decisions import Decisions
+    from spark_kafka_source.exactly_once.errors import (
+        DecidedRowsLostError,
+        NotYetCommittedError,
+        OtherDriverError,
+        PartlyCommittedError,
+        PrefixInUseError,
+        PrefixIsGroupError,
+        TransactionTimedOutError,
+    )
+    from spark_kafka_source.exactly_once.names import (
+        PREFIX_OPTION,
+        Names,
+        TaskId,
+        checked_prefix,
+        prefix_of_query,
+    )
+    from spark_kafka_source.exactly_once.timeouts import (
+        TIMEOUT_OPTION,
+        chosen_timeout_ms,
+        refused_timeout,
+    )
+    from spark_kafka_source.exactly_once.two_phase import Step, TwoPhaseCommit
 
 __all__ = [
     "PREFIX_OPTION",
@@ -53,3 +58,32 @@ __all__ = [
     "prefix_of_query",
     "refused_timeout",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "BatchId": "decision",
+            "DecidedRowsLostError": "errors",
+            "Decision": "decision",
+            "Decisions": "decisions",
+            "Names": "names",
+            "NotYetCommittedError": "errors",
+            "OtherDriverError": "errors",
+            "PREFIX_OPTION": "names",
+            "PartlyCommittedError": "errors",
+            "PrefixInUseError": "errors",
+            "PrefixIsGroupError": "errors",
+            "Step": "two_phase",
+            "TIMEOUT_OPTION": "timeouts",
+            "TaskId": "names",
+            "TransactionTimedOutError": "errors",
+            "TwoPhaseCommit": "two_phase",
+            "Winner": "decision",
+            "begin_attempt": "attempts",
+            "checked_prefix": "names",
+            "chosen_timeout_ms": "timeouts",
+            "prefix_of_query": "names",
+            "refused_timeout": "timeouts",
+        },
+    )

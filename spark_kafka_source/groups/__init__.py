@@ -1,28 +1,33 @@
 """Consumer groups: who reads which partitions.
 
-`membership` keeps a consumer in its group, `assignors` divides the partitions among the members, on
+`Membership` keeps a consumer in its group, `assignors` divides the partitions among the members, on
 the one whom the coordinator chose.
 """
 
-from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
-from spark_kafka_source.groups.listener import RebalanceListener
-from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.membership import (
-    Hooks,
-    Membership,
-    classic_membership,
-    consumer_membership,
-    membership,
-)
-from spark_kafka_source.groups.offsets import (
-    CommitFailedError,
-    MemberOf,
-    OffsetAndMetadata,
-    commit_offsets,
-    committed,
-    committed_offsets,
-)
-from spark_kafka_source.groups.participant import Step
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
+    from spark_kafka_source.groups.listener import RebalanceListener
+    from spark_kafka_source.groups.member import Member
+    from spark_kafka_source.groups.membership import (
+        Hooks,
+        Membership,
+        classic_membership,
+        consumer_membership,
+        new_membership,
+    )
+    from spark_kafka_source.groups.offsets import (
+        CommitFailedError,
+        MemberOf,
+        OffsetAndMetadata,
+        commit_offsets,
+        committed,
+        committed_offsets,
+    )
+    from spark_kafka_source.groups.participant import Step
 
 __all__ = [
     "CommitFailedError",
@@ -40,5 +45,28 @@ __all__ = [
     "committed",
     "committed_offsets",
     "consumer_membership",
-    "membership",
+    "new_membership",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "CommitFailedError": "offsets",
+            "GroupConfig": "config",
+            "GroupProtocol": "config",
+            "Hooks": "membership",
+            "Member": "member",
+            "MemberOf": "offsets",
+            "Membership": "membership",
+            "OffsetAndMetadata": "offsets",
+            "RebalanceListener": "listener",
+            "Step": "participant",
+            "classic_membership": "membership",
+            "commit_offsets": "offsets",
+            "committed": "offsets",
+            "committed_offsets": "offsets",
+            "consumer_membership": "membership",
+            "new_membership": "membership",
+        },
+    )

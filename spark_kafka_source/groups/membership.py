@@ -240,7 +240,7 @@ def _at(deadline: Deadline) -> float:
     return deadline.at_seconds
 
 
-def membership(
+def new_membership(
     client: KafkaClient,
     config: GroupConfig,
     listener: RebalanceListener,

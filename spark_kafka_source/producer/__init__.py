@@ -1,38 +1,43 @@
 """Kafka's producer, which takes Arrow; the layer beside `consumer`."""
 
-from spark_kafka_source.producer.buffer_memory import BufferFullError
-from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, ProducerConfig
-from spark_kafka_source.producer.delivery import (
-    BatchMetadata,
-    ColumnsFuture,
-    RecordMetadata,
-    SendFuture,
-)
-from spark_kafka_source.producer.errors import (
-    ProducerFencedError,
-    RefusedRowsError,
-    TransactionAbortableError,
-    UnsendableRecordError,
-)
-from spark_kafka_source.producer.kafka_producer import KafkaProducer
-from spark_kafka_source.producer.partitioners import (
-    CONSISTENT_RANDOM,
-    MURMUR2,
-    MURMUR2_RANDOM,
-    NO_PARTITION,
-    PARTITIONERS,
-    PartitionRows,
-    group_by_partition,
-)
-from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
-from spark_kafka_source.producer.sticky import StickyPartitioner
-from spark_kafka_source.producer.topics import UnknownPartitionError
-from spark_kafka_source.producer.transaction import (
-    TransactionAbortedError,
-    TransactionOpenError,
-    TransactionStateError,
-)
-from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.producer.buffer_memory import BufferFullError
+    from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, ProducerConfig
+    from spark_kafka_source.producer.delivery import (
+        BatchMetadata,
+        ColumnsFuture,
+        RecordMetadata,
+        SendFuture,
+    )
+    from spark_kafka_source.producer.errors import (
+        ProducerFencedError,
+        RefusedRowsError,
+        TransactionAbortableError,
+        UnsendableRecordError,
+    )
+    from spark_kafka_source.producer.kafka_producer import KafkaProducer
+    from spark_kafka_source.producer.partitioners import (
+        CONSISTENT_RANDOM,
+        MURMUR2,
+        MURMUR2_RANDOM,
+        NO_PARTITION,
+        PARTITIONERS,
+        PartitionRows,
+        group_by_partition,
+    )
+    from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
+    from spark_kafka_source.producer.sticky import StickyPartitioner
+    from spark_kafka_source.producer.topics import UnknownPartitionError
+    from spark_kafka_source.producer.transaction import (
+        TransactionAbortedError,
+        TransactionOpenError,
+        TransactionStateError,
+    )
+    from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 
 __all__ = [
     "CONSISTENT_RANDOM",
@@ -64,3 +69,38 @@ __all__ = [
     "UnsendableRecordError",
     "group_by_partition",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "Acks": "config",
+            "BatchMetadata": "delivery",
+            "BufferFullError": "buffer_memory",
+            "CONSISTENT_RANDOM": "partitioners",
+            "ColumnsFuture": "delivery",
+            "KafkaProducer": "kafka_producer",
+            "MURMUR2": "partitioners",
+            "MURMUR2_RANDOM": "partitioners",
+            "NO_PARTITION": "partitioners",
+            "PARTITIONERS": "partitioners",
+            "PRODUCER_OPTIONS": "config",
+            "PartitionRows": "partitioners",
+            "PreparedTransaction": "sequences",
+            "ProducerConfig": "config",
+            "ProducerFencedError": "errors",
+            "ProducerId": "sequences",
+            "RecordMetadata": "delivery",
+            "RefusedRowsError": "errors",
+            "SendFuture": "delivery",
+            "StickyPartitioner": "sticky",
+            "TransactionAbortableError": "errors",
+            "TransactionAbortedError": "transaction",
+            "TransactionCoordinator": "transaction_coordinator",
+            "TransactionOpenError": "transaction",
+            "TransactionStateError": "transaction",
+            "UnknownPartitionError": "topics",
+            "UnsendableRecordError": "errors",
+            "group_by_partition": "partitioners",
+        },
+    )

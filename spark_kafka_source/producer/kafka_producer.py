@@ -4,7 +4,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +46,9 @@ from spark_kafka_source.records import HEADER_BYTES, Integers
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
-from spark_kafka_source.typed import TypedEncoding
+
+if TYPE_CHECKING:
+    from spark_kafka_source.typed import TypedEncoding
 
 logger = logging.getLogger(__name__)
 
@@ -106,10 +108,11 @@ class KafkaProducer:
     ) -> None:
         keep_freed_memory()
         self._config = config
-        self._encoding = TypedEncoding(config.typed)
+        self._encoding = _encoding_of(config)
+        texts = config.typed.texts
         with spelt(config.spelling):
-            self._serialize_key = serialize("key", key_serializer, self._encoding)
-            self._serialize_value = serialize("value", value_serializer, self._encoding)
+            self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
+            self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
         self._partitioner = partitioner
         client = KafkaClient(config.client)
         self._callers_client = client.sibling()
@@ -128,7 +131,9 @@ class KafkaProducer:
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # Also where its user forgets it, or the interpreter ends.
-        closed: list[KafkaClient | TypedEncoding] = [*clients, self._encoding]
+        closed: list[KafkaClient | TypedEncoding] = [*clients]
+        if self._encoding is not None:
+            closed.append(self._encoding)
         self._closed = partial(_close, self._sender, self._accumulator, closed)
         self._ending = weakref.finalize(self, _end, self._accumulator, self._closed)
 
@@ -196,7 +201,7 @@ class KafkaProducer:
         """
         with spelt(self._config.spelling):
             self._check_open()
-            if self._encoding.parts:
+            if self._encoding is not None:
                 columns = self._encoding.table(topic, checked_columns(columns))
             pieces = pieces_of(columns, self._config.max_request_size, self._config.buffer_memory)
             planned = [
@@ -367,6 +372,15 @@ class KafkaProducer:
         return found
 
 
+def _encoding_of(config: ProducerConfig) -> "TypedEncoding | None":
+    if not config.typed.parts:
+        return None
+    # Only now, so that others need not wait for all formats.
+    from spark_kafka_source.typed import TypedEncoding  # noqa: PLC0415
+
+    return TypedEncoding(config.typed)
+
+
 def _check_partitioner(given: object) -> None:
     if given is not None and not callable(given):
         found = f"found a {type(given).__name__}, which cannot be called"
@@ -392,7 +406,7 @@ def _length(data: bytes | None) -> int:
 def _close(
     sender: Sender,
     accumulator: Accumulator,
-    clients: Iterable[KafkaClient | TypedEncoding],
+    clients: "Iterable[KafkaClient | TypedEncoding]",
     deadline: Deadline | None,
 ) -> None:
     accumulator.refuse(ClosedError("the producer is closed"))

@@ -1,13 +1,15 @@
 """Keys and values made bytes: by functions of the user's, or by a schema."""
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.errors import UnsendableRecordError
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
-from spark_kafka_source.typed import TypedEncoding
+
+if TYPE_CHECKING:
+    from spark_kafka_source.typed import TypedEncoding
 
 MutableHeaders: TypeAlias = list[tuple[str, bytes | None]]
 Serializer: TypeAlias = Callable[..., bytes | None]
@@ -21,20 +23,22 @@ _ALL_THREE = 3
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def serialize(part: str, given: object, encoding: TypedEncoding) -> Serialize:
+def serialize(
+    part: str, given: object, encoding: "TypedEncoding | None", texts: Collection[str]
+) -> Serialize:
     """Return what makes bytes of what is sent as the `key` or the `value`.
 
-    `given` is the serializer of the user's, if any. Raises `ConfigurationError` for one that cannot
-    be called, and for one beside `value.format`. What is returned raises `UnsendableRecordError`,
-    and where it is typed what `TypedEncoding` does.
+    `given` is the serializer of the user's, if any; `texts` are those parts that are texts. Raises
+    `ConfigurationError` for one that cannot be called, and for one beside `value.format`. What is
+    returned raises `UnsendableRecordError`, and where it is typed what `TypedEncoding` does.
     """
     name = f"{part}_serializer"
-    is_text = part in encoding.texts
-    if part not in encoding.parts and not is_text:
-        return serialize_by(name, given)
-    if given is not None:
+    is_encoded = encoding is not None and part in encoding.parts
+    if given is not None and (is_encoded or part in texts):
         raise ConfigurationError(name, f"is given as well as '{part}.format'", "Give one of them")
-    return _text(part) if is_text else _encoded(part, encoding)
+    if encoding is not None and is_encoded:
+        return _encoded(part, encoding)
+    return _text(part) if part in texts else serialize_by(name, given)
 
 
 def _text(part: str) -> Serialize:
@@ -48,7 +52,7 @@ def _text(part: str) -> Serialize:
     return encode
 
 
-def _encoded(part: str, encoding: TypedEncoding) -> Serialize:
+def _encoded(part: str, encoding: "TypedEncoding") -> Serialize:
     def encode(topic: str, _: MutableHeaders, data: Any) -> bytes | None:
         try:
             return encoding.one(part, topic, data)

@@ -1,36 +1,41 @@
 """The schema registry: its client, which schema wrote each row, and programs to read them with."""
 
-from spark_kafka_source.registry.client import RegistryClient
-from spark_kafka_source.registry.config import (
-    INSTEAD,
-    REGISTRY_OPTIONS,
-    REGISTRY_SECRETS,
-    RegistryConfig,
-)
-from spark_kafka_source.registry.confluent import ConfluentFraming, Indexes, Part
-from spark_kafka_source.registry.errors import (
-    IncompatibleSchemaError,
-    InvalidSchemaError,
-    RegistryDeniedError,
-    RegistryError,
-    RegistryUnavailableError,
-    SchemaNotFoundError,
-)
-from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
-from spark_kafka_source.registry.once import Once
-from spark_kafka_source.registry.programs import (
-    RowPrograms,
-    SchemaSource,
-    ShippedSchemas,
-    WriterPrograms,
-)
-from spark_kafka_source.registry.row_headers import (
-    ColumnRowHeaders,
-    HeaderValues,
-    LocatedRowHeaders,
-    RowHeaders,
-)
-from spark_kafka_source.registry.stored import RegisteredSchema, SchemaReference
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.registry.client import RegistryClient
+    from spark_kafka_source.registry.config import (
+        INSTEAD,
+        REGISTRY_OPTIONS,
+        REGISTRY_SECRETS,
+        RegistryConfig,
+    )
+    from spark_kafka_source.registry.confluent import ConfluentFraming, Indexes, Part
+    from spark_kafka_source.registry.errors import (
+        IncompatibleSchemaError,
+        InvalidSchemaError,
+        RegistryDeniedError,
+        RegistryError,
+        RegistryUnavailableError,
+        SchemaNotFoundError,
+    )
+    from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
+    from spark_kafka_source.registry.once import Once
+    from spark_kafka_source.registry.programs import (
+        RowPrograms,
+        SchemaSource,
+        ShippedSchemas,
+        WriterPrograms,
+    )
+    from spark_kafka_source.registry.row_headers import (
+        ColumnRowHeaders,
+        HeaderValues,
+        LocatedRowHeaders,
+        RowHeaders,
+    )
+    from spark_kafka_source.registry.stored import RegisteredSchema, SchemaReference
 
 __all__ = [
     "INSTEAD",
@@ -64,3 +69,40 @@ __all__ = [
     "ShippedSchemas",
     "WriterPrograms",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "Once": "once",
+            "INSTEAD": "config",
+            "ColumnRowHeaders": "row_headers",
+            "ConfluentFraming": "confluent",
+            "Framed": "framing",
+            "Framing": "framing",
+            "HeaderValues": "row_headers",
+            "IncompatibleSchemaError": "errors",
+            "Indexes": "confluent",
+            "InvalidSchemaError": "errors",
+            "LocatedRowHeaders": "row_headers",
+            "Misframed": "framing",
+            "NoFraming": "framing",
+            "Part": "confluent",
+            "REGISTRY_OPTIONS": "config",
+            "REGISTRY_SECRETS": "config",
+            "RegisteredSchema": "stored",
+            "RegistryClient": "client",
+            "RegistryConfig": "config",
+            "RegistryDeniedError": "errors",
+            "RegistryError": "errors",
+            "RegistryUnavailableError": "errors",
+            "RowHeaders": "row_headers",
+            "RowPrograms": "programs",
+            "SchemaKey": "framing",
+            "SchemaNotFoundError": "errors",
+            "SchemaReference": "stored",
+            "SchemaSource": "programs",
+            "ShippedSchemas": "programs",
+            "WriterPrograms": "programs",
+        },
+    )

@@ -1,6 +1,5 @@
 """The data source itself: `format("pykafka")`."""
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -13,19 +12,12 @@ from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.spark import sink, source
 from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
-from spark_kafka_source.spark.redaction import Redaction, hiding
-from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
-from spark_kafka_source.spark.sink.columns import SinkColumns
-from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
-from spark_kafka_source.spark.sink.guarantee import Guarantee
-from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
-from spark_kafka_source.spark.sink.writer import KafkaWriter
-from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.redaction import Redaction
+from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
-from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from spark_kafka_source.spark.source.typed_planning import planned
 
 _ONLY_APPENDS = "Kafka's topics only grow"
 
@@ -39,19 +31,6 @@ def _sink_options(
     So what has no effect is warned of once.
     """
     return parse_sink_options(dict(given), token_provider, redaction)
-
-
-@lru_cache(maxsize=8)
-def _sink_columns(
-    schema: str,
-    given: tuple[tuple[str, str], ...],
-    token_provider: TokenProvider | None,
-    redaction: Redaction,
-) -> SinkColumns:
-    """Those of a query, whose schemas are looked up once in each process, too."""
-    options = _sink_options(given, token_provider, redaction)
-    with hiding(options.hidden):
-        return SinkColumns.of(StructType.fromJson(json.loads(schema)), options.topic, options.typed)
 
 
 class KafkaDataSource(DataSource):
@@ -89,23 +68,23 @@ class KafkaDataSource(DataSource):
         typed = options.typed_columns
         return kafka_schema(options.columns) if typed is None else typed_schema(typed.schema)
 
-    def reader(self, schema: StructType) -> KafkaBatchReader:
+    def reader(self, schema: StructType) -> "source.KafkaBatchReader":
         """For `spark.read`."""
         self._check_schema(schema)
-        return KafkaBatchReader(self._to_read())
+        return source.KafkaBatchReader(self._to_read())
 
-    def streamReader(self, schema: StructType) -> KafkaStreamReader:
+    def streamReader(self, schema: StructType) -> "source.KafkaStreamReader":
         """For `spark.readStream`."""
         self._check_schema(schema)
-        return KafkaStreamReader(self._to_read())
+        return source.KafkaStreamReader(self._to_read())
 
-    def writer(self, schema: StructType, overwrite: bool) -> KafkaWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
         """For `df.write`."""
         if overwrite:
             raise ConfigurationError("mode", "is 'overwrite'", f"{_ONLY_APPENDS}: give 'append'")
         return self._writer(schema)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaWriter:
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
         """For `df.writeStream`; Spark asks twice for each micro-batch, before and after its tasks.
 
         So there is no IO here.
@@ -119,21 +98,16 @@ class KafkaDataSource(DataSource):
         if self._source_options is None:
             options = parse_source_options(self._given, self.token_provider, self.redaction)
             self._source_options = (
-                planned(options, has_time=self.has_time) if options.typed.parts else options
+                source.planned(options, has_time=self.has_time) if options.typed.parts else options
             )
             self._given = {}
         return self._source_options
 
-    def _writer(self, schema: StructType) -> KafkaWriter:
+    def _writer(self, schema: StructType) -> "sink.KafkaWriter":
         given = tuple(self._given.items())
-        options = _sink_options(given, self.token_provider, self.redaction)
-        columns = _sink_columns(schema.json(), given, self.token_provider, self.redaction)
-        return KafkaWriter(options, columns, self._guarantee(options))
-
-    def _guarantee(self, options: SinkOptions) -> Guarantee:
-        if options.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
-            return ExactlyOnce.of(options)
-        return AtLeastOnce(options.producer)
+        return sink.planned_writer(
+            schema, _sink_options(given, self.token_provider, self.redaction)
+        )
 
     def _check_schema(self, schema: StructType) -> None:
         if schema != self.schema():
@@ -152,7 +126,7 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
     are read here, too: a source that Spark found by itself knows only their defaults. What the
     session knows already is not registered again, since Spark warns of that.
     """
-    source: type[KafkaDataSource] = KafkaDataSource
+    known: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
     knows_time = spark.conf.get("spark.sql.timeType.enabled", "false") == "true"
     if token_provider is not None or given_redaction != Redaction() or knows_time:
@@ -162,11 +136,11 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 
         OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
         OfSession.has_time = knows_time
-        source = OfSession
-    if _is_known(spark, source):
+        known = OfSession
+    if _is_known(spark, known):
         return
     try:
-        spark.dataSource.register(source)
+        spark.dataSource.register(known)
     except AnalysisException as error:
         # Spark 4.0 refuses to register once more what it has found by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":

@@ -1,26 +1,36 @@
 """Records with typed keys and values: how their bytes are decoded, and what is bad of them."""
 
-from spark_kafka_source.typed.columns import (
-    ERROR_TYPE,
-    TypedColumns,
-    TypedPart,
-    TypedRecords,
-    error_column,
-)
-from spark_kafka_source.typed.config import (
-    BAD_RECORDS,
-    PARTS,
-    BadRecords,
-    Format,
-    FormatConfig,
-    TypedConfig,
-)
-from spark_kafka_source.typed.encoding import TypedEncoding
-from spark_kafka_source.typed.errors import BadRecordError
-from spark_kafka_source.typed.options import MEANT, READ_OPTIONS, WRITE_OPTIONS
-from spark_kafka_source.typed.plan import plan_columns
-from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig, SubjectNameStrategy
-from spark_kafka_source.typed.writing import TypedWrite, TypedWriteConfig, plan_writes
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.typed.columns import (
+        ERROR_TYPE,
+        TypedColumns,
+        TypedPart,
+        TypedRecords,
+    )
+    from spark_kafka_source.typed.config import (
+        BAD_RECORDS,
+        PARTS,
+        BadRecords,
+        Format,
+        FormatConfig,
+        TypedConfig,
+        TypedWriteConfig,
+        error_column,
+    )
+    from spark_kafka_source.typed.encoding import TypedEncoding
+    from spark_kafka_source.typed.errors import BadRecordError
+    from spark_kafka_source.typed.options import MEANT, READ_OPTIONS, WRITE_OPTIONS
+    from spark_kafka_source.typed.plan import plan_columns
+    from spark_kafka_source.typed.subjects import (
+        RegistrationConfig,
+        SubjectConfig,
+        SubjectNameStrategy,
+    )
+    from spark_kafka_source.typed.writing import TypedWrite, plan_writes
 
 __all__ = [
     "BAD_RECORDS",
@@ -47,3 +57,33 @@ __all__ = [
     "plan_columns",
     "plan_writes",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "error_column": "config",
+            "TypedEncoding": "encoding",
+            "WRITE_OPTIONS": "options",
+            "READ_OPTIONS": "options",
+            "MEANT": "options",
+            "ERROR_TYPE": "columns",
+            "BAD_RECORDS": "config",
+            "BadRecordError": "errors",
+            "BadRecords": "config",
+            "Format": "config",
+            "FormatConfig": "config",
+            "PARTS": "config",
+            "RegistrationConfig": "subjects",
+            "SubjectConfig": "subjects",
+            "SubjectNameStrategy": "subjects",
+            "TypedColumns": "columns",
+            "TypedConfig": "config",
+            "TypedPart": "columns",
+            "TypedRecords": "columns",
+            "TypedWrite": "writing",
+            "TypedWriteConfig": "config",
+            "plan_columns": "plan",
+            "plan_writes": "writing",
+        },
+    )

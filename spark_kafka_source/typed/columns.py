@@ -24,7 +24,7 @@ from spark_kafka_source.registry import (
     ShippedSchemas,
     WriterPrograms,
 )
-from spark_kafka_source.typed.config import BadRecords
+from spark_kafka_source.typed.config import BadRecords, error_column
 from spark_kafka_source.typed.errors import BadRecordError
 from spark_kafka_source.values import Decoded, Fault, SchemaText, SchemaType, ValueReader
 
@@ -85,11 +85,6 @@ class TypedColumns:
         if self.bad_records is not BadRecords.NULL:
             return ()
         return [name for name in self.columns if name in self.parts]
-
-
-def error_column(part: str) -> str:
-    """The name of the column that says what is bad of a part."""
-    return f"{part}_error"
 
 
 class TypedRecords:

@@ -1,12 +1,13 @@
 """How keys or values are written, as options say it: `value.format` and those beside it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
 from spark_kafka_source.settings import Settings, setting, settings_of
+from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 from spark_kafka_source.values import SchemaType
 
 PARTS = ("key", "value")
@@ -205,6 +206,44 @@ class TypedConfig:
         for each in parts:
             each.check_registry(registry is not None)
         return cls(parts, bad_records, registry)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedWriteConfig:
+    """All that options say of keys and values that are encoded."""
+
+    parts: tuple[FormatConfig, ...] = ()
+    """Of those parts that are encoded."""
+    subjects: tuple[SubjectConfig, ...] = ()
+    """One for each of the parts."""
+    registration: RegistrationConfig = field(default_factory=RegistrationConfig)
+    registry: RegistryConfig | None = None
+    texts: tuple[str, ...] = ()
+    """Those of `key` and `value` that are texts, which records have a place for."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "TypedWriteConfig":
+        """Raises `ConfigurationError`."""
+        every = [FormatConfig.from_settings(settings, part) for part in PARTS]
+        parts = tuple(each for each in every if each.has_schema)
+        given = REGISTRY_OPTIONS & settings.values.keys()
+        if given and not parts:
+            raise without_format(min(given))
+        registry = RegistryConfig.from_settings(settings) if given else None
+        for each in parts:
+            needs = each.framing is FramingName.CONFLUENT or each.schema_subject or each.schema_id
+            if needs and registry is None:
+                found = f"is missing, where '{each.option('format')}' is '{each.format}'"
+                raise ConfigurationError(URL, found, "Give the registry's address")
+        subjects = tuple(settings.read(SubjectConfig, each.prefix) for each in parts)
+        registration = settings.read(RegistrationConfig, "")
+        texts = tuple(each.part for each in every if each.format is Format.STRING)
+        return cls(parts, subjects, registration, registry, texts)
+
+
+def error_column(part: str) -> str:
+    """Return the name of the column that says what is bad of a part."""
+    return f"{part}_error"
 
 
 def without_format(option: str) -> ConfigurationError:

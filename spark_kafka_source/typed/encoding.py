@@ -8,8 +8,8 @@ import pyarrow as pa
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.registry import Once, RegistryClient
-from spark_kafka_source.typed.config import Format
-from spark_kafka_source.typed.writing import TypedWrite, TypedWriteConfig, plan_writes
+from spark_kafka_source.typed.config import Format, TypedWriteConfig
+from spark_kafka_source.typed.writing import TypedWrite, plan_writes
 
 MOST_KEPT = 1_000
 """So many topics and types of columns are known at a time."""
@@ -31,8 +31,6 @@ class TypedEncoding:
         self._writes = Once(MOST_KEPT)
         self.parts = tuple(each.part for each in config.parts)
         """Those that are encoded, of `key` and `value`."""
-        self.texts = config.texts
-        """Those that are texts, which columns have as they are."""
 
     def close(self) -> None:
         """Close the connection to the registry; who waits for it has a `ClosedError`."""

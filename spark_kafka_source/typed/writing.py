@@ -3,31 +3,25 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import (
-    REGISTRY_OPTIONS,
     IncompatibleSchemaError,
     RegisteredSchema,
     RegistryClient,
-    RegistryConfig,
     SchemaNotFoundError,
 )
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.typed.config import (
-    PARTS,
-    URL,
     Format,
     FormatConfig,
-    FramingName,
-    without_format,
+    TypedWriteConfig,
 )
 from spark_kafka_source.typed.plan import check_type, given_schema, json_type, named_schema
-from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
+from spark_kafka_source.typed.subjects import SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
     SchemaText,
@@ -42,39 +36,6 @@ from spark_kafka_source.values.protobuf import ProtobufWriter
 _AUTO_REGISTER = "auto.register.schemas"
 _ID_BYTES = 4
 _NO_LETTER = re.compile(r"[^A-Za-z0-9_]")
-
-
-@dataclass(frozen=True, slots=True)
-class TypedWriteConfig:
-    """All that options say of keys and values that are encoded."""
-
-    parts: tuple[FormatConfig, ...] = ()
-    """Of those parts that are encoded."""
-    subjects: tuple[SubjectConfig, ...] = ()
-    """One for each of the parts."""
-    registration: RegistrationConfig = field(default_factory=RegistrationConfig)
-    registry: RegistryConfig | None = None
-    texts: tuple[str, ...] = ()
-    """Those of `key` and `value` that are texts, which records have a place for."""
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> "TypedWriteConfig":
-        """Raises `ConfigurationError`."""
-        every = [FormatConfig.from_settings(settings, part) for part in PARTS]
-        parts = tuple(each for each in every if each.has_schema)
-        given = REGISTRY_OPTIONS & settings.values.keys()
-        if given and not parts:
-            raise without_format(min(given))
-        registry = RegistryConfig.from_settings(settings) if given else None
-        for each in parts:
-            needs = each.framing is FramingName.CONFLUENT or each.schema_subject or each.schema_id
-            if needs and registry is None:
-                found = f"is missing, where '{each.option('format')}' is '{each.format}'"
-                raise ConfigurationError(URL, found, "Give the registry's address")
-        subjects = tuple(settings.read(SubjectConfig, each.prefix) for each in parts)
-        registration = settings.read(RegistrationConfig, "")
-        texts = tuple(each.part for each in every if each.format is Format.STRING)
-        return cls(parts, subjects, registration, registry, texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,19 @@
 """Values as columns, without IO: a schema to a program; a program, bytes and bounds to Arrow."""
 
-from spark_kafka_source.values.column_of_bytes import decode_column
-from spark_kafka_source.values.decode import Decoded, decode
-from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
-from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.program import Program
-from spark_kafka_source.values.schema_text import SchemaText, SchemaType
-from spark_kafka_source.values.text import TextReader
-from spark_kafka_source.values.value_reader import ValueReader
-from spark_kafka_source.values.value_writer import ValueWriter, encode_values
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.values.column_of_bytes import decode_column
+    from spark_kafka_source.values.decoding import Decoded, decode
+    from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
+    from spark_kafka_source.values.faults import Fault
+    from spark_kafka_source.values.program import Program
+    from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+    from spark_kafka_source.values.text import TextReader
+    from spark_kafka_source.values.value_reader import ValueReader
+    from spark_kafka_source.values.value_writer import ValueWriter, encode_values
 
 __all__ = [
     "Decoded",
@@ -26,3 +31,24 @@ __all__ = [
     "decode_column",
     "encode_values",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "decode_column": "column_of_bytes",
+            "Decoded": "decoding",
+            "Fault": "faults",
+            "Program": "program",
+            "RecursiveTypeError": "errors",
+            "SchemaError": "errors",
+            "SchemaText": "schema_text",
+            "SchemaType": "schema_text",
+            "TextReader": "text",
+            "UnresolvableError": "errors",
+            "ValueReader": "value_reader",
+            "ValueWriter": "value_writer",
+            "decode": "decoding",
+            "encode_values": "value_writer",
+        },
+    )

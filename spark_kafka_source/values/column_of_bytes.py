@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.values.decode import Decoded
+from spark_kafka_source.values.decoding import Decoded
 from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.value_reader import ValueReader
 

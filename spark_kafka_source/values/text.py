@@ -9,7 +9,7 @@ from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.arrow import ArrowBuilder
 from spark_kafka_source.values.columns import Column, Form, Layout
-from spark_kafka_source.values.decode import Decoded
+from spark_kafka_source.values.decoding import Decoded
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.octets import OctetReader
 from spark_kafka_source.values.outcome import WHOLE, Mask, Outcome

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.decode import Decoded
+from spark_kafka_source.values.decoding import Decoded
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.schema_text import SchemaText
 

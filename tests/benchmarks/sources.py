@@ -31,16 +31,26 @@ from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.schema import kafka_schema
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.spark.worker import frozen_imports
+from spark_kafka_source.values import compiled as values
+from spark_kafka_source.values.json import compiled as json
+from spark_kafka_source.values.protobuf import compiled as protobuf
 
 PEER, PLAIN, FAST, CEILING = "kafka", "pykafka-plain", "pykafka-fast", "ready-made"
+_KERNELS = (
+    (compiled, "kernels"),
+    (values, "kernels"),
+    (json, "kernels"),
+    (protobuf, "kernel"),
+)
 BATCH_ROWS = 12_000
 """About as many rows of 150 B as a fetch of ours has."""
 
 
 def use_extra(wanted: bool) -> None:
     """Has this process decode with the extra `fast`, or without, from now on."""
-    kernels = compiled.load() if wanted else None
-    compiled.kernels = lambda record_count=0: kernels
+    for module, name in _KERNELS:
+        found = module.load() if wanted else None
+        setattr(module, name, lambda count=0, found=found: found)
     compression._gunzip = isal_zlib if wanted else zlib
 
 

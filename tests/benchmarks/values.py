@@ -90,7 +90,7 @@ def _seconds(run: Callable[[], object], times: int) -> float:
 def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     """How many rows each decodes, and how."""
     chance = random.Random(1)
-    values = [_value(number, chance) for number in range(rows)]
+    values = [event(number, chance) for number in range(rows)]
     one, other = written(SCHEMA, values), written(OLDER, [each | {"older": "x"} for each in values])
     schema = parse_schema(json.dumps(SCHEMA))
     reader = Reader.of(schema)
@@ -149,7 +149,7 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
     more_fields = PROTO.replace("bytes amount", "string older = 12; bytes amount")
     older = SchemaText(SchemaType.PROTOBUF, more_fields)
     reader, few = ProtobufReader(text), ProtobufReader(text, fields=["id", "at", "price"])
-    one, other = _messages(text, rows), _messages(older, rows, older="x")
+    one, other = messages(text, rows), messages(older, rows, older="x")
     same, wanted, more = reader.program(), few.program(text), reader.program(older)
     half = np.arange(rows) % 2
     mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1\0")
@@ -169,23 +169,28 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
     }
 
 
-def _messages(text: SchemaText, rows: int, **more: str) -> list[bytes]:
+def message_class(text: SchemaText) -> Any:
+    """Google's class of the events."""
     pool = descriptor_pool.DescriptorPool()
     for file in FileDescriptorSet.FromString(compiled(text)).file:
         pool.Add(file)
-    event = message_factory.GetMessageClass(pool.FindMessageTypeByName("Event"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Event"))
+
+
+def messages(text: SchemaText, rows: int, **more: str) -> list[bytes]:
+    event_class = message_class(text)
     chance = random.Random(1)
     values = []
     for number in range(rows):
-        value = _value(number, chance) | more
+        value = event(number, chance) | more
         micros = value.pop("at")
-        message = event(**{name: each for name, each in value.items() if each is not None})
+        message = event_class(**{name: each for name, each in value.items() if each is not None})
         message.at.seconds, message.at.nanos = micros // 10**6, micros % 10**6 * 1000
         values.append(message.SerializeToString())
     return values
 
 
-def _value(number: int, chance: random.Random) -> dict[str, Any]:
+def event(number: int, chance: random.Random) -> dict[str, Any]:
     place = {
         "street": f"{chance.randrange(999)} Rue de l'Hôpital",
         "city": "La Chaux-de-Fonds (Neuchâtel)",

@@ -461,7 +461,7 @@ def test_partitions_that_cannot_be_added_yet_are_asked_about_after_a_pause(
 def test_a_commit_without_an_answer_can_be_called_again_and_nothing_else_can(
     broker: MemoryBroker,
 ) -> None:
-    with transactional(broker, max_block_ms=50) as producer:
+    with transactional(broker, max_block_ms=500) as producer:
         begun(producer)
         producer.send("t", b"0").result(IN_TIME)
         broker.control(EndTxnRequest, Action.SILENCE)
@@ -479,7 +479,7 @@ def test_a_commit_without_an_answer_can_be_called_again_and_nothing_else_can(
 
 
 def test_an_abort_without_an_answer_can_be_called_again(broker: MemoryBroker) -> None:
-    with transactional(broker, max_block_ms=50) as producer:
+    with transactional(broker, max_block_ms=500) as producer:
         begun(producer)
         producer.send("t", b"0").result(IN_TIME)
         broker.control(EndTxnRequest, Action.SILENCE)
@@ -567,7 +567,7 @@ def test_without_the_right_to_the_id_nothing_begins(broker: MemoryBroker) -> Non
 def test_no_coordinator_in_time_names_what_was_tried_and_it_can_be_tried_again(
     broker: MemoryBroker,
 ) -> None:
-    with transactional(broker, max_block_ms=50) as producer:
+    with transactional(broker, max_block_ms=500) as producer:
         broker.control(InitProducerIdRequest, Action.SILENCE)
         with pytest.raises(KafkaTimeoutError, match="InitProducerId of transactional id 'x'"):
             producer.init_transactions()
@@ -588,7 +588,7 @@ def test_a_producer_that_is_closed_leaves_its_transaction_open(broker: MemoryBro
 
 
 def test_another_id_counts_only_once_it_is_there(broker: MemoryBroker) -> None:
-    with transactional(broker, max_block_ms=50) as producer:
+    with transactional(broker, max_block_ms=500) as producer:
         begun(producer)
         producer.send("t", b"0")
         producer.commit_transaction()

@@ -49,13 +49,14 @@ ONE = record(
     ("n", logical("bytes", "decimal", precision=4, scale=2)),
     ("t", logical("long", "timestamp-micros")), ("y", logical("int", "date")),
     ("u", ["null", "int", "string"]), ("v", ["string", "int"]), ("w", ["null", "int"]),
-    ("z", "null"),
+    ("z", "null"), ("c", logical("long", "time-micros")),
+    ("k", logical("long", "timestamp-millis")),
 )  # fmt: skip
 GOOD: dict[str, Any] = {
     "i": 1, "l": 2, "b": True, "f": 1.5, "d": 2, "s": "é", "o": b"o", "a": [1], "m": {"k": 1},
     "e": "B", "x": b"xx", "n": Decimal("1.5"), "t": datetime.datetime(2026, 1, 1),
     "y": datetime.date(2026, 1, 1), "u": {"member1": "u"}, "v": {"member1": 5}, "w": None,
-    "z": None,
+    "z": None, "c": datetime.time(1, 2, 3, 4), "k": datetime.datetime(1960, 1, 1, 0, 0, 0, 1),
 }  # fmt: skip
 MISFITS = [
     ("i", 1 << 31, "int32"), ("i", "1", "int32"), ("i", 1.0, "int32"), ("i", True, "int32"),

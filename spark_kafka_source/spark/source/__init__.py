@@ -1,1 +1,26 @@
 """What reads: offsets planned on the driver, ranges of them read on the executors."""
+
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.spark.source.batch import KafkaBatchReader
+    from spark_kafka_source.spark.source.stream import KafkaStreamReader
+    from spark_kafka_source.spark.source.typed_planning import planned
+
+__all__ = [
+    "KafkaBatchReader",
+    "KafkaStreamReader",
+    "planned",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "KafkaBatchReader": "batch",
+            "KafkaStreamReader": "stream",
+            "planned": "typed_planning",
+        },
+    )

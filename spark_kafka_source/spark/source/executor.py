@@ -12,6 +12,8 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+# What typed values need is imported by the first task that has any.
+from spark_kafka_source import registry, typed
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.consumer import (
     FetchConfig,
@@ -20,11 +22,6 @@ from spark_kafka_source.consumer import (
     RecordsLostError,
 )
 from spark_kafka_source.records import Chunk, record_batch
-from spark_kafka_source.registry import (
-    RegistryClient,
-    RegistryConfig,
-    SchemaSource,
-)
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.log_ends import LogEnds
@@ -34,7 +31,6 @@ from spark_kafka_source.spark.source.planning import offset_ranges
 from spark_kafka_source.spark.source.progress import Progress
 from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
 from spark_kafka_source.spark.worker import frozen_imports
-from spark_kafka_source.typed import TypedPart, TypedRecords
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
 """The environment variable by which an executor says in which rack (or zone) it is."""
@@ -79,7 +75,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._clients: dict[ClientConfig, KafkaClient] = {}
-        self._registries: dict[RegistryConfig, RegistryClient] = {}
+        self._registries: dict[registry.RegistryConfig, registry.RegistryClient] = {}
 
     def take_client(self, config: ClientConfig) -> KafkaClient:
         """A client that belongs to the caller alone until it is put back."""
@@ -93,13 +89,13 @@ class _Kept:
         if spare is not client:
             client.close()
 
-    def schemas(self, part: TypedPart) -> SchemaSource:
+    def schemas(self, part: "typed.TypedPart") -> "registry.SchemaSource":
         """The schemas that a part was written with; any number of tasks may share a registry."""
         if part.registry is None:
             return part.source()
         if part.registry not in self._registries and len(self._registries) >= _MOST_KEPT_CLIENTS:
             self._registries.popitem()[1].close()
-        client = self._registries.setdefault(part.registry, RegistryClient(part.registry))
+        client = self._registries.setdefault(part.registry, registry.RegistryClient(part.registry))
         return part.source(client)
 
 
@@ -135,11 +131,11 @@ def read_ranges(
 
 def _record_batches(options: SourceOptions) -> Callable[[Chunk], pa.RecordBatch]:
     """How a task makes record batches of chunks."""
-    typed = options.typed_columns
-    if typed is None:
+    columns = options.typed_columns
+    if columns is None:
         return partial(record_batch, columns=options.columns)
-    sources = {name: _kept.schemas(each) for name, each in typed.parts.items()}
-    return TypedRecords(typed, sources).record_batch
+    sources = {name: _kept.schemas(each) for name, each in columns.parts.items()}
+    return typed.TypedRecords(columns, sources).record_batch
 
 
 def _chunks(

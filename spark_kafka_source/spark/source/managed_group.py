@@ -16,7 +16,7 @@ from spark_kafka_source.groups import (
     Member,
     commit_offsets,
     committed_offsets,
-    membership,
+    new_membership,
 )
 from spark_kafka_source.net import Deadline, readable
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
@@ -45,7 +45,7 @@ class ManagedGroup:
         self._config = options.managed_group
         self._options = options
         self._planner = planner
-        self._membership = membership(KafkaClient(options.client), self._config, self)
+        self._membership = new_membership(KafkaClient(options.client), self._config, self)
         self._topics: frozenset[str] = frozenset()
         self._taken: set[TopicPartition] = set()
         self._changed = False

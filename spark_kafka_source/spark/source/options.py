@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.consumer import FetchConfig
@@ -45,7 +45,10 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.typed import TypedColumns, TypedConfig
+from spark_kafka_source.typed import TypedConfig
+
+if TYPE_CHECKING:
+    from spark_kafka_source.typed import TypedColumns
 
 _REFUSED = {
     "kafka.auto.offset.reset": "Use 'startingOffsets'",
@@ -236,7 +239,7 @@ class SourceOptions:
         ),
         Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
     )
-    typed_columns: TypedColumns | None = None
+    typed_columns: "TypedColumns | None" = None
     """How columns are decoded, once that is planned; None where all are bytes."""
 
 

@@ -10,7 +10,7 @@ from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import Reader
 from spark_kafka_source.values.avro.resolve import resolve
-from spark_kafka_source.values.decode import Decoded, decode
+from spark_kafka_source.values.decoding import Decoded, decode
 from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.program import Program
@@ -57,6 +57,6 @@ class AvroReader:
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Decode the rows as `values.decode` does."""
+        """Decode the rows as `values.decoding` does."""
         layout = self.reader.layout
         return decode(layout, programs, data, starts, ends, null=null, program_of=program_of)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.arrow import gather
-from spark_kafka_source.values.decode import Decoded
+from spark_kafka_source.values.decoding import Decoded
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.json import compiled, fast
 from spark_kafka_source.values.json.meaning import BadValueError, Meaning

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.decode import Decoded, Engines, decode
+from spark_kafka_source.values.decoding import Decoded, Engines, decode
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.protobuf.by_row import messages_by_row
@@ -89,7 +89,7 @@ class ProtobufReader:
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Decode the rows as `values.decode` does."""
+        """Decode the rows as `values.decoding` does."""
         return decode(
             self.table.layout, programs, data, starts, ends,
             null=null, program_of=program_of, engines=_ENGINES,

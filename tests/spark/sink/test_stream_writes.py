@@ -10,11 +10,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StructType
 
 from spark_kafka_source import KafkaDataSource
 from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
-from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
-from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.guarantee import Messages
+from spark_kafka_source.spark.sink.writer import KafkaWriter
 from tests.spark.sink.written import rows, texts, to, writer
 from tests.spark.traffic import TIMEOUT_SECONDS, Events, failure, sizes, stream, wait_until
 from tests.spark_session import Start
@@ -124,8 +125,10 @@ class NotingDataSource(KafkaDataSource):
     def name(cls) -> str:
         return "noting"
 
-    def _guarantee(self, options: SinkOptions) -> Guarantee:
-        return Noting(options.producer, self._path)
+    def _writer(self, schema: StructType) -> KafkaWriter:
+        writer = super()._writer(schema)
+        writer._guarantee = Noting(writer._options.producer, self._path)
+        return writer
 
 
 @pytest.fixture

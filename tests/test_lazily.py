@@ -1,0 +1,62 @@
+"""Packages that import what is asked for, and what a process that reads does not import."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import spark_kafka_source
+
+ROOT = Path(spark_kafka_source.__file__).parent
+PACKAGES = [
+    ".".join(path.parent.relative_to(ROOT.parent).parts)
+    for path in sorted(ROOT.rglob("__init__.py"))
+    if "importing(" in path.read_text()
+]
+LEFT_OUT = (
+    "spark_kafka_source.admin",
+    "spark_kafka_source.consumer.kafka_consumer",
+    "spark_kafka_source.exactly_once.two_phase",
+    "spark_kafka_source.producer.kafka_producer",
+    "spark_kafka_source.registry.client",
+    "spark_kafka_source.spark.sink.writer",
+    "spark_kafka_source.typed.columns",
+    "spark_kafka_source.values.decoding",
+)
+"""What no process needs to read bytes."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_name_is_where_type_checkers_look_for_it(package: str) -> None:
+    module = import_module(package)
+    assert module.__file__ is not None
+    path = Path(module.__file__)
+    typed = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(package)
+        for alias in node.names
+        if alias.name != "importing"
+    }
+    assert set(module.__all__) - {"__version__"} == typed.keys()
+    for name, home in typed.items():
+        assert getattr(module, name) is getattr(import_module(home), name)
+    # The module would stand in the name's place once it is imported.
+    assert typed.keys().isdisjoint(each.stem for each in path.parent.iterdir())
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_of_nobodys(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nobody'"):
+        import_module(package).nobody  # noqa: B018 - asked for alone
+
+
+@pytest.mark.parametrize("wanted", ["data_source", "source.batch", "source.stream"])
+def test_who_reads_imports_nothing_that_writes(wanted: str) -> None:
+    code = f"import sys, spark_kafka_source.spark.{wanted}; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"spark_kafka_source.spark.{wanted}" in ended.stdout.split()
+    assert set(LEFT_OUT).isdisjoint(ended.stdout.split())
