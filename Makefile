@@ -47,7 +47,7 @@ parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both form
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
-	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/spark
+	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/spark tests/notebooks
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md

@@ -54,7 +54,10 @@ def order(partition: int, number: int) -> Record:
     ("name", "topic", "partitions", "count", "record"),
     [
         pytest.param("quickstart", "orders", 3, 1000, order, marks=IN_SPARK),
-        pytest.param("backfill_by_offset_range", "events", 2, 5000, event, marks=IN_SPARK),
+        pytest.param(
+            *("backfill_by_offset_range", "events", 2, 5000, event),
+            marks=(*IN_SPARK, pytest.mark.reliability_full),
+        ),
     ],
 )
 def test_on_databricks_it_starts_neither_a_broker_nor_a_session(

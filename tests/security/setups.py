@@ -58,8 +58,8 @@ class Setup:
 
     `connections` is how many the bootstrap servers, two of them, see in all, of the driver, a task
     and a commit together; None where it is tried again as long as there is time, or where now the
-    one is asked and now the other. `server` is what stands in the broker's place, `token` a token
-    that the user's own provider gives.
+    one is asked and now the other, as by the commit. `server` is what stands in the broker's place,
+    `token` a token that the user's own provider gives.
     """
 
     name: str
@@ -446,7 +446,7 @@ READERS = [
         _as_bob(**{"kafka.group.id": GROUP}),
         BrokerError,
         (f"group '{GROUP}'", "GROUP_AUTHORIZATION_FAILED", f"{READ} group '{GROUP}'"),
-        3,
+        None,
     ),
 ]
 """What one may not do who reads."""

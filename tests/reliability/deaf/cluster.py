@@ -56,11 +56,20 @@ def elect_preferred_leaders(kafka: LocalKafka) -> None:
 
 def group_at(kafka: LocalKafka, node_id: int, prefix: str) -> str:
     """A group that this broker coordinates: it leads the group's partition of committed offsets."""
-    found = _admin(kafka).list_topics(_OFFSETS, _ASK_SECONDS).topics[_OFFSETS].partitions
-    led = {each.id for each in found.values() if each.leader == node_id}
-    assert led, f"broker {node_id} coordinates no group"
+    led: set[int] = set()
+    partitions = 0
+
+    def leads() -> bool:
+        nonlocal partitions
+        elect_preferred_leaders(kafka)  # One that was stopped is not in sync at once.
+        found = _admin(kafka).list_topics(_OFFSETS, _ASK_SECONDS).topics[_OFFSETS].partitions
+        partitions = len(found)
+        led.update(each.id for each in found.values() if each.leader == node_id)
+        return bool(led)
+
+    wait_until(leads)
     names = (f"{prefix}-{number}" for number in count())
-    return next(each for each in names if abs(_java_hash(each)) % len(found) in led)
+    return next(each for each in names if abs(_java_hash(each)) % partitions in led)
 
 
 def _java_hash(text: str) -> int:
