@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from spark_kafka_source.consumer.consumer_records import (
         ConsumerRecord,
         ConsumerRecords,
+        MixedColumnsError,
         RecordDeserializationError,
     )
+    from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
     from spark_kafka_source.consumer.losses import RecordsLostError
     from spark_kafka_source.consumer.offset_reset import NoOffsetError
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
     from spark_kafka_source.secret import Secret
     from spark_kafka_source.spark import KafkaDataSource, LagListener, register
     from spark_kafka_source.topic_partition import TopicPartition
+    from spark_kafka_source.typed.errors import BadRecordError
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadRecordError",
     "BufferFullError",
     "CommitFailedError",
     "ConsumerRebalanceListener",
@@ -47,6 +51,7 @@ __all__ = [
     "KafkaError",
     "KafkaProducer",
     "LagListener",
+    "MixedColumnsError",
     "NoOffsetError",
     "OffsetAndMetadata",
     "ProducerFencedError",
@@ -63,6 +68,7 @@ __all__ = [
     "UnsendableRecordError",
     "WakeupError",
     "__version__",
+    "infer_schema",
     "register",
 ]
 
@@ -70,6 +76,9 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, a source no consumer.
     __getattr__ = importing(
         __name__,
         {
+            "infer_schema": "consumer.infer_schema",
+            "MixedColumnsError": "consumer.consumer_records",
+            "BadRecordError": "typed.errors",
             "BufferFullError": "producer.buffer_memory",
             "KafkaProducer": "producer.kafka_producer",
             "ProducerFencedError": "producer.errors",

@@ -1,8 +1,8 @@
 """The names of settings as the users of each front write them.
 
-Texts name a setting of Kafka's or a registry's as Spark's option, in quotes:
-`'kafka.fetch.min.bytes'`. A front whose users write it in another way calls its code within
-`spelt`: errors that are made there show the users' own names.
+Texts name a setting of Kafka's or a registry's, and one of keys or values, as Spark's option, in
+quotes: `'kafka.fetch.min.bytes'`, `'value.format'`. A front whose users write it in another way
+calls its code within `spelt`: errors that are made there show the users' own names.
 """
 
 import re
@@ -18,7 +18,9 @@ AS_OPTIONS: Spelling = MappingProxyType({})
 """That of Spark's users, whose names the texts have already."""
 
 # Only what is in the spelling is replaced: a topic may be called 'kafka.events'.
-_NAMED = re.compile(r"'((?:kafka|schema\.registry)\.[a-z0-9.*]+)'")
+_NAMED = re.compile(
+    r"'((?:kafka|schema\.registry|key|value|auto|normalize)\.[a-z0-9.*]+|badRecords)'"
+)
 _current: ContextVar[Spelling] = ContextVar("spelling", default=AS_OPTIONS)
 
 

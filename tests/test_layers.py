@@ -35,7 +35,7 @@ MAY_IMPORT = BELOW | {
     "client": BASE | {"protocol", "net"},
     "groups": BASE | {"protocol", "net", "client"},
     # Beside the consumer, which knows nothing of it either.
-    "producer": BASE | {"protocol", "records", "net", "client", "groups"},
+    "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
     "command_line": BASE.union(LAYERS),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
@@ -51,6 +51,7 @@ MAY_IMPORT = BELOW | {
         "errors",
         "secret",
         "topic_partition",
+        "typed",
     },
 }
 """The layers within the package; each may import itself, too."""

@@ -1,7 +1,11 @@
-"""A client's configuration as keyword arguments: Kafka's names, with underscores or dots."""
+"""A client's configuration as keyword arguments: Kafka's names, with underscores or dots.
+
+Options that are none of Kafka's settings, such as `value.format`, have the names of Spark's.
+"""
 
 import itertools
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -35,7 +39,7 @@ class Vocabulary:
     Of settings of Kafka's it has a reason for those `without_effect`, and what to use in place of
     those that are `refused`; with the value that is `done_anyway` it says nothing of either. Of
     names that are none of Kafka's it says which is `meant`, or, in words of its own, what to do
-    `instead`.
+    `instead`. Of those that are `own`, which Kafka has not, all are known.
     """
 
     kind: str
@@ -45,6 +49,7 @@ class Vocabulary:
     done_anyway: Mapping[str, str]
     meant: Mapping[str, str]
     instead: Mapping[str, str] = field(default_factory=_nothing)
+    own: frozenset[str] = frozenset()
 
     def settings(self, arguments: Mapping[str, object]) -> Settings:
         """The settings of these arguments, of which None is as if it were not given.
@@ -52,8 +57,8 @@ class Vocabulary:
         Warns of what is Kafka's and without effect. Raises `ConfigurationError` for a name of
         nobody's, a name that is given twice, or a value that cannot be written as text.
         """
-        settings = Settings(_values(arguments))
-        known = {name.lower() for name in self.known}
+        settings = Settings(self._values(arguments))
+        known = {name.lower() for name in self.known | self.own}
         for option, value in settings.values.items():
             if option not in known:
                 self._say_of(option, value)
@@ -63,14 +68,44 @@ class Vocabulary:
         """Those given, as they are written; the others with dots, if any of those has some."""
         given: dict[str, str] = {}
         for name in arguments:
-            given.setdefault(_option(name), name)
+            given.setdefault(self.option(name), name)
         dotted = any("." in name for name in given.values())
-        return self.names("." if dotted else "_") | given
+        named = {name: given[name.lower()] for name in self.own if name.lower() in given}
+        return self.names("." if dotted else "_") | given | named
 
     def names(self, separator: str) -> dict[str, str]:
         """Kafka's own names of all settings, with dots between their words or what is given."""
         named = (*self.known, *self.without_effect, *self.refused, _ALL_OF_SASL)
-        return {each: each.removeprefix(PREFIX).replace(".", separator) for each in named}
+        found = {each: each.removeprefix(PREFIX).replace(".", separator) for each in named}
+        # With dots they are as they are: `badRecords` has none.
+        own = {each: each if separator == "." else _words(each, separator) for each in self.own}
+        return found | own
+
+    def option(self, name: str) -> str:
+        """Return the option, in lower case, that an argument of this name gives."""
+        dotted = name.replace("_", ".").lower()
+        of_own = {_words(each, "."): each.lower() for each in self.own}
+        if dotted in of_own:
+            return of_own[dotted]
+        return dotted if dotted in of_own.values() else PREFIX + dotted
+
+    def knows(self, name: str) -> bool:
+        """Whether an argument of this name gives an option that is known."""
+        return self.option(name) in {each.lower() for each in self.known | self.own}
+
+    def is_own(self, name: str) -> bool:
+        """Whether an argument of this name gives an option that Kafka has not."""
+        return self.option(name) in {each.lower() for each in self.own}
+
+    def _values(self, arguments: Mapping[str, object]) -> dict[str, str]:
+        values: dict[str, str] = {}
+        for name, value in arguments.items():
+            option = self.option(name)
+            if option in values:
+                raise ConfigurationError(option, "is given twice", "Give it once")
+            if value is not None:
+                values[option] = _text(option, value)
+        return values
 
     def _say_of(self, option: str, value: str) -> None:
         if self.done_anyway.get(option) == value.strip().lower():
@@ -87,7 +122,7 @@ class Vocabulary:
     def _what_to_use(self, option: str) -> str:
         if option in self.instead:
             return self.instead[option]
-        meant = self.meant.get(option) or nearest(option, self.known)
+        meant = self.meant.get(option) or nearest(option, self.known | self.own)
         return f"Did you mean '{meant}'?" if meant else "See the README for all"
 
 
@@ -100,19 +135,9 @@ def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfi
     return replace(client, connection=replace(client.connection, client_id=client_id))
 
 
-def _values(arguments: Mapping[str, object]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for name, value in arguments.items():
-        option = _option(name)
-        if option in values:
-            raise ConfigurationError(option, "is given twice", "Give it once")
-        if value is not None:
-            values[option] = _text(option, value)
-    return values
-
-
-def _option(name: str) -> str:
-    return PREFIX + name.replace("_", ".").lower()
+def _words(option: str, separator: str) -> str:
+    """The words of an option's name, in lower case, those of `badRecords` too."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", ".", option).lower().replace(".", separator)
 
 
 def _text(option: str, value: object) -> str:

@@ -1,6 +1,7 @@
 """Questions to brokers that a consumer or a producer does not wait for: each in a thread."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -99,8 +100,9 @@ class Lookups:
             clients = [*self._idle, *(client for _, client in self._busy.values())]
         for client in clients:
             client.close()
+        end_seconds = time.monotonic() + _LAST_WORDS_SECONDS
         for thread in threads:
-            thread.join(_LAST_WORDS_SECONDS)
+            thread.join(max(end_seconds - time.monotonic(), 0))
 
     def _begin(self) -> None:
         while self._waiting and len(self._busy) < _MOST_AT_ONCE:

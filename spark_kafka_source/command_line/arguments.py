@@ -33,6 +33,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     about = "list, describe, abort, finish transactions"
     _add_transactions(commands.add_parser("transactions", help=about))
     _add_tail(commands)
+    _add_schema(commands)
     _add_produce(commands)
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -137,6 +138,21 @@ def _add_tail(commands: Any) -> None:
     tail.add_argument("-f", "--follow", action="store_true", help="wait for more, until Ctrl-C")
     tail.add_argument("--key", choices=_FORMATS, default="text", help="how keys are shown")
     tail.add_argument("--value", choices=_FORMATS, default="text", help="how values are shown")
+
+
+def _add_schema(commands: Any) -> None:
+    about = "the columns of a topic's values, as DDL: of the registry, or of records of JSON"
+    schema = _command(commands, "schema", "schema", "schema", about)
+    schema.add_argument("topic", metavar="TOPIC")
+    schema.add_argument("--key", action="store_true", help="of keys")
+    schema.add_argument(
+        "-n",
+        dest="count",
+        type=_positive,
+        default=1_000,
+        metavar="COUNT",
+        help="so many of the newest records of JSON are looked at (1000 unless given)",
+    )
 
 
 def _add_produce(commands: Any) -> None:

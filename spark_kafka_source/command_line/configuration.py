@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ _VOCABULARIES = {
     each.kind: each for each in (consumer_config.VOCABULARY, producer_config.VOCABULARY)
 }
 _SERVERS = "bootstrap.servers"
+# Without them what else says how keys and values are typed has no effect.
+_FORMATS = {"key.format", "value.format"}
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -39,14 +41,15 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     vocabulary = _VOCABULARIES[arguments.client]
     if arguments.config_file is not None:
-        found |= _of_file(arguments.config_file, vocabulary)
+        given = {_name(each.partition("=")[0]) for each in arguments.config}
+        found |= _of_file(arguments.config_file, vocabulary, given)
     for each in arguments.config:
         name, equals, value = each.partition("=")
         if not equals:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
         name = _name(name)
         # One word may be a password that has strayed, or an argument of ours.
-        if "." not in name and _PREFIX + name not in vocabulary.known:
+        if "." not in name and not vocabulary.knows(name):
             raise ConfigurationError("--config", "{} is none", "Give Kafka's names", name)
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
@@ -71,7 +74,7 @@ def _name(text: str) -> str:
     return text.strip().replace("_", ".").lower()
 
 
-def _of_file(path: str, vocabulary: Vocabulary) -> dict[str, object]:
+def _of_file(path: str, vocabulary: Vocabulary, given: Set[str]) -> dict[str, object]:
     try:
         # As Java reads it.
         text = Path(path).read_text("latin-1")
@@ -81,8 +84,11 @@ def _of_file(path: str, vocabulary: Vocabulary) -> dict[str, object]:
         raise ConfigurationError("--config-file", failure, expected, path) from None
     found: dict[str, object] = {}
     without_effect = []
-    for name, value in properties(text):
-        if _has_effect(name, vocabulary):
+    pairs = list(properties(text))
+    # A file of Java's clients may name a registry that nothing here has to do with.
+    is_typed = bool(_FORMATS & {*given, *(name for name, _ in pairs)})
+    for name, value in pairs:
+        if _has_effect(name, vocabulary) and (is_typed or not vocabulary.is_own(name)):
             found[name] = Secret(value)
         else:
             without_effect.append(name)
@@ -95,7 +101,7 @@ def _of_file(path: str, vocabulary: Vocabulary) -> dict[str, object]:
 def _has_effect(name: str, vocabulary: Vocabulary) -> bool:
     option = _PREFIX + name.lower()
     is_security = name.startswith(_SECURITY) and option not in SECURITY_WITHOUT_EFFECT
-    return option in vocabulary.known or is_security
+    return vocabulary.knows(name) or is_security
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:

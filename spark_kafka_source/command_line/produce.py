@@ -4,7 +4,8 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.line_columns import Parse, from_json, plain
@@ -15,6 +16,7 @@ from spark_kafka_source.command_line.stops import Stopped, Stops
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.producer_config import config_from_arguments
+from spark_kafka_source.typed import TypedWriteConfig
 
 _LONGEST_LINE_BYTES = 64 << 20
 """A line of JSON may have six letters for a byte; beyond this it is no record in any case."""
@@ -43,12 +45,16 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
     """
     parse, topic = _parser(arguments), arguments.topic
     config = config_from_arguments(configuration(arguments))
-    with KafkaProducer.of(config) as producer, Stops() as stops:
+    # What is sent are bytes already.
+    plain_config = replace(config, typed=TypedWriteConfig())
+    with ExitStack() as undo, KafkaProducer.of(plain_config) as producer, Stops() as stops:
         # Half of it, so that sending finds room: where it waits for some it cannot be stopped.
         sending = Sending(producer, topic, stops, config.buffer_memory // 2)
         try:
             with stops.allowed():
                 producer.partitions_for(topic)
+                if config.typed.parts:
+                    parse = _typed(parse, config.typed, topic, undo)
             _send_lines(sending, parse, stops, output)
         except Stopped as stopped:
             with suppress(Stopped):
@@ -67,6 +73,14 @@ def _parser(arguments: argparse.Namespace) -> Parse:
     if arguments.json and arguments.key_separator is not None:
         raise ConfigurationError("--key-separator", "has no effect with '--json'", "Leave it out")
     return from_json if arguments.json else plain(arguments.key_separator)
+
+
+def _typed(parse: Parse, config: TypedWriteConfig, topic: str, undo: ExitStack) -> Parse:
+    # Only now, so that others need not wait for all formats.
+    from spark_kafka_source.command_line.typed_lines import typed  # noqa: PLC0415
+    from spark_kafka_source.typed import TypedEncoding  # noqa: PLC0415
+
+    return typed(parse, undo.enter_context(closing(TypedEncoding(config))), topic)
 
 
 def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) -> None:

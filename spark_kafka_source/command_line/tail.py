@@ -2,6 +2,7 @@
 
 import argparse
 import base64
+import datetime
 import heapq
 import json
 import re
@@ -196,6 +197,7 @@ class _Shown:
         when = None if record.timestamp_ms is None else iso_time(record.timestamp_ms)
         key = _fields("key", record.key, self._key)
         value = _fields("value", record.value, self._value)
+        value |= _errors(record)
         headers = [{"key": name, **_fields("value", data, _text)} for name, data in record.headers]
         if self._output.as_json:
             self._output.document(
@@ -212,14 +214,35 @@ class _Shown:
             return
         cells = [f"{record.partition}:{record.offset}", when or "-"]
         cells += [_line(key["key"]), _line(value["value"])]
+        cells += [f"{part}: {error['reason']}" for part, error in _errors(record).items()]
         cells += [f"{each['key']}={_line(each['value'])}" for each in headers]
         self._output.line("  ".join(map(printable, cells)))
 
 
-def _fields(name: str, data: bytes | None, read: Callable[[bytes], Any]) -> dict[str, Any]:
+def _errors(record: ConsumerRecord) -> dict[str, Any]:
+    """What is wrong with a record that is bad, and yet shown."""
+    found = {"key_error": record.key_error, "value_error": record.value_error}
+    return {name: _plain(error) for name, error in found.items() if error is not None}
+
+
+def _plain(value: Any) -> Any:
+    """The same of what JSON has: bytes in base64, times, dates and decimals as texts."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    is_plain = value is None or isinstance(value, str | bool | int | float)
+    return value if is_plain else str(value)
+
+
+def _fields(name: str, data: Any, read: Callable[[bytes], Any]) -> dict[str, Any]:
     """What is shown of some bytes; and, of those that are no text, themselves in base64."""
-    if data is None:
-        return {name: None}
+    if not isinstance(data, bytes):  # Nothing, or what the consumer has decoded.
+        return {name: _plain(data)}
     shown = {name: read(data)}
     if read is not bytes.hex and not _is_text(data):
         shown[name + BASE64] = base64.b64encode(data).decode()

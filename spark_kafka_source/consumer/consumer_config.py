@@ -18,6 +18,7 @@ from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.settings import Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, spelt
+from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class ConsumerConfig:
     poll: PollConfig
     reset: ResetPolicy
     group: GroupConfig | None = None
+    typed: TypedConfig = field(default_factory=TypedConfig)
     spelling: Spelling = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -74,6 +76,7 @@ class ConsumerConfig:
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
             group=settings.read(GroupConfig) if group_id else None,
+            typed=TypedConfig.from_settings(settings),
             spelling=spelling,
         )
 
@@ -89,6 +92,13 @@ KNOWN = frozenset(
 """Every configuration there is, as an option."""
 
 VOCABULARY = Vocabulary(
-    "consumer", KNOWN, OF_A_CONSUMER, REFUSED, DONE_ANYWAY, MEANT_BY_OTHERS, LISTENER
+    "consumer",
+    KNOWN,
+    OF_A_CONSUMER,
+    REFUSED,
+    DONE_ANYWAY,
+    MEANT_BY_OTHERS,
+    {**LISTENER, **MEANT},
+    READ_OPTIONS,
 )
 """What a consumer says of names, known and unknown."""

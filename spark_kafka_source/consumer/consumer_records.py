@@ -7,15 +7,17 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.errors import ConfigurationError, RemoteError
+from spark_kafka_source.errors import ConfigurationError, LocalError, RemoteError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.records import TimestampType, schema
 from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.typed import PARTS, error_column
 
 Deserializer: TypeAlias = Callable[[bytes], Any]
 """Makes a value of a record's bytes; it is not asked where there are none."""
 
 _MOST_OF_A_REASON = 200
+_ERRORS = tuple(error_column(each) for each in PARTS)
 
 
 def deserializer(name: str, given: object) -> Deserializer | None:
@@ -54,8 +56,30 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+class MixedColumnsError(LocalError):
+    """Records of topics whose values have different types were to be one table.
+
+    `topics` are some of them, one for each type.
+    """
+
+    def __init__(self, topics: Sequence[str]) -> None:
+        super().__init__(tuple(topics))
+        self.topics = tuple(topics)
+
+    def _text(self) -> str:
+        return (
+            f"The topics {', '.join(map(repr, self.topics))} have columns of different types, "
+            "which are no one table: take those of one topic by `of(topic)`, or read all with one "
+            "schema, named by `value_schema_subject` or, of keys, `key_schema_subject`"
+        )
+
+
 class ConsumerRecord(NamedTuple):
-    """One record. Of columns that the consumer was not asked for it knows nothing: None."""
+    """One record. Of columns that the consumer was not asked for it knows nothing: None.
+
+    Where bad records are `null`, `key_error` and `value_error` say what is bad, as a dict of
+    `reason`, `schema_id` and `bytes`.
+    """
 
     topic: str
     partition: int
@@ -65,12 +89,15 @@ class ConsumerRecord(NamedTuple):
     key: Any
     value: Any
     headers: Sequence[tuple[str, bytes | None]]
+    key_error: dict[str, Any] | None = None
+    value_error: dict[str, Any] | None = None
 
 
 class ConsumerRecords:
     """The records that one poll brought; `len` counts them, and an iteration yields each.
 
-    Iterating deserializes, `to_arrow` does not.
+    Iterating deserializes, `to_arrow` does not. What a consumer decodes, by `value_format` or
+    `key_format`, is decoded either way.
     """
 
     def __init__(
@@ -80,9 +107,13 @@ class ConsumerRecords:
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         next_offsets: Mapping[TopicPartition, OffsetAndMetadata] = MappingProxyType({}),
+        *,
+        without_rows: pa.Schema | None = None,
     ) -> None:
+        """`without_rows` is the schema of no records, where it is not always the same."""
         self._batches = batches
         self._columns = columns
+        self._without_rows = without_rows
         self._deserializers = {"key": key_deserializer, "value": value_deserializer}
         self._next_offsets = next_offsets
 
@@ -119,21 +150,43 @@ class ConsumerRecords:
         """Only those of one partition, or of one topic."""
         mine = [each for each in self._batches if where in (each[0], each[0].topic)]
         key, value = self._deserializers["key"], self._deserializers["value"]
-        return ConsumerRecords(mine, self._columns, key, value, self._next_offsets)
+        return ConsumerRecords(
+            mine, self._columns, key, value, self._next_offsets, without_rows=self._without_rows
+        )
 
     def to_batches(self) -> list[pa.RecordBatch]:
         """As they were decoded, some for each partition, in the order of their offsets."""
-        return [batch.select(self._columns) for _, batch in self._batches]
+        return [batch.select(self._shown(batch.schema)) for _, batch in self._batches]
 
     def to_arrow(self) -> pa.Table:
-        """All of them as one table; nothing is copied."""
-        return pa.Table.from_batches(self.to_batches(), schema=schema(self._columns))
+        """All of them as one table; nothing is copied.
+
+        Raises `MixedColumnsError` where topics have values of different types.
+        """
+        batches = self.to_batches()
+        if batches and self._without_rows is not None:
+            self._check_alike(batches)
+            return pa.Table.from_batches(batches)
+        found = schema(self._columns) if self._without_rows is None else self._without_rows
+        names = self._shown(found)
+        return pa.Table.from_batches(batches, schema=pa.schema([found.field(n) for n in names]))
+
+    def _shown(self, found: pa.Schema) -> list[str]:
+        """The columns that were asked for, and those of errors."""
+        return [*self._columns, *(each for each in _ERRORS if each in found.names)]
+
+    def _check_alike(self, batches: Sequence[pa.RecordBatch]) -> None:
+        topics: dict[pa.Schema, str] = {}
+        for (where, _), batch in zip(self._batches, batches, strict=True):
+            topics.setdefault(batch.schema, where.topic)
+        if len(topics) > 1:
+            raise MixedColumnsError(list(topics.values()))
 
     def _records(
         self, batches: Iterable[tuple[TopicPartition, pa.RecordBatch]]
     ) -> Iterator[ConsumerRecord]:
         for where, batch in batches:
-            for row in _rows(batch):
+            for row in _rows(where, batch):
                 yield self._record(where, row)
 
     def _record(self, where: TopicPartition, row: Mapping[str, Any]) -> ConsumerRecord:
@@ -146,6 +199,8 @@ class ConsumerRecords:
             self._deserialized("key", where, row),
             self._deserialized("value", where, row),
             [(each["key"], each["value"]) for each in row.get("headers") or ()],
+            row.get("key_error"),
+            row.get("value_error"),
         )
 
     def _deserialized(self, field: str, where: TopicPartition, row: Mapping[str, Any]) -> Any:
@@ -159,11 +214,28 @@ class ConsumerRecords:
             raise RecordDeserializationError(where, row["offset"], field, reason) from error
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def _rows(where: TopicPartition, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows as Python has them, but timestamps as the milliseconds that Kafka has."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     if "timestamp" in columns:
         columns["timestamp"] = pc.divide(columns["timestamp"].cast(pa.int64()), 1000)
-    lists = {name: column.to_pylist() for name, column in columns.items()}
+    try:
+        lists = {name: column.to_pylist() for name, column in columns.items()}
+    except (ValueError, OverflowError):
+        yield from _row_by_row(where, columns)
+        return
     for values in zip(*lists.values(), strict=True):
         yield dict(zip(lists, values, strict=True))
+
+
+def _row_by_row(where: TopicPartition, columns: Mapping[str, pa.Array]) -> Iterator[dict[str, Any]]:
+    """The same where a row has what Arrow has and Python has not, such as the year 10,000."""
+    for row, offset in enumerate(columns["offset"].to_pylist()):
+        found: dict[str, Any] = {}
+        for name, column in columns.items():
+            try:
+                found[name] = column[row].as_py()
+            except (ValueError, OverflowError) as error:
+                reason = f"{_reason(error)}; `to_arrow()` has it"
+                raise RecordDeserializationError(where, offset, name, reason) from error
+        yield found

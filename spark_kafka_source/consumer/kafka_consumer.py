@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
@@ -51,6 +51,10 @@ from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.typed import TypedConfig
+
+if TYPE_CHECKING:
+    from spark_kafka_source.consumer.typed_decoding import TypedDecoding
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
@@ -87,7 +91,9 @@ class KafkaConsumer:
     `wakeup` may be called from another. Raises `ConfigurationError` for what cannot be used.
 
     `key_deserializer` and `value_deserializer` make values of bytes where records are iterated;
-    `columns` names those of Arrow, in order, by default all eight of the Spark source.
+    `columns` names those of Arrow, in order, by default all eight of the Spark source. With
+    `value_format` and `key_format`, and what else Spark's options have for typed values, values
+    are decoded: into columns of Arrow, and where records are iterated into dicts.
     `assignors` are classes of your own, in place of `partition_assignment_strategy`.
     """
 
@@ -108,11 +114,14 @@ class KafkaConsumer:
             deserializer("value_deserializer", value_deserializer),
         )
         self._columns = _checked(tuple(columns))
+        with spelt(self._config.spelling):
+            _check_deserializers(self._config.typed, *self._deserializers)
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
         self._wakeup = Wakeup()
         self._is_woken = self._is_ending = False
         self._lookups = Lookups(self._client, self._wakeup)
+        self._typed = self._new_typed()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
         self._subscription = Subscription(
@@ -136,10 +145,24 @@ class KafkaConsumer:
         self._taking_over = threading.Lock()
         self._is_closed = False
 
+    def _new_typed(self) -> "TypedDecoding | None":
+        if not self._config.typed.parts:
+            return None
+        # Only now, so that others need not wait for all formats.
+        from spark_kafka_source.consumer.typed_decoding import TypedDecoding  # noqa: PLC0415
+
+        # Apart from the others: a registry that is silent must not keep brokers from being asked.
+        lookups = Lookups(self._client, self._wakeup)
+        with spelt(self._config.spelling):
+            return TypedDecoding(self._config.typed, self._columns_read, lookups)
+
+    @property
+    def _columns_read(self) -> tuple[str, ...]:
+        # Without the offset a batch could not be handed out in parts.
+        return tuple(dict.fromkeys((*self._columns, _OFFSET)))
+
     def _new_reading(self) -> Reading:
-        # Without it a batch could not be handed out in parts.
-        columns = tuple(dict.fromkeys((*self._columns, _OFFSET)))
-        decoding = Decoding(columns, self._config.fetch)
+        decoding = Decoding(self._columns_read, self._config.fetch, typed=self._typed)
         return Reading(
             self._client,
             decoding,
@@ -244,6 +267,8 @@ class KafkaConsumer:
         Positions move behind the records. Raises `LocalError` for a negative time,
         `NoOffsetError`, kinds of `RecordsLostError` where `auto_offset_reset` is `none`,
         `CorruptRecordError`, `BrokerError`, `WakeupError`, and what the rebalance listener raises.
+        With `value_format`, raises `BadRecordError` and what keeps schemas from being known; the
+        position stays, and the next call tries again.
         Call it again at least every `max_poll_interval_ms`.
         """
         if timeout_ms < 0:
@@ -261,7 +286,13 @@ class KafkaConsumer:
             if batches or deadline.expired:
                 self._metrics.records.record(sum(batch.num_rows for _, batch in batches))
                 next_offsets = self._commits.next_offsets({where for where, _ in batches})
-                return ConsumerRecords(batches, self._columns, *self._deserializers, next_offsets)
+                return ConsumerRecords(
+                    batches,
+                    self._columns,
+                    *self._deserializers,
+                    next_offsets,
+                    without_rows=None if self._typed is None else self._typed.schema,
+                )
             self._wait(deadline)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -550,6 +581,8 @@ class KafkaConsumer:
         found["assigned-partitions"] = len(self._positions)
         lags = {each: self.current_lag(each) for each in self._positions.partitions}
         known = {each: float(lag) for each, lag in lags.items() if lag is not None}
+        if self._typed is not None:
+            found["bad-records-skipped-total"] = self._typed.skipped
         found["records-lag-max"] = max(known.values(), default=0.0)
         return found | {f"{each}.records-lag": lag for each, lag in known.items()}
 
@@ -567,6 +600,8 @@ class KafkaConsumer:
                 self._leave_for_good(deadline)
             finally:
                 self._is_closed = True
+                if self._typed is not None:
+                    self._typed.close()
                 self._lookups.close()
                 self._reading.close()
                 self._client.close()
@@ -587,3 +622,13 @@ def _checked(columns: tuple[str, ...]) -> tuple[str, ...]:
         found = f"found {unknown[0]!r}" if unknown else "are none"
         raise ConfigurationError("columns", found, f"There are {', '.join(COLUMNS_WITH_HEADERS)}")
     return columns
+
+
+def _check_deserializers(
+    config: TypedConfig, key: Deserializer | None, value: Deserializer | None
+) -> None:
+    given = {"key": key, "value": value}
+    for each in config.parts:
+        if given[each.part] is not None:
+            found = f"is given as well as '{each.option('format')}'"
+            raise ConfigurationError(f"{each.part}_deserializer", found, "Give one of them")

@@ -18,7 +18,7 @@ from spark_kafka_source.consumer.partition_lookups import PartitionLookups
 from spark_kafka_source.consumer.position_checks import PositionChecks, log_of
 from spark_kafka_source.consumer.positions import Position, Positions
 from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
-from spark_kafka_source.consumer.unread import Decoding, Unread
+from spark_kafka_source.consumer.unread import Decoding, NotKnownYetError, Unread
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
@@ -115,9 +115,10 @@ class Reading:
     def take(self, max_records: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
         """Up to so many of the records that are here; positions move behind them.
 
-        Partitions take turns, and what comes after is asked for. Raises `CorruptRecordError` with
-        the position still before what is wrong; where there were records first, in the next call.
-        After Ctrl-C all positions are where they were: nobody was given the records.
+        Partitions take turns, and what comes after is asked for. Raises `CorruptRecordError` and
+        `BadRecordError` with the position still before what is wrong; where there were records
+        first, in the next call. After Ctrl-C all positions are where they were: nobody was given
+        the records.
         """
         self._raise_kept()
         self._keep_error(self._fetcher.take)
@@ -143,6 +144,8 @@ class Reading:
                 for batch in self._hand_out(position, left):
                     found.append((position.topic_partition, batch))
                     left -= batch.num_rows
+            except NotKnownYetError:
+                continue
             except Exception as error:
                 position.refetch()
                 self._last = position.topic_partition
@@ -183,8 +186,10 @@ class Reading:
             if position.next is None or unread.next_offset != position.next.offset:
                 position.refetch()
                 return
-            batch = unread.take(max_records)
-            position.handed_out(unread.next_offset, unread.leader_epoch)
+            try:
+                batch = unread.take(max_records)
+            finally:  # Records that nobody is shown were passed over, perhaps.
+                position.handed_out(unread.next_offset, unread.leader_epoch)
             if batch is None:
                 position.fetched.popleft()
                 self._check_progress(position, unread)

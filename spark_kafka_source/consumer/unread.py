@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +17,14 @@ from spark_kafka_source.records import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
+if TYPE_CHECKING:  # Most consumers need nothing of it.
+    from spark_kafka_source.consumer.typed_decoding import TypedDecoding
+    from spark_kafka_source.typed import BadRecordError
+
+
+class NotKnownYetError(Exception):
+    """A schema is being asked for; the consumer is woken once there is an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
@@ -27,6 +36,14 @@ class Decoding:
     columns: tuple[str, ...]
     fetch: FetchConfig
     limit: RecordLimit = field(default_factory=RecordLimit)
+    typed: "TypedDecoding | None" = None
+    """How keys and values are decoded, unless they stay bytes."""
+
+    def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
+        """Return the records, and what is wrong with the one after them, if anything."""
+        if self.typed is None:
+            return record_batch(chunk, self.columns), None
+        return self.typed.decoded(chunk)
 
 
 class Unread:
@@ -47,8 +64,10 @@ class Unread:
         self.offset = self.next_offset = offset
         self.leader_epoch = leader_epoch
         self.cut_batch_bytes = 0
-        self._columns = decoding.columns
+        self._decoding = decoding
         self._chunks = _chunks(topic_partition, offset, data, decoding)
+        self._chunk: Chunk | None = None
+        self._failure: BadRecordError | None = None
         self._batch: pa.RecordBatch | None = None
         self._row = 0
         self._after_batch = offset
@@ -56,14 +75,17 @@ class Unread:
     def take(self, max_records: int) -> pa.RecordBatch | None:
         """Up to so many of the next records, and None once there are no more.
 
-        `next_offset` is then after them. Raises `CorruptRecordError`.
+        `next_offset` is then after them. Raises `CorruptRecordError`, and what is wrong with the
+        next record; `NotKnownYetError` until it is known how they are decoded.
         """
         while self._batch is None or self._row >= self._batch.num_rows:
-            chunk = next(self._chunks, None)
-            if chunk is None:
+            if self._failure is not None:
+                raise self._failure
+            self._chunk = self._chunk or next(self._chunks, None)
+            if self._chunk is None:
                 return None
-            self._batch, self._row = record_batch(chunk, self._columns), 0
-            self._after_batch, self.cut_batch_bytes = chunk.next_offset, chunk.cut_batch_bytes
+            self._batch = self._decoded(self._chunk)
+            self._row, self._chunk = 0, None
             if not self._batch.num_rows:
                 self.next_offset = self._after_batch
         part = self._batch.slice(self._row, max_records)
@@ -71,6 +93,13 @@ class Unread:
         ended = self._row >= self._batch.num_rows
         self.next_offset = self._after_batch if ended else part.column("offset")[-1].as_py() + 1
         return part
+
+    def _decoded(self, chunk: Chunk) -> pa.RecordBatch:
+        batch, self._failure = self._decoding.decoded(chunk)
+        self.cut_batch_bytes = chunk.cut_batch_bytes
+        failure = self._failure
+        self._after_batch = chunk.next_offset if failure is None else failure.offset
+        return batch
 
 
 def _chunks(

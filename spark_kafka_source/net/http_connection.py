@@ -4,7 +4,7 @@ import http.client
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -90,6 +90,13 @@ class HttpConnection:
         if self._link is not None:
             self._link.close()
             self._link = None
+
+    def interrupt(self) -> None:
+        """End another thread's wait for an answer, as if the server had closed the connection."""
+        link = self._link
+        if link is not None:
+            with suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
 
     def _connect(self, deadline: Deadline) -> socket.socket:
         with closing(Opening(self.address, {}, self._contacts, deadline)) as opening:

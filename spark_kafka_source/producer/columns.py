@@ -74,6 +74,13 @@ class Piece:
         return rows
 
 
+def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
+    """Return them; raises `TypeError` for what is not of Arrow."""
+    if not isinstance(columns, pa.Table | pa.RecordBatch):
+        raise TypeError(f"a pyarrow Table or RecordBatch is sent, not a {type(columns).__name__}")
+    return columns
+
+
 def pieces_of(
     columns: pa.Table | pa.RecordBatch, max_request_bytes: int, buffer_bytes: int
 ) -> list[Piece]:
@@ -82,8 +89,7 @@ def pieces_of(
     Raises `ColumnTypeError`, `RowTooLargeError` and `UnencodableRowError`, which name rows by
     their places in what was given, and `TypeError` for what is not of Arrow.
     """
-    if not isinstance(columns, pa.Table | pa.RecordBatch):
-        raise TypeError(f"a pyarrow Table or RecordBatch is sent, not a {type(columns).__name__}")
+    columns = checked_columns(columns)
     batches = [columns] if isinstance(columns, pa.RecordBatch) else columns.to_batches()
     found = []
     first_row = 0

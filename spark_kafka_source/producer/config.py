@@ -19,6 +19,7 @@ from spark_kafka_source.producer.partitioners import (
 from spark_kafka_source.records import Codec, Compression
 from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, as_written, current_spelling
+from spark_kafka_source.typed import TypedWriteConfig
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ class ProducerConfig:
     """
 
     client: ClientConfig
+    typed: TypedWriteConfig = field(default_factory=TypedWriteConfig, kw_only=True)
+    """How keys and values are encoded that are no bytes, where this is for the producer to do."""
     acks: Acks = setting(
         Acks.ALL, meaning="how many replicas have a batch before it counts as written"
     )

@@ -4,7 +4,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from spark_kafka_source.producer.columns import (
     append,
     by_topic,
     check_partitions,
+    checked_columns,
     given_partitions,
     pieces_of,
 )
@@ -38,13 +39,16 @@ from spark_kafka_source.producer.record import (
 )
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
-from spark_kafka_source.producer.serializers import Serializer, serialize_by
+from spark_kafka_source.producer.serializers import Serializer, serialize
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
 from spark_kafka_source.records import HEADER_BYTES, Integers
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from spark_kafka_source.typed import TypedEncoding
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +72,9 @@ class KafkaProducer:
     `key_serializer` and `value_serializer` make bytes of what `send` is given: functions of it, or
     of the topic, the headers (a list that may be added to) and it. `partitioner` is a function of
     the topic, the key's bytes and the count of partitions; it returns a partition, or None for any.
+
+    With `value_format` and `key_format`, and what else Spark's options have for typed values,
+    `send` takes dicts, and `send_columns` columns of structs.
     """
 
     def __init__(
@@ -101,8 +108,11 @@ class KafkaProducer:
     ) -> None:
         keep_freed_memory()
         self._config = config
-        self._serialize_key = serialize_by("key_serializer", key_serializer)
-        self._serialize_value = serialize_by("value_serializer", value_serializer)
+        self._encoding = _encoding_of(config)
+        texts = config.typed.texts
+        with spelt(config.spelling):
+            self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
+            self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
         self._partitioner = partitioner
         client = KafkaClient(config.client)
         self._callers_client = client.sibling()
@@ -121,7 +131,10 @@ class KafkaProducer:
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # Also where its user forgets it, or the interpreter ends.
-        self._closed = partial(_close, self._sender, self._accumulator, clients)
+        closed: list[KafkaClient | TypedEncoding] = [*clients]
+        if self._encoding is not None:
+            closed.append(self._encoding)
+        self._closed = partial(_close, self._sender, self._accumulator, closed)
         self._ending = weakref.finalize(self, _end, self._accumulator, self._closed)
 
     def __enter__(self) -> "KafkaProducer":
@@ -152,6 +165,9 @@ class KafkaProducer:
         Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`;
         raises `KafkaTimeoutError` (`BufferFullError`) after it. Raises `UnsendableRecordError` for
         what cannot be made bytes or is too large, and `UnknownPartitionError`.
+
+        With `value_format`, the first record of a topic waits for the schema registry, too: raises
+        `ConfigurationError` for what it does not have, and `RegistryUnavailableError`.
         """
         with spelt(self._config.spelling):
             self._check_open()
@@ -185,6 +201,8 @@ class KafkaProducer:
         """
         with spelt(self._config.spelling):
             self._check_open()
+            if self._encoding is not None:
+                columns = self._encoding.table(topic, checked_columns(columns))
             pieces = pieces_of(columns, self._config.max_request_size, self._config.buffer_memory)
             planned = [
                 (name, part, self._partitions_for(name, part))
@@ -354,6 +372,15 @@ class KafkaProducer:
         return found
 
 
+def _encoding_of(config: ProducerConfig) -> "TypedEncoding | None":
+    if not config.typed.parts:
+        return None
+    # Only now, so that others need not wait for all formats.
+    from spark_kafka_source.typed import TypedEncoding  # noqa: PLC0415
+
+    return TypedEncoding(config.typed)
+
+
 def _check_partitioner(given: object) -> None:
     if given is not None and not callable(given):
         found = f"found a {type(given).__name__}, which cannot be called"
@@ -379,7 +406,7 @@ def _length(data: bytes | None) -> int:
 def _close(
     sender: Sender,
     accumulator: Accumulator,
-    clients: Iterable[KafkaClient],
+    clients: "Iterable[KafkaClient | TypedEncoding]",
     deadline: Deadline | None,
 ) -> None:
     accumulator.refuse(ClosedError("the producer is closed"))

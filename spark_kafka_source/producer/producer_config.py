@@ -13,9 +13,17 @@ from spark_kafka_source.producer.without_effect import (
     REFUSED,
 )
 from spark_kafka_source.spelling import spelt
+from spark_kafka_source.typed import MEANT, WRITE_OPTIONS, TypedWriteConfig
 
 VOCABULARY = Vocabulary(
-    "producer", PRODUCER_OPTIONS, OF_A_PRODUCER, REFUSED, DONE_ANYWAY, MEANT_BY_OTHERS
+    "producer",
+    PRODUCER_OPTIONS,
+    OF_A_PRODUCER,
+    REFUSED,
+    DONE_ANYWAY,
+    MEANT_BY_OTHERS,
+    MEANT,
+    WRITE_OPTIONS,
 )
 """What a producer says of names, known and unknown."""
 
@@ -31,4 +39,4 @@ def config_from_arguments(
         settings = VOCABULARY.settings(arguments)
         config = ProducerConfig.from_settings(settings, token_provider)
         client = numbered(config.client, settings, config.transactional_id)
-        return replace(config, client=client)
+        return replace(config, client=client, typed=TypedWriteConfig.from_settings(settings))

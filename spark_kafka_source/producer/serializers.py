@@ -1,11 +1,15 @@
-"""Keys and values made bytes by functions of the user's."""
+"""Keys and values made bytes: by functions of the user's, or by a schema."""
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.errors import UnsendableRecordError
+from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+
+if TYPE_CHECKING:
+    from spark_kafka_source.typed import TypedEncoding
 
 MutableHeaders: TypeAlias = list[tuple[str, bytes | None]]
 Serializer: TypeAlias = Callable[..., bytes | None]
@@ -17,6 +21,47 @@ Serialize: TypeAlias = Callable[[str, MutableHeaders, Any], bytes | None]
 
 _ALL_THREE = 3
 _BYTES = (bytes, bytearray, memoryview)
+
+
+def serialize(
+    part: str, given: object, encoding: "TypedEncoding | None", texts: Collection[str]
+) -> Serialize:
+    """Return what makes bytes of what is sent as the `key` or the `value`.
+
+    `given` is the serializer of the user's, if any; `texts` are those parts that are texts. Raises
+    `ConfigurationError` for one that cannot be called, and for one beside `value.format`. What is
+    returned raises `UnsendableRecordError`, and where it is typed what `TypedEncoding` does.
+    """
+    name = f"{part}_serializer"
+    is_encoded = encoding is not None and part in encoding.parts
+    if given is not None and (is_encoded or part in texts):
+        raise ConfigurationError(name, f"is given as well as '{part}.format'", "Give one of them")
+    if encoding is not None and is_encoded:
+        return _encoded(part, encoding)
+    return _text(part) if part in texts else serialize_by(name, given)
+
+
+def _text(part: str) -> Serialize:
+    def encode(topic: str, _: MutableHeaders, data: Any) -> bytes | None:
+        try:
+            return None if data is None else str.encode(data)
+        except (TypeError, ValueError) as error:
+            reason = f"it is a {type(data).__name__} that is no text in UTF-8"
+            raise UnsendableRecordError(topic, part, reason) from error
+
+    return encode
+
+
+def _encoded(part: str, encoding: "TypedEncoding") -> Serialize:
+    def encode(topic: str, _: MutableHeaders, data: Any) -> bytes | None:
+        try:
+            return encoding.one(part, topic, data)
+        except UnencodableRowError as error:
+            raise UnsendableRecordError(topic, part, error.reason) from error
+        except ColumnTypeError as error:
+            raise UnsendableRecordError(topic, part, str(error)) from error
+
+    return encode
 
 
 def serialize_by(name: str, given: object) -> Serialize:

@@ -7,6 +7,7 @@ from spark_kafka_source.lazily import importing
 if TYPE_CHECKING:
     from spark_kafka_source.registry.client import RegistryClient
     from spark_kafka_source.registry.config import (
+        INSTEAD,
         REGISTRY_OPTIONS,
         REGISTRY_SECRETS,
         RegistryConfig,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         SchemaNotFoundError,
     )
     from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
+    from spark_kafka_source.registry.once import Once
     from spark_kafka_source.registry.programs import (
         RowPrograms,
         SchemaSource,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.registry.stored import RegisteredSchema, SchemaReference
 
 __all__ = [
+    "INSTEAD",
     "REGISTRY_OPTIONS",
     "REGISTRY_SECRETS",
     "ColumnRowHeaders",
@@ -49,6 +52,7 @@ __all__ = [
     "LocatedRowHeaders",
     "Misframed",
     "NoFraming",
+    "Once",
     "Part",
     "RegisteredSchema",
     "RegistryClient",
@@ -70,6 +74,8 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
+            "Once": "once",
+            "INSTEAD": "config",
             "ColumnRowHeaders": "row_headers",
             "ConfluentFraming": "confluent",
             "Framed": "framing",

@@ -10,7 +10,12 @@ from typing import Any, Literal
 from urllib.parse import quote
 from uuid import UUID
 
-from spark_kafka_source.errors import ConfigurationError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.errors import (
+    ClosedError,
+    ConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+)
 from spark_kafka_source.net import Deadline, HttpAnswer, Retry
 from spark_kafka_source.registry.config import RegistryConfig
 from spark_kafka_source.registry.errors import RegistryUnavailableError, SchemaNotFoundError
@@ -56,11 +61,17 @@ class RegistryClient:
         self._retry = retry or Retry()
         self._by_id: Once[int | UUID, RegisteredSchema] = Once(MOST_KEPT)
         self._by_version: Once[tuple[str, int], _Version] = Once(MOST_KEPT)
+        self._is_ended = False
 
     def close(self) -> None:
         """Close the connections; whoever asks again opens them again."""
         for server in list(self._servers):
             server.close()
+
+    def end(self) -> None:
+        """Close the connections for good: who asks, also at this moment, has a `ClosedError`."""
+        self._is_ended = True
+        self.close()
 
     def schema(self, id: int | UUID) -> SchemaText:
         """Return the schema with this id, or GUID, and all that it refers to."""
@@ -160,6 +171,8 @@ class RegistryClient:
 
     def _ask_in_turn(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
         """The first answer that says anything, and which address it is from."""
+        if self._is_ended:
+            raise ClosedError("The client of the schema registry is closed")
         failures = []
         # Each has its turn twice, though one may never answer.
         share_ms = max(1, deadline.timeout_ms // (2 * len(self._servers)))

@@ -32,7 +32,7 @@ _USER_INFO = f"Give 'user:password', or '{USER_OPTION}' and '{PASSWORD_OPTION}'"
 _OPTIONS_OF_TLS = MappingProxyType(
     {name: name.replace(KAFKA, PREFIX, 1) for name in settings_of(TlsSettings)}
 )
-_INSTEAD = MappingProxyType(
+INSTEAD = MappingProxyType(
     {
         f"{PREFIX}basic.auth.credentials.source": f"Leave it out: '{USER_INFO_OPTION}' is enough",
         f"{PREFIX}bearer.auth.credentials.source": f"Leave it out, and give '{TOKEN_OPTION}'",
@@ -41,6 +41,7 @@ _INSTEAD = MappingProxyType(
         f"{PREFIX}ssl.key.location": f"Use '{PREFIX}ssl.keystore.location'",
     }
 )
+"""What to do in place of giving options that other clients have."""
 
 
 @contextmanager
@@ -127,7 +128,7 @@ def _refuse_unknown(settings: Settings) -> None:
         if name.startswith(PREFIX) and name not in REGISTRY_OPTIONS:
             meant = nearest(name, REGISTRY_OPTIONS, _A_SLIP)
             expected = f"Did you mean '{meant}'?" if meant else "Leave it out"
-            raise ConfigurationError(name, "is not supported", _INSTEAD.get(name, expected))
+            raise ConfigurationError(name, "is not supported", INSTEAD.get(name, expected))
 
 
 def _refuse_without_tls(settings: Settings) -> None:

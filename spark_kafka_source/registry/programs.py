@@ -72,8 +72,8 @@ class WriterPrograms:
     """The programs of one reader, for as long as a task lasts.
 
     A schema that is not there, or of no use, is remembered, and its rows are bad; it may be
-    registered before the next task. After `MOST_UNKNOWN` ids that are not there no other is looked
-    up. For one thread at a time.
+    registered before the next task, or until `forget_bad`. After `MOST_UNKNOWN` ids that are not
+    there no other is looked up. For one thread at a time.
     """
 
     def __init__(self, reader: ValueReader, source: SchemaSource) -> None:
@@ -106,6 +106,11 @@ class WriterPrograms:
         # The last is for -1, which rows without a key have.
         program_of = np.array([*number_of, -1])[framed.key_of]
         return RowPrograms(tuple(programs), program_of, framed, reasons)
+
+    def forget_bad(self) -> None:
+        """Look for those schemas again that were not there, or of no use."""
+        for each in (self._reasons, self._unknown, self._unusable):
+            each.clear()
 
     def _find(self, key: SchemaKey) -> Any:
         """A program, or `_Bad`."""

@@ -52,6 +52,7 @@ class RegistryServer:
         tls = config.tls if url.has_tls else None
         self._connection = HttpConnection(url.address, tls, _PEER, most_bytes=MOST_BYTES)
         self._turn = threading.Lock()
+        self._is_to_close = False
         self._authorization = config.authorization(url)
 
     def ask(self, question: Question, deadline: Deadline) -> HttpAnswer:
@@ -69,11 +70,21 @@ class RegistryServer:
             raise RegistryError(f"{error}, asked for {question.what}") from error
         finally:
             self._turn.release()
+            if self._is_to_close:
+                self.close()
 
     def close(self) -> None:
-        """Close its connection; another question opens it again."""
-        with self._turn:
+        """Close its connection, which ends the wait of a thread that is asking.
+
+        Another question opens it again.
+        """
+        self._is_to_close = True
+        if self._turn.acquire(blocking=False):
+            self._is_to_close = False
             self._connection.close()
+            self._turn.release()
+        else:
+            self._connection.interrupt()
 
     def _follow(self, question: Question, deadline: Deadline) -> HttpAnswer:
         target = self.url.path + question.path

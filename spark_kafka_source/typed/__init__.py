@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
-    from spark_kafka_source.typed.columns import TypedColumns, TypedPart, TypedRecords
+    from spark_kafka_source.typed.columns import (
+        ERROR_TYPE,
+        TypedColumns,
+        TypedPart,
+        TypedRecords,
+    )
     from spark_kafka_source.typed.config import (
         BAD_RECORDS,
         PARTS,
@@ -14,8 +19,11 @@ if TYPE_CHECKING:
         FormatConfig,
         TypedConfig,
         TypedWriteConfig,
+        error_column,
     )
+    from spark_kafka_source.typed.encoding import TypedEncoding
     from spark_kafka_source.typed.errors import BadRecordError
+    from spark_kafka_source.typed.options import MEANT, READ_OPTIONS, WRITE_OPTIONS
     from spark_kafka_source.typed.plan import plan_columns
     from spark_kafka_source.typed.subjects import (
         RegistrationConfig,
@@ -26,7 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BAD_RECORDS",
+    "ERROR_TYPE",
+    "MEANT",
     "PARTS",
+    "READ_OPTIONS",
+    "WRITE_OPTIONS",
     "BadRecordError",
     "BadRecords",
     "Format",
@@ -36,10 +48,12 @@ __all__ = [
     "SubjectNameStrategy",
     "TypedColumns",
     "TypedConfig",
+    "TypedEncoding",
     "TypedPart",
     "TypedRecords",
     "TypedWrite",
     "TypedWriteConfig",
+    "error_column",
     "plan_columns",
     "plan_writes",
 ]
@@ -48,6 +62,12 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
+            "error_column": "config",
+            "TypedEncoding": "encoding",
+            "WRITE_OPTIONS": "options",
+            "READ_OPTIONS": "options",
+            "MEANT": "options",
+            "ERROR_TYPE": "columns",
             "BAD_RECORDS": "config",
             "BadRecordError": "errors",
             "BadRecords": "config",

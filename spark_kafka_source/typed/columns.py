@@ -24,7 +24,7 @@ from spark_kafka_source.registry import (
     ShippedSchemas,
     WriterPrograms,
 )
-from spark_kafka_source.typed.config import BadRecords
+from spark_kafka_source.typed.config import BadRecords, error_column
 from spark_kafka_source.typed.errors import BadRecordError
 from spark_kafka_source.values import Decoded, Fault, SchemaText, SchemaType, ValueReader
 
@@ -87,11 +87,6 @@ class TypedColumns:
         return [name for name in self.columns if name in self.parts]
 
 
-def error_column(part: str) -> str:
-    """The name of the column that says what is bad of a part."""
-    return f"{part}_error"
-
-
 class TypedRecords:
     """Makes record batches of one task's chunks, one after the other."""
 
@@ -113,19 +108,32 @@ class TypedRecords:
         Raises `BadRecordError` where bad records fail, what `record_batch` raises, and what keeps a
         schema from being asked for, whatever becomes of bad records.
         """
+        batch, failure = self.before_failure(chunk)
+        if failure is not None:
+            raise failure
+        return batch
+
+    def before_failure(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
+        """The same up to the first bad record, where bad records fail, and the error of that."""
         located = within_limit(chunk, locate(chunk))
         decoded = {name: each.decode(chunk, located) for name, each in self._decoders.items()}
         bad = np.zeros(len(located.offset), np.bool_)
         for part in decoded.values():
             bad |= part.bad
-        if not bad.any():
-            return self._batch(chunk, located, decoded, None)
-        if self._typed.bad_records is BadRecords.FAIL:
-            raise self._error(chunk, located, decoded, int(bad.argmax()))
+        if not bad.any() or self._typed.bad_records is BadRecords.NULL:
+            return self._batch(chunk, located, decoded, None), None
         if self._typed.bad_records is BadRecords.SKIP:
             self._skip(chunk, located, decoded, bad)
-            return self._batch(chunk, located.where(~bad), decoded, ~bad)
-        return self._batch(chunk, located, decoded, None)
+            return self._batch(chunk, located.where(~bad), decoded, ~bad), None
+        first = int(bad.argmax())
+        before = np.arange(len(bad)) < first
+        failure = self._error(chunk, located, decoded, first)
+        return self._batch(chunk, located.where(before), decoded, before), failure
+
+    def ask_again(self) -> None:
+        """Forget which schemas were not there, or of no use: they may be by now."""
+        for each in self._decoders.values():
+            each.programs.forget_bad()
 
     def _batch(
         self,
@@ -159,7 +167,7 @@ class TypedRecords:
     ) -> None:
         if not self.skipped:
             error = self._error(chunk, located, decoded, int(bad.argmax()))
-            logger.warning("Left out, as are all such records of this task: %s", error)
+            logger.warning("Left out, as all bad records are from now on: %s", error)
         self.skipped += int(bad.sum())
 
 
@@ -168,7 +176,7 @@ class _PartDecoder:
 
     def __init__(self, name: str, part: TypedPart, source: SchemaSource) -> None:
         self._name, self._part = name, part
-        self._programs = WriterPrograms(part.reader, source)
+        self.programs = WriterPrograms(part.reader, source)
 
     def decode(self, chunk: Chunk, located: Located) -> "_DecodedPart":
         slices = located.key if self._name == "key" else located.value
@@ -180,7 +188,7 @@ class _PartDecoder:
             found = locate_headers(chunk, located)
             headers = LocatedRowHeaders(chunk.data, found, located.header_count)
         framed = self._part.framing.frame(chunk.data, starts, ends, null=null, headers=headers)
-        written = self._programs.of(framed)
+        written = self.programs.of(framed)
         decoded = self._part.reader.decode(
             written.programs,
             chunk.data,

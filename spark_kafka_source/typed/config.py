@@ -108,6 +108,11 @@ class FormatConfig:
         return self.format in (Format.AVRO, Format.JSON, Format.PROTOBUF)
 
     @property
+    def is_by_topic(self) -> bool:
+        """Whether the schema is that of a subject which is named after the topic."""
+        return self.has_schema and not (self.schema or self.schema_subject or self.schema_id)
+
+    @property
     def field_names(self) -> tuple[str, ...] | None:
         """The fields that are to be decoded, or None for all."""
         return tuple(each.strip() for each in self.fields.split(",") if each.strip()) or None
@@ -213,6 +218,8 @@ class TypedWriteConfig:
     """One for each of the parts."""
     registration: RegistrationConfig = field(default_factory=RegistrationConfig)
     registry: RegistryConfig | None = None
+    texts: tuple[str, ...] = ()
+    """Those of `key` and `value` that are texts, which records have a place for."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TypedWriteConfig":
@@ -229,7 +236,14 @@ class TypedWriteConfig:
                 found = f"is missing, where '{each.option('format')}' is '{each.format}'"
                 raise ConfigurationError(URL, found, "Give the registry's address")
         subjects = tuple(settings.read(SubjectConfig, each.prefix) for each in parts)
-        return cls(parts, subjects, settings.read(RegistrationConfig, ""), registry)
+        registration = settings.read(RegistrationConfig, "")
+        texts = tuple(each.part for each in every if each.format is Format.STRING)
+        return cls(parts, subjects, registration, registry, texts)
+
+
+def error_column(part: str) -> str:
+    """Return the name of the column that says what is bad of a part."""
+    return f"{part}_error"
 
 
 def without_format(option: str) -> ConfigurationError:

@@ -42,19 +42,23 @@ def plan_columns(
     columns: tuple[str, ...],
     topics: Topics,
     time_type: pa.DataType | None = None,
+    *,
+    client: RegistryClient | None = None,
 ) -> TypedColumns:
     """Look up the schemas to read with, and return how columns are decoded.
 
-    Raises `ConfigurationError` for a schema that cannot be used, and what a `RegistryClient` does.
+    `client` is that of the registry, by default one of this call's own. Raises
+    `ConfigurationError` for a schema that cannot be used, and what a `RegistryClient` does.
     """
-    client = None if config.registry is None else RegistryClient(config.registry)
+    own = RegistryClient(config.registry) if config.registry and client is None else None
     try:
         parts = {
-            each.part: _planned(each, config, client, topics, time_type) for each in config.parts
+            each.part: _planned(each, config, client or own, topics, time_type)
+            for each in config.parts
         }
     finally:
-        if client is not None:
-            client.close()
+        if own is not None:
+            own.close()
     return TypedColumns(columns, parts, config.bad_records)
 
 
@@ -97,10 +101,14 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
     if config.format is Format.AVRO:
         return AvroReader(schema, config.field_names, time_type)
     if config.format is Format.JSON:
-        is_ddl = bool(config.schema) and not config.schema.lstrip().startswith("{")
-        kind = from_ddl(config.schema) if is_ddl else arrow_type(schema)
-        return JsonReader(kind, config.field_names)
+        return JsonReader(json_type(config, schema), config.field_names)
     return ProtobufReader(schema, config.message or None, config.field_names)
+
+
+def json_type(config: FormatConfig, schema: SchemaText) -> pa.DataType:
+    """Return the type of values of JSON; the schema that is an option may be DDL."""
+    is_ddl = bool(config.schema) and not config.schema.lstrip().startswith("{")
+    return from_ddl(config.schema) if is_ddl else arrow_type(schema)
 
 
 def _schema(

@@ -4,20 +4,23 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import (
     IncompatibleSchemaError,
+    RegisteredSchema,
     RegistryClient,
+    SchemaNotFoundError,
 )
 from spark_kafka_source.typed.config import (
     Format,
     FormatConfig,
     TypedWriteConfig,
 )
-from spark_kafka_source.typed.plan import check_type, given_schema, named_schema
+from spark_kafka_source.typed.plan import check_type, given_schema, json_type, named_schema
 from spark_kafka_source.typed.subjects import SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
@@ -47,41 +50,62 @@ class TypedWrite:
         """Return what Kafka gets; raises as `encode_values` does."""
         return encode_values(self.writer, array, self.prefix)
 
+    def one(self, value: Any) -> bytes:
+        """The same of one value that is not None, a dict for a struct.
+
+        Raises `UnencodableRowError`.
+        """
+        return self.prefix + self.writer.one(value)
+
 
 def plan_writes(
-    config: TypedWriteConfig, columns: Mapping[str, pa.DataType], topic: str | None
+    config: TypedWriteConfig,
+    columns: Mapping[str, pa.DataType | None],
+    topic: str | None,
+    *,
+    client: RegistryClient | None = None,
 ) -> dict[str, TypedWrite]:
     """Look up the schemas to write with, or register them, and return how columns are encoded.
 
     `columns` are the types of the columns `key` and `value`; a part without one is passed over.
-    Raises `ConfigurationError`, and what a `RegistryClient` does.
+    Where a type is None it is the schema's, which then is by default the latest of its subject.
+    `client` is that of the registry, by default one of this call's own. Raises
+    `ConfigurationError`, and what a `RegistryClient` does.
     """
-    planner = _Planner(config, topic)
+    if client is not None:
+        return _planned_writes(_Planner(config, topic, client), config, columns)
+    own = None if config.registry is None else RegistryClient(config.registry)
     try:
-        return {
-            each.part: planner.planned(each, subject, columns[each.part])
-            for each, subject in zip(config.parts, config.subjects, strict=True)
-            if each.part in columns
-        }
+        return _planned_writes(_Planner(config, topic, own), config, columns)
     finally:
-        planner.close()
+        if own is not None:
+            own.close()
+
+
+def _planned_writes(
+    planner: "_Planner", config: TypedWriteConfig, columns: Mapping[str, pa.DataType | None]
+) -> dict[str, TypedWrite]:
+    return {
+        each.part: planner.planned(each, subject, columns[each.part])
+        for each, subject in zip(config.parts, config.subjects, strict=True)
+        if each.part in columns
+    }
 
 
 class _Planner:
     """Finds the schemas of a query that writes."""
 
-    def __init__(self, config: TypedWriteConfig, topic: str | None) -> None:
-        self._registration, self._topic = config.registration, topic
-        self._client = None if config.registry is None else RegistryClient(config.registry)
-
-    def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
+    def __init__(
+        self, config: TypedWriteConfig, topic: str | None, client: RegistryClient | None
+    ) -> None:
+        self._registration, self._topic, self._client = config.registration, topic, client
 
     def planned(
-        self, config: FormatConfig, subject: SubjectConfig, kind: pa.DataType
+        self, config: FormatConfig, subject: SubjectConfig, kind: pa.DataType | None
     ) -> TypedWrite:
         named = None if self._client is None else named_schema(config, self._client)
+        if kind is None and named is None and not config.schema:
+            named = self._latest(config, subject)
         if named is not None:
             check_type(config, named)
         is_framed = self._client is not None and config.is_framed(has_registry=True)
@@ -104,9 +128,21 @@ class _Planner:
         found_id = self._registered(config, self._client, called, schema)
         return TypedWrite(writer, _prefix(found_id, writer))
 
-    def _derived(self, config: FormatConfig, kind: pa.DataType) -> SchemaText | None:
+    def _latest(self, config: FormatConfig, subject: SubjectConfig) -> RegisteredSchema | None:
+        """What the topic's subject has, for values that have no type of their own."""
+        if self._client is None:
+            return None
+        called = subject.subject_name_strategy.subject(config.part, self._topic, None)
+        try:
+            return self._client.by_subject(called)
+        except SchemaNotFoundError as error:
+            expected = "Give the schema, or send columns: one is made of their type"
+            found = f"is not given, and {error}"
+            raise ConfigurationError(config.option("schema"), found, expected) from error
+
+    def _derived(self, config: FormatConfig, kind: pa.DataType | None) -> SchemaText | None:
         """The schema of columns that have none; only Avro needs one to write."""
-        if config.format is not Format.AVRO:
+        if config.format is not Format.AVRO or kind is None:
             return None
         name = _NO_LETTER.sub("_", f"{self._topic or 'row'}_{config.part}")
         named = f"_{name}" if name[0].isdigit() else name
@@ -139,15 +175,17 @@ def _prefix(schema_id: int, writer: ValueWriter) -> bytes:
 
 
 def _writer(
-    config: FormatConfig, schema: SchemaText | None, kind: pa.DataType
+    config: FormatConfig, schema: SchemaText | None, kind: pa.DataType | None
 ) -> tuple[ValueWriter, str | None]:
     """The writer, and the full name of what it writes."""
-    if config.format is Format.JSON:
+    if config.format is Format.JSON and kind is not None:
         return JsonWriter(kind), None if schema is None else _title(schema.text)
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"
         raise ConfigurationError(config.option("schema"), found, expected)
+    if config.format is Format.JSON:
+        return JsonWriter(json_type(config, schema)), _title(schema.text)
     if config.format is Format.PROTOBUF:
         writer = ProtobufWriter(schema, config.message or None)
         return writer, writer.message

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
+    from spark_kafka_source.values.column_of_bytes import decode_column
     from spark_kafka_source.values.decoding import Decoded, decode
     from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
     from spark_kafka_source.values.faults import Fault
@@ -27,6 +28,7 @@ __all__ = [
     "ValueReader",
     "ValueWriter",
     "decode",
+    "decode_column",
     "encode_values",
 ]
 
@@ -34,6 +36,7 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
+            "decode_column": "column_of_bytes",
             "Decoded": "decoding",
             "Fault": "faults",
             "Program": "program",

@@ -124,3 +124,45 @@ def test_each_name_has_one_reason() -> None:
     assert not CLIENT_OPTIONS & (WITHOUT_EFFECT.keys() | FIGURES.keys())
     assert set(MEANT_BY_OTHERS.values()) <= CLIENT_OPTIONS
     assert DONE_ANYWAY.keys() - {"kafka.interceptor.classes"} <= {*WITHOUT_EFFECT, *FIGURES}
+
+
+OWN = Vocabulary(
+    kind="reader",
+    known=frozenset({"kafka.a.b"}),
+    without_effect={},
+    refused={},
+    done_anyway={},
+    meant={},
+    own=frozenset({"value.format", "badRecords"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("value_format", "value.format"),
+        ("Value.Format", "value.format"),
+        ("bad_records", "badrecords"),
+        ("badRecords", "badrecords"),
+        ("a_b", "kafka.a.b"),
+        ("kafka_a_b", "kafka.kafka.a.b"),
+        ("value_size", "kafka.value.size"),
+    ],
+)
+def test_options_that_kafka_has_not_are_none_of_its_settings(name: str, option: str) -> None:
+    assert OWN.option(name) == option
+
+
+def test_they_are_read_and_named_as_they_are_written() -> None:
+    given = {"value_format": "x", "badRecords": "null"}
+    assert OWN.settings(given).values == {"value.format": "x", "badrecords": "null"}
+    found = OWN.spelling(given)
+    assert (found["value.format"], found["badRecords"]) == ("value_format", "badRecords")
+    assert OWN.spelling(["a_b"])["badRecords"] == "bad_records"
+    assert OWN.spelling(["a.b"])["badRecords"] == "badRecords"
+    assert OWN.knows("bad_records")
+    assert not OWN.knows("bad")
+    with pytest.raises(ConfigurationError, match="is given twice"):
+        OWN.settings({"bad_records": 1, "badRecords": 1})
+    with pytest.raises(ConfigurationError, match=r"Did you mean 'value\.format'"):
+        OWN.settings({"value_fromat": 1})

@@ -233,6 +233,8 @@ def test_records_have_all_that_kafka_keeps(broker: MemoryBroker, logs: list[Part
             b"k",
             b"v",
             [("h", b"1"), ("h", None)],
+            None,
+            None,
         )
         assert second is not None
         assert (second.key, second.value, second.headers) == (None, None, [])

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ClosedError, ConfigurationError
 from spark_kafka_source.registry import (
     RegisteredSchema,
     RegistryClient,
@@ -17,8 +17,9 @@ from spark_kafka_source.registry import (
 from spark_kafka_source.registry.client import MOST_KEPT
 from spark_kafka_source.registry.once import Once
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
+from tests.consumer.consumers import eventually
 from tests.registry.conftest import MakeClient
-from tests.registry.server import Reply, TestRegistry, error, schema, version
+from tests.registry.server import Reply, TestRegistry, Then, error, schema, version
 
 GUID = UUID("01234567-89ab-cdef-0123-456789abcdef")
 LONG = SchemaText(SchemaType.AVRO, '"long"')
@@ -273,3 +274,30 @@ def test_what_is_kept_has_a_bound(registry: TestRegistry, client: RegistryClient
     assert len(registry.asked) == asked
     kept(0)
     assert len(registry.asked) == asked + 1
+
+
+def test_a_client_that_is_ended_ends_who_waits(
+    registry: TestRegistry, client: RegistryClient
+) -> None:
+    registry.on("/schemas/ids/1", Reply(raw=b"", then=Then.HANG))
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.schema, 1)
+        eventually(lambda: bool(registry.asked))
+        client.end()
+        with pytest.raises(ClosedError):
+            waiting.result(20)
+    registry.closing.set()
+    with pytest.raises(ClosedError):
+        client.schema(2)
+
+
+def test_a_client_that_is_closed_meanwhile_asks_again(
+    registry: TestRegistry, client: RegistryClient
+) -> None:
+    registry.on("/schemas/ids/1", Reply(raw=b"", then=Then.HANG), schema())
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.schema, 1)
+        eventually(lambda: bool(registry.asked))
+        client.close()
+        assert waiting.result(20) == LONG
+    registry.closing.set()

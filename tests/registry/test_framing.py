@@ -5,6 +5,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
+from confluent_kafka.schema_registry.serde import SchemaId
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,11 +177,9 @@ def test_without_a_framing_all_rows_have_the_key_that_is_given() -> None:
 
 
 def test_it_agrees_with_confluents_own() -> None:
-    """Where what their package needs is installed."""
-    theirs = pytest.importorskip("confluent_kafka.schema_registry.serde")
     for indexes in ([0], [1], [3, 0, 70_000]):
         for id, guid in ((7, None), (None, str(GUID))):
-            written = theirs.SchemaId("PROTOBUF", id, guid, indexes)
+            written = SchemaId("PROTOBUF", id, guid, indexes)
             prefix = written.id_to_bytes() if guid is None else written.guid_to_bytes()
             data, starts, ends, _ = laid([prefix + b"value"])
             found = ConfluentFraming(indexes=Indexes.ZIGZAG).frame(data, starts, ends)

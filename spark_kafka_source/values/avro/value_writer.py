@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_kafka_source.values.avro.encode import encode
+from spark_kafka_source.values.avro.one import writer_of_one
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
 from spark_kafka_source.values.kept import made_once
@@ -19,6 +20,7 @@ class AvroWriter:
         self._schema = schema
         parsed = parse_schema(schema.text, [text for _, text in schema.references])
         self._reader = Reader.of(parsed, time_type=TIME)
+        self._write_one = writer_of_one(self._reader)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_once, (AvroWriter, self._schema)
@@ -31,3 +33,9 @@ class AvroWriter:
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
         return encode(self._reader, array, prefix)
+
+    def one(self, value: Any) -> bytes:
+        """Encode one value."""
+        out = bytearray()
+        self._write_one(value, out)
+        return bytes(out)

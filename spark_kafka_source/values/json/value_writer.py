@@ -1,19 +1,31 @@
 """JSON as one of the formats that values are written in."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.values.json.encode import encode
+from spark_kafka_source.values.json.one import text_of_one
 
 
 class JsonWriter:
-    """A `ValueWriter` of texts, which no schema has to do with."""
+    """A `ValueWriter` of texts, which no schema has to do with; pickled as its type."""
 
     def __init__(self, kind: pa.DataType) -> None:
         """`kind` is the column's. Raises `ColumnTypeError` where JSON has no place for it."""
         encode(pa.array([], kind))
+        self.arrow_type = kind
+        self._text_of_one = text_of_one(kind)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JsonWriter, (self.arrow_type,)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
         texts = encode(array)
         return pc.binary_join_element_wise(prefix, texts, b"") if prefix else texts
+
+    def one(self, value: Any) -> bytes:
+        """Encode one value."""
+        return self._text_of_one(value).encode()

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from spark_kafka_source.errors import ConfigurationError
@@ -17,6 +18,9 @@ from spark_kafka_source.values.schema_text import SchemaText
 
 MAX_CHARACTERS = 4 << 20
 MAX_REFERENCES = 1000
+MOST_KEPT = 16
+"""So many texts are compiled once, since each takes a process: the schema that a column has is most
+often the one that its rows were written with."""
 TIMEOUT_S = 60.0
 
 _COMPILER = "grpc_tools"
@@ -36,6 +40,11 @@ def compiled(schema: SchemaText) -> bytes:
             "the text of a Protobuf schema needs the compiler of grpcio-tools, which is not here",
             "Install 'spark-kafka-source[protobuf]', or give a FileDescriptorSet instead",
         )
+    return _compiled(schema)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _compiled(schema: SchemaText) -> bytes:
     texts = {_MAIN: schema.text, **dict(_named(schema.references))}
     size = sum(map(len, texts.values()))
     if size > MAX_CHARACTERS:

@@ -9,6 +9,7 @@ from spark_kafka_source.values.protobuf.encode import encode
 from spark_kafka_source.values.protobuf.indexes import message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.value_writer import encode_one
 
 
 class ProtobufWriter:
@@ -20,6 +21,11 @@ class ProtobufWriter:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_once, (ProtobufWriter, self._reader.descriptors, self.message)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Of columns that need no cast."""
+        return self._reader.arrow_type
 
     @property
     def message(self) -> str:
@@ -34,3 +40,7 @@ class ProtobufWriter:
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
         return encode(self._reader, array, prefix)
+
+    def one(self, value: Any) -> bytes:
+        """Encode one value."""
+        return encode_one(self, value)

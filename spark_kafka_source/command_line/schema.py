@@ -1,0 +1,18 @@
+"""`schema`: the columns that a topic's values have, as DDL."""
+
+import argparse
+
+from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.output import Output
+from spark_kafka_source.consumer.infer_schema import infer_schema
+
+
+def schema(arguments: argparse.Namespace, output: Output) -> int:
+    """Shows the schema of the registry, or what records of JSON have in common."""
+    part, topic = ("key" if arguments.key else "value"), arguments.topic
+    ddl = infer_schema(topic, part=part, records=arguments.count, **configuration(arguments))
+    if output.as_json:
+        output.document({"topic": topic, part: ddl})
+    else:
+        output.line(ddl)
+    return 0

@@ -1,0 +1,78 @@
+"""The type of a topic's values, or keys, as DDL: that of the registry, or what its records show."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from spark_kafka_source.consumer.consumer_config import VOCABULARY
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.net import Deadline, TokenProvider
+from spark_kafka_source.spelling import spelt
+from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.typed import READ_OPTIONS, Format, FormatConfig, TypedConfig, plan_columns
+from spark_kafka_source.values.ddl import to_ddl
+from spark_kafka_source.values.json import infer
+
+_POLL_MS = 500
+_FRAMING = b"\0"
+_FRAMING_BYTES = 5
+# What reads without being seen: it is in no group, and commits nothing.
+_NOT_NEEDED = frozenset({"kafka.group.id", "kafka.group.instance.id", "kafka.enable.auto.commit"})
+
+
+def infer_schema(
+    topic: str,
+    *,
+    part: str = "value",
+    records: int = 1_000,
+    timeout_ms: int = 30_000,
+    token_provider: TokenProvider | None = None,
+    **configuration: object,
+) -> str:
+    """Return the columns of a topic's values as DDL, to be given as `value_schema`.
+
+        infer_schema("events", bootstrap_servers="localhost:9092")
+
+    Configuration is that of `KafkaConsumer`. With `value_format` and a schema registry it is the
+    schema that is read with, and no record is looked at. Without, it is what the newest records,
+    so many at most, have in common as JSON. `part` may be `key`. Raises `ConfigurationError`,
+    `SchemaError` where there is no JSON object, and what a consumer does.
+    """
+    with spelt(VOCABULARY.spelling(configuration)):
+        settings = VOCABULARY.settings(configuration)
+        format = FormatConfig.from_settings(settings, part)
+        has_schema = format.schema or "schema.registry.url" in settings.values
+        if format.has_schema and (has_schema or format.format is not Format.JSON):
+            typed = TypedConfig.from_settings(settings)
+            columns = plan_columns(typed, (part,), lambda: [topic])
+            return to_ddl(columns.parts[part].reader.arrow_type)
+    own = {each.lower() for each in READ_OPTIONS}
+    plain: dict[str, Any] = {
+        name: value
+        for name, value in configuration.items()
+        if VOCABULARY.option(name) not in own | _NOT_NEEDED
+    }
+    with KafkaConsumer(
+        columns=(part,), token_provider=token_provider, enable_auto_commit=False, **plain
+    ) as consumer:
+        return to_ddl(infer(_newest(consumer, topic, records, Deadline.after_ms(timeout_ms))))
+
+
+def _newest(consumer: KafkaConsumer, topic: str, most: int, deadline: Deadline) -> Iterator[bytes]:
+    """Keys or values of about so many records, the same number of each partition."""
+    partitions = consumer.partitions_for(topic)
+    starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    share = -(-most // len(partitions))
+    consumer.assign(partitions)
+    for each in partitions:
+        consumer.seek(each, max(starts[each], ends[each] - share))
+    while _is_left(consumer, ends) and not deadline.expired:
+        for batch in consumer.poll(_POLL_MS).to_batches():
+            for data in batch.column(0).to_pylist():
+                # A schema's id, which no text begins with.
+                is_framed = data is not None and data.startswith(_FRAMING)
+                if data is not None:
+                    yield data[_FRAMING_BYTES:] if is_framed else data
+
+
+def _is_left(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> bool:
+    return any(consumer.position(each) < end for each, end in ends.items())

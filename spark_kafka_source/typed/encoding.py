@@ -1,0 +1,105 @@
+"""Keys and values of a producer to bytes, one by one or as columns: schemas are looked up once."""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.registry import Once, RegistryClient
+from spark_kafka_source.typed.config import Format, TypedWriteConfig
+from spark_kafka_source.typed.writing import TypedWrite, plan_writes
+
+MOST_KEPT = 1_000
+"""So many topics and types of columns are known at a time."""
+
+_WAIT_MS = 60_000
+
+
+class TypedEncoding:
+    """Encodes for several threads at once.
+
+    What it is encoded with is looked up, or registered, when a topic, or a type of its columns,
+    comes for the first time: that waits for the registry, and raises what `plan_writes` does.
+    """
+
+    def __init__(self, config: TypedWriteConfig) -> None:
+        self._config = config
+        self._registry = None if config.registry is None else RegistryClient(config.registry)
+        self._writes: Once[tuple[str, str | None, pa.DataType | None], TypedWrite | None]
+        self._writes = Once(MOST_KEPT)
+        self.parts = tuple(each.part for each in config.parts)
+        """Those that are encoded, of `key` and `value`."""
+
+    def close(self) -> None:
+        """Close the connection to the registry; who waits for it has a `ClosedError`."""
+        if self._registry is not None:
+            self._registry.end()
+
+    def of_topic(self, part: str, topic: str) -> TypedWrite | None:
+        """How values are encoded that have no type of their own; None for JSON without a schema."""
+        return self._write(part, topic, None)
+
+    def one(self, part: str, topic: str, value: Any) -> bytes | None:
+        """Return the bytes of one value, a dict for a struct; None, a tombstone, stays None.
+
+        Raises `UnencodableRowError` for what the schema has no place for, by its path.
+        """
+        if value is None:
+            return None
+        write = self.of_topic(part, topic)
+        return _as_json(value) if write is None else write.one(value)
+
+    def table(self, topic: str | None, columns: pa.Table | pa.RecordBatch) -> pa.Table:
+        """Return the columns with `key` and `value` as bytes.
+
+        Raises `ColumnTypeError`, and `UnencodableRowError` with rows counted in the whole table.
+        """
+        batches = columns.to_batches() if isinstance(columns, pa.Table) else [columns]
+        encoded, first_row = [], 0
+        for batch in batches:
+            try:
+                encoded.append(self._batch(topic, batch))
+            except UnencodableRowError as error:
+                rows = [first_row + each for each in error.rows]
+                raise type(error)(rows, error.reason) from None
+            first_row += batch.num_rows
+        if not encoded:
+            return self._batch(topic, pa.RecordBatch.from_pylist([], columns.schema))
+        return pa.Table.from_batches(encoded)
+
+    def _batch(self, topic: str | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {name: batch.column(place) for place, name in enumerate(batch.schema.names)}
+        for part in self.parts:
+            column = columns.get(part)
+            # Of no type are tombstones alone.
+            if column is not None and not pa.types.is_null(column.type):
+                write = self._write(part, topic, column.type)
+                columns[part] = column if write is None else write.encode(column)
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _write(self, part: str, topic: str | None, kind: pa.DataType | None) -> TypedWrite | None:
+        """None for JSON without any schema."""
+        return self._writes.get(
+            (part, topic, kind),
+            lambda: self._planned(part, topic, kind),
+            Deadline.after_ms(_WAIT_MS),
+        )
+
+    def _planned(self, part: str, topic: str | None, kind: pa.DataType | None) -> TypedWrite | None:
+        (config,) = (each for each in self._config.parts if each.part == part)
+        if kind is None and config.format is Format.JSON and not config.schema:
+            is_named = config.schema_subject or config.schema_id
+            if not is_named and not config.is_framed(self._registry is not None):
+                return None
+        return plan_writes(self._config, {part: kind}, topic, client=self._registry)[part]
+
+
+def _as_json(value: Any) -> bytes:
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnencodableRowError([0], f"it is not JSON: {error}"[:200]) from error
