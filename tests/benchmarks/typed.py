@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -38,7 +38,7 @@ from tests.benchmarks.page import add_page, publish, table
 from tests.benchmarks.produce import new_topic
 from tests.benchmarks.session import broker, session
 from tests.benchmarks.sources import FAST, PEER, PLAIN
-from tests.benchmarks.values import OLDER, PROTO, SCHEMA, event, message_class, messages
+from tests.benchmarks.values import OLDER, PROTO, SCHEMA, by_upb, event, messages
 from tests.values.avro_oracle import written
 
 OURS = "pykafka"
@@ -74,7 +74,7 @@ _STRUCT = """named_struct(
     'first', pmod(id, 3) = 0,
     'referrer', if(pmod(id, 2) = 0, NULL, 'https://example.com/a'),
     'address', named_struct(
-        'street', concat(pmod(id, 999), ' Rue de l\'Hôpital'),
+        'street', concat(pmod(id, 999), " Rue de l'Hôpital"),
         'city', 'La Chaux-de-Fonds (Neuchâtel)', 'zip', '2000',
         'lat', pmod(hash(id, 2), 1000000) / 1e6, 'lon', pmod(hash(id, 3), 1000000) / 1e6),
     'tags', slice(array('tag-0', 'tag-1', 'tag-2', 'tag-3'), 1, cast(pmod(id, 5) AS INT)),
@@ -254,30 +254,13 @@ def _protobuf() -> Case:
         "value.schema": base64.b64encode(compiled(text)).decode(),
         "value.message": "Event",
     }
-    by_upb = udf(_by_upb, _PROTOBUF_DDL)(col("value"))
-    return Case("Protobuf", messages(text, _ROWS_AT_A_TIME), options, by_upb)
+    function = udf(by_upb, _PROTOBUF_DDL)(col("value"))
+    return Case("Protobuf", messages(text, _ROWS_AT_A_TIME), options, function)
 
 
 def _events() -> Iterator[dict[str, Any]]:
     chance = random.Random(1)
     return (event(number, chance) for number in range(_ROWS_AT_A_TIME))
-
-
-@cache
-def _event_class() -> Any:
-    return message_class(SchemaText(SchemaType.PROTOBUF, PROTO))
-
-
-def _by_upb(data: bytes) -> dict[str, Any]:
-    """What one writes by hand where there is no function of Spark's."""
-    message = _event_class().FromString(data)
-    plain = ("id", "user", "price", "kind", "count", "first", "referrer", "amount")
-    inner = ("street", "city", "zip", "lat", "lon")
-    found = {name: getattr(message, name) for name in plain}
-    found["at"] = message.at.ToMicroseconds()
-    found["tags"] = list(message.tags)
-    found["address"] = {name: getattr(message.address, name) for name in inner}
-    return found
 
 
 # -- mixed -----------------------------------------------------------------------------------------

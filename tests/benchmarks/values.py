@@ -14,6 +14,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -175,6 +176,23 @@ def message_class(text: SchemaText) -> Any:
     for file in FileDescriptorSet.FromString(compiled(text)).file:
         pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("Event"))
+
+
+@cache
+def _event_class() -> Any:
+    return message_class(SchemaText(SchemaType.PROTOBUF, PROTO))
+
+
+def by_upb(data: bytes) -> dict[str, Any]:
+    """What one writes by hand where Spark has no function: an event as a dict."""
+    message = _event_class().FromString(data)
+    plain = ("id", "user", "price", "kind", "count", "first", "referrer", "amount")
+    inner = ("street", "city", "zip", "lat", "lon")
+    found = {name: getattr(message, name) for name in plain}
+    found["at"] = message.at.ToMicroseconds()
+    found["tags"] = list(message.tags)
+    found["address"] = {name: getattr(message.address, name) for name in inner}
+    return found
 
 
 def messages(text: SchemaText, rows: int, **more: str) -> list[bytes]:
