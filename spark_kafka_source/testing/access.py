@@ -21,6 +21,7 @@ from spark_kafka_source.testing.security import (
     login,
 )
 
+_TRIES = 10
 _RESOURCES = ("topic", "group", "transactional_id")
 
 
@@ -54,17 +55,31 @@ def add_scram_user(
 def create_delegation_token(
     tool: Callable[..., str], directory: Path, user: str, password: Secret
 ) -> DelegationToken:
-    """A new token of a user who authenticates by SCRAM."""
-    properties = {
+    """A new token of a user who authenticates by SCRAM, once the broker knows it."""
+    as_user = _scram(username=user, password=password.reveal())
+    with _properties_file(directory, as_user) as path:
+        arguments = ("--create", "--max-life-time-period", "-1", "--command-config", str(path))
+        token = _read_token(tool("delegation-tokens", *arguments, listener="SASL_PLAINTEXT"))
+    with_token = _scram(username=token.token_id, password=token.hmac.reveal(), tokenauth="true")
+    with _properties_file(directory, with_token) as path:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                tool(
+                    "broker-api-versions", "--command-config", str(path), listener="SASL_PLAINTEXT"
+                )
+                break
+            except ToolError:  # The controller has made it; the broker learns of it a moment later.
+                if not tries_left:
+                    raise
+    return token
+
+
+def _scram(**values: str) -> dict[str, str]:
+    return {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "SCRAM-SHA-256",
-        "sasl.jaas.config": login(
-            "scram.ScramLoginModule", username=user, password=password.reveal()
-        ),
+        "sasl.jaas.config": login("scram.ScramLoginModule", **values),
     }
-    with _properties_file(directory, properties) as path:
-        arguments = ("--create", "--max-life-time-period", "-1", "--command-config", str(path))
-        return _read_token(tool("delegation-tokens", *arguments, listener="SASL_PLAINTEXT"))
 
 
 def _read_token(written: str) -> DelegationToken:

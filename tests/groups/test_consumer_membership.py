@@ -19,7 +19,7 @@ from tests.groups.members import consumer, settle_all
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
 
 ALL = tuple(TopicPartition("t", partition) for partition in range(4))
-SOON = Deadline.after_ms(600_000)
+IN_TIME_MS = 600_000
 
 
 @pytest.fixture(autouse=True)
@@ -100,18 +100,22 @@ def test_a_broker_without_the_protocol_is_told_of() -> None:
         one.poll_until(lambda: False)
 
 
+def soon() -> Deadline:
+    return Deadline.after_ms(IN_TIME_MS)
+
+
 def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.cluster.racks.update({0: "a", 1: "b"})
     broker.create_topic("u", 3)
-    assert partition_racks(client, ["u", "none"], SOON) == {
+    assert partition_racks(client, ["u", "none"], soon()) == {
         "u": [frozenset("a"), frozenset("b"), frozenset()]
     }
-    assert partition_racks(client, [], SOON) == {}
+    assert partition_racks(client, [], soon()) == {}
     u = broker.cluster.topics["u"].topic_id
-    assert topic_names(client, [u, uuid.uuid4()], SOON) == {u: "u"}
+    assert topic_names(client, [u, uuid.uuid4()], soon()) == {u: "u"}
     nameless = MetadataResponse(topics=[MetadataResponseTopic(0, None, u)])
     broker.control(MetadataRequest, nameless)
-    assert topic_names(client, [u], SOON) == {}
+    assert topic_names(client, [u], soon()) == {}
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="Metadata of u, to assign its partitions"):
-        partition_racks(client, ["u"], SOON)
+        partition_racks(client, ["u"], soon())

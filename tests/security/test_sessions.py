@@ -12,6 +12,7 @@ from spark_kafka_source.net import Address, connection
 from spark_kafka_source.net.authentication import Ask, Session, authenticate
 from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.sasl import Mechanism
+from spark_kafka_source.net.sasl.tokens import token_cache
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from tests.security.options import options_of
@@ -31,6 +32,7 @@ def short_tokens(secured: LocalKafka) -> Iterator[None]:
     """Such a token's session lasts as long as the token."""
     before = secured.token_server.lifetime_seconds
     secured.token_server.lifetime_seconds = TOKEN_SECONDS
+    token_cache.cache_clear()  # This process may have one that lasts, of another test.
     yield
     secured.token_server.lifetime_seconds = before
 
