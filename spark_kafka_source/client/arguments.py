@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 from pathlib import PurePath
 from types import MappingProxyType
 
@@ -84,7 +85,7 @@ class Vocabulary:
     def option(self, name: str) -> str:
         """Return the option, in lower case, that an argument of this name gives."""
         dotted = name.replace("_", ".").lower()
-        of_own = {_words(each, "."): each.lower() for each in self.own}
+        of_own = _by_words(self.own)
         if dotted in of_own:
             return of_own[dotted]
         return dotted if dotted in of_own.values() else PREFIX + dotted
@@ -133,6 +134,12 @@ def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfi
     parts = [client.connection.client_id, name, str(next(_numbers))]
     client_id = "-".join(filter(None, parts))
     return replace(client, connection=replace(client.connection, client_id=client_id))
+
+
+@cache
+def _by_words(own: frozenset[str]) -> Mapping[str, str]:
+    """The options in lower case, by their words with dots: `bad.records` is `badrecords`."""
+    return {_words(each, "."): each.lower() for each in own}
 
 
 def _words(option: str, separator: str) -> str:

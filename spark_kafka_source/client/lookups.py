@@ -1,7 +1,6 @@
 """Questions to brokers that a consumer or a producer does not wait for: each in a thread."""
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -19,7 +18,7 @@ LOOKUP_MS = 10_000
 
 # More of them wait until some are answered: each may wait for a broker that is silent.
 _MOST_AT_ONCE = 8
-_LAST_WORDS_SECONDS = 1.0
+_LAST_WORDS_MS = 1_000
 
 
 class Lookup(Generic[T]):
@@ -100,9 +99,9 @@ class Lookups:
             clients = [*self._idle, *(client for _, client in self._busy.values())]
         for client in clients:
             client.close()
-        end_seconds = time.monotonic() + _LAST_WORDS_SECONDS
+        deadline = Deadline.after_ms(_LAST_WORDS_MS)
         for thread in threads:
-            thread.join(max(end_seconds - time.monotonic(), 0))
+            thread.join(deadline.remaining_seconds())
 
     def _begin(self) -> None:
         while self._waiting and len(self._busy) < _MOST_AT_ONCE:

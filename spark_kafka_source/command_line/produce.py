@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
+from spark_kafka_source import typed
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.line_columns import Parse, from_json, plain
 from spark_kafka_source.command_line.lines import LineError, Piece, pieces
@@ -77,10 +78,9 @@ def _parser(arguments: argparse.Namespace) -> Parse:
 
 def _typed(parse: Parse, config: TypedWriteConfig, topic: str, undo: ExitStack) -> Parse:
     # Only now, so that others need not wait for all formats.
-    from spark_kafka_source.command_line.typed_lines import typed  # noqa: PLC0415
-    from spark_kafka_source.typed import TypedEncoding  # noqa: PLC0415
+    from spark_kafka_source.command_line import typed_lines  # noqa: PLC0415
 
-    return typed(parse, undo.enter_context(closing(TypedEncoding(config))), topic)
+    return typed_lines.typed(parse, undo.enter_context(closing(typed.TypedEncoding(config))), topic)
 
 
 def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) -> None:

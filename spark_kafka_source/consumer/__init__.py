@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.consumer.range_reader import OffsetRange, RangeReader
     from spark_kafka_source.consumer.sampling import sampled_bytes_per_offset
+    from spark_kafka_source.consumer.typed_decoding import TypedDecoding
     from spark_kafka_source.consumer.watch import Watch
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "RangeReader",
     "RecordsLostError",
     "TopicGoneError",
+    "TypedDecoding",
     "Watch",
     "earliest_offsets",
     "epoch_end_offsets",
@@ -64,6 +66,7 @@ if not TYPE_CHECKING:
             "RecordsLostError": "losses",
             "TopicGoneError": "losses",
             "UNKNOWN_TOPIC": "losses",
+            "TypedDecoding": "typed_decoding",
             "Watch": "watch",
             "earliest_offsets": "offsets",
             "epoch_end_offsets": "offsets",

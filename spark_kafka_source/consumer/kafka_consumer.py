@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
+# What typed values need is imported by the first consumer that has any.
+from spark_kafka_source import consumer
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
@@ -52,9 +54,6 @@ from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import TypedConfig
-
-if TYPE_CHECKING:
-    from spark_kafka_source.consumer.typed_decoding import TypedDecoding
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
@@ -145,16 +144,13 @@ class KafkaConsumer:
         self._taking_over = threading.Lock()
         self._is_closed = False
 
-    def _new_typed(self) -> "TypedDecoding | None":
+    def _new_typed(self) -> "consumer.TypedDecoding | None":
         if not self._config.typed.parts:
             return None
-        # Only now, so that others need not wait for all formats.
-        from spark_kafka_source.consumer.typed_decoding import TypedDecoding  # noqa: PLC0415
-
         # Apart from the others: a registry that is silent must not keep brokers from being asked.
         lookups = Lookups(self._client, self._wakeup)
         with spelt(self._config.spelling):
-            return TypedDecoding(self._config.typed, self._columns_read, lookups)
+            return consumer.TypedDecoding(self._config.typed, self._columns_read, lookups)
 
     @property
     def _columns_read(self) -> tuple[str, ...]:

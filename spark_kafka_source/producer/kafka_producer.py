@@ -4,11 +4,13 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+# What typed values need is imported by the first producer that has any.
+from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
@@ -46,9 +48,6 @@ from spark_kafka_source.records import HEADER_BYTES, Integers
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from spark_kafka_source.typed import TypedEncoding
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +130,7 @@ class KafkaProducer:
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # Also where its user forgets it, or the interpreter ends.
-        closed: list[KafkaClient | TypedEncoding] = [*clients]
+        closed: list[KafkaClient | typed.TypedEncoding] = [*clients]
         if self._encoding is not None:
             closed.append(self._encoding)
         self._closed = partial(_close, self._sender, self._accumulator, closed)
@@ -372,13 +371,10 @@ class KafkaProducer:
         return found
 
 
-def _encoding_of(config: ProducerConfig) -> "TypedEncoding | None":
+def _encoding_of(config: ProducerConfig) -> "typed.TypedEncoding | None":
     if not config.typed.parts:
         return None
-    # Only now, so that others need not wait for all formats.
-    from spark_kafka_source.typed import TypedEncoding  # noqa: PLC0415
-
-    return TypedEncoding(config.typed)
+    return typed.TypedEncoding(config.typed)
 
 
 def _check_partitioner(given: object) -> None:
@@ -406,7 +402,7 @@ def _length(data: bytes | None) -> int:
 def _close(
     sender: Sender,
     accumulator: Accumulator,
-    clients: "Iterable[KafkaClient | TypedEncoding]",
+    clients: "Iterable[KafkaClient | typed.TypedEncoding]",
     deadline: Deadline | None,
 ) -> None:
     accumulator.refuse(ClosedError("the producer is closed"))

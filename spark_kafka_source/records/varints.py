@@ -4,7 +4,6 @@ They are those of https://protobuf.dev/programming-guides/encoding/#varints: sev
 lowest first. Kafka calls them varint (32 bits, 5 bytes at most) and varlong (64 bits, 10 bytes).
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -82,11 +81,12 @@ def _signed(zigzag: npt.NDArray[np.integer[Any]]) -> Integers:
 
 def encode_varint(value: int) -> bytes:
     """A signed 64-bit integer as a zigzag varint; the same bytes serve as varint and as varlong."""
-    return bytes(_septets((value << 1) ^ (value >> 63)))
-
-
-def _septets(value: int) -> Iterator[int]:
-    while value > 127:
-        yield value & 127 | 128
-        value >>= 7
-    yield value
+    left = (value << 1) ^ (value >> 63)
+    if left < 128:
+        return bytes((left,))
+    septets = bytearray()
+    while left > 127:
+        septets.append(left & 127 | 128)
+        left >>= 7
+    septets.append(left)
+    return bytes(septets)

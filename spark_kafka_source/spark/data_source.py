@@ -126,7 +126,7 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
     are read here, too: a source that Spark found by itself knows only their defaults. What the
     session knows already is not registered again, since Spark warns of that.
     """
-    known: type[KafkaDataSource] = KafkaDataSource
+    wanted: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
     knows_time = spark.conf.get("spark.sql.timeType.enabled", "false") == "true"
     if token_provider is not None or given_redaction != Redaction() or knows_time:
@@ -136,18 +136,18 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 
         OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
         OfSession.has_time = knows_time
-        known = OfSession
-    if _is_known(spark, known):
+        wanted = OfSession
+    if _is_known(spark, wanted):
         return
     try:
-        spark.dataSource.register(known)
+        spark.dataSource.register(wanted)
     except AnalysisException as error:
         # Spark 4.0 refuses to register once more what it has found by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
 
 
-def _is_known(spark: SparkSession, source: type[KafkaDataSource]) -> bool:
+def _is_known(spark: SparkSession, wanted: type[KafkaDataSource]) -> bool:
     """Whether the session's data source of this name is this very class.
 
     Asks Spark's own classes, which are no API: where they are others, it registers once more.
@@ -155,10 +155,10 @@ def _is_known(spark: SparkSession, source: type[KafkaDataSource]) -> bool:
     try:
         jvm: Any = spark
         sources = jvm._jsparkSession.sessionState().dataSourceManager()
-        if not sources.dataSourceExists(source.name()):
+        if not sources.dataSourceExists(wanted.name()):
             return False
-        known = sources.lookupDataSource(source.name()).dataSourceCls().command()
-        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, source)
+        known = sources.lookupDataSource(wanted.name()).dataSourceCls().command()
+        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, wanted)
         return bool(known.equals(wrapped.command()))
     except Exception:  # Such as a session of Spark Connect, which has no JVM.
         return False

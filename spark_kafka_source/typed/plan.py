@@ -1,7 +1,8 @@
 """What typed columns are read with: schemas looked up once, when a query is planned."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from uuid import UUID
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from spark_kafka_source.registry import (
     Part,
     RegisteredSchema,
     RegistryClient,
+    RegistryConfig,
     SchemaKey,
     SchemaNotFoundError,
 )
@@ -50,16 +52,23 @@ def plan_columns(
     `client` is that of the registry, by default one of this call's own. Raises
     `ConfigurationError` for a schema that cannot be used, and what a `RegistryClient` does.
     """
-    own = RegistryClient(config.registry) if config.registry and client is None else None
-    try:
+    with asking(config.registry, client) as registry:
         parts = {
-            each.part: _planned(each, config, client or own, topics, time_type)
-            for each in config.parts
+            each.part: _planned(each, config, registry, topics, time_type) for each in config.parts
         }
-    finally:
-        if own is not None:
-            own.close()
     return TypedColumns(columns, parts, config.bad_records)
+
+
+@contextmanager
+def asking(
+    config: RegistryConfig | None, client: RegistryClient | None
+) -> Iterator[RegistryClient | None]:
+    """Lend `client`, or one of its own that is closed in the end; None without a registry."""
+    if client is not None or config is None:
+        yield client
+        return
+    with closing(RegistryClient(config)) as own:
+        yield own
 
 
 def _planned(

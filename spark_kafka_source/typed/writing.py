@@ -20,7 +20,7 @@ from spark_kafka_source.typed.config import (
     FormatConfig,
     TypedWriteConfig,
 )
-from spark_kafka_source.typed.plan import check_type, given_schema, json_type, named_schema
+from spark_kafka_source.typed.plan import asking, check_type, given_schema, json_type, named_schema
 from spark_kafka_source.typed.subjects import SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
@@ -72,24 +72,13 @@ def plan_writes(
     `client` is that of the registry, by default one of this call's own. Raises
     `ConfigurationError`, and what a `RegistryClient` does.
     """
-    if client is not None:
-        return _planned_writes(_Planner(config, topic, client), config, columns)
-    own = None if config.registry is None else RegistryClient(config.registry)
-    try:
-        return _planned_writes(_Planner(config, topic, own), config, columns)
-    finally:
-        if own is not None:
-            own.close()
-
-
-def _planned_writes(
-    planner: "_Planner", config: TypedWriteConfig, columns: Mapping[str, pa.DataType | None]
-) -> dict[str, TypedWrite]:
-    return {
-        each.part: planner.planned(each, subject, columns[each.part])
-        for each, subject in zip(config.parts, config.subjects, strict=True)
-        if each.part in columns
-    }
+    with asking(config.registry, client) as registry:
+        planner = _Planner(config, topic, registry)
+        return {
+            each.part: planner.planned(each, subject, columns[each.part])
+            for each, subject in zip(config.parts, config.subjects, strict=True)
+            if each.part in columns
+        }
 
 
 class _Planner:

@@ -28,8 +28,6 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.functions import col, expr, from_json, udf
 
 from spark_kafka_source import KafkaProducer
-from spark_kafka_source.registry import RegistryClient, RegistryConfig
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka, LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
 from spark_kafka_source.values.protobuf.text import compiled
@@ -39,7 +37,7 @@ from tests.benchmarks.produce import new_topic
 from tests.benchmarks.session import broker, session
 from tests.benchmarks.sources import FAST, PEER, PLAIN
 from tests.benchmarks.values import OLDER, PROTO, SCHEMA, by_upb, event, messages
-from tests.values.avro_oracle import written
+from tests.spark.typed_rows import framed, registers
 
 OURS = "pykafka"
 FUNCTION, OURS_FUNCTION, TYPED, TYPED_FAST = "peer", "ours + function", "typed", "typed, fast"
@@ -107,8 +105,7 @@ class Bench:
     def register(self, subject: str, schema: object) -> int:
         """The id of an Avro schema."""
         text = SchemaText(SchemaType.AVRO, json.dumps(schema))
-        settings = Settings({"schema.registry.url": self.registry.url})
-        with closing(RegistryClient(RegistryConfig.from_settings(settings))) as client:
+        with closing(registers(self.registry)) as client:
             return client.register(subject, text)
 
 
@@ -201,7 +198,7 @@ def _avro(bench: Bench) -> Case:
     schema_id = bench.register("events", SCHEMA)
     return Case(
         "Avro",
-        _framed(schema_id, SCHEMA, list(_events())),
+        framed(schema_id, SCHEMA, *_events()),
         {
             "value.format": "avro",
             "value.schema.id": f"{schema_id}",
@@ -209,10 +206,6 @@ def _avro(bench: Bench) -> Case:
         },
         from_avro(expr("substring(value, 6)"), json.dumps(SCHEMA)),
     )
-
-
-def _framed(schema_id: int, schema: object, rows: Sequence[Mapping[str, object]]) -> list[bytes]:
-    return [b"\0" + schema_id.to_bytes(4) + row for row in written(schema, rows)]
 
 
 def _flat() -> Case:
@@ -281,7 +274,7 @@ def _mixed(bench: Bench) -> Iterator[str]:
 
 def _two_writers(bench: Bench, case: Case) -> Case:
     older_id = bench.register("older-events", OLDER)
-    older = _framed(older_id, OLDER, [each | {"older": "x"} for each in _events()])
+    older = framed(older_id, OLDER, *(each | {"older": "x"} for each in _events()))
     values = [(case.values, older)[n // _PARTITIONS % 2][n] for n in range(len(older))]
     return replace(case, name=f"{case.name}, two writers", values=values)
 
@@ -293,7 +286,7 @@ def _bad(case: Case) -> Case:
 
 
 def _part(bench: Bench, whole: Case, part: Case) -> list[str]:
-    """How fast the one is in parts of the other's speed."""
+    """Compare the speed of `part` with the speed of `whole`."""
     names = [(case, way) for case in (whole, part) for way in (TYPED, TYPED_FAST)]
     with new_topic(bench.kafka, _PARTITIONS, None) as first:
         fill(bench, first, whole.values)

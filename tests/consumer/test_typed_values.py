@@ -391,7 +391,7 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
     with consuming(broker, T0, **avro(registry)) as consumer:
         poll_until(consumer, lambda: bool(registry.asked))
         (waiting,) = consumer._typed._lookups._busy
-    # It is not that the registry would have answered.
+    # The registry has not answered: to close the consumer has ended the wait.
     assert not waiting.is_alive()
     registry.closing.set()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Where Spark itself shows a stream's options, but for those that it redacts.
 _SHOWN_BY_SPARK = ("events/", "logs/jvm.log", "seen/plan-", "seen/ui-")
-# What no regular expression can know for a secret, as it stands where none belongs.
+# Secrets in places where no secret belongs: no regular expression of Spark's finds them.
 _ASTRAY = ("slip ", "password in ", "jaas in ", "user info ")
 
 
@@ -19,7 +19,7 @@ class Canaries:
     by_name: dict[str, str] = field(default_factory=dict)
 
     def new(self, name: str) -> str:
-        """One more, which does for a password, a token and a name alike."""
+        """Make a new text; it may serve as a password, a token or a name."""
         return self.known(name, f"Cnry{uuid.uuid4().hex}")
 
     def known(self, name: str, text: str) -> str:

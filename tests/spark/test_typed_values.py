@@ -52,7 +52,7 @@ def _texts(frame: DataFrame, expression: str) -> list[str]:
     return sorted(row[0] for row in frame.selectExpr(expression).collect())
 
 
-def test_a_schema_that_comes_while_a_stream_runs_changes_no_column(
+def test_a_schema_that_comes_after_load_changes_no_column(
     events: Events, real_registry: LocalRegistry, client: RegistryClient, start: Start
 ) -> None:
     spark = SparkSession.active()

@@ -93,10 +93,11 @@ class _Kept:
         """The schemas that a part was written with; any number of tasks may share a registry."""
         if part.registry is None:
             return part.source()
-        if part.registry not in self._registries and len(self._registries) >= _MOST_KEPT_CLIENTS:
-            self._registries.popitem()[1].close()
-        client = self._registries.setdefault(part.registry, registry.RegistryClient(part.registry))
-        return part.source(client)
+        if part.registry not in self._registries:
+            if len(self._registries) >= _MOST_KEPT_CLIENTS:
+                self._registries.popitem()[1].close()
+            self._registries[part.registry] = registry.RegistryClient(part.registry)
+        return part.source(self._registries[part.registry])
 
 
 _kept = _Kept()

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.values.avro.reader import TIME, Reader, members
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
@@ -97,7 +98,7 @@ class _Writers:
     def _union(self, union: UnionType, column: Column) -> Write:
         found = members(self._schema, union)
         null = [place for place, each in enumerate(union.branches) if is_null(each)]
-        places = [_zigzag(union.branches.index(each)) for each in found]
+        places = [encode_varint(union.branches.index(each)) for each in found]
         choice = column.form is Form.CHOICE
         columns = column.children if choice else (column,) * len(found)
         writes = [self.of(kind, each) for kind, each in zip(found, columns, strict=True)]
@@ -108,7 +109,7 @@ class _Writers:
                 out += places[chosen]
                 writes[chosen](inner, out)
             elif null:
-                out += _zigzag(null[0])
+                out += encode_varint(null[0])
             else:
                 refuse(column.path, f"null, where the schema has {union}")
 
@@ -139,7 +140,7 @@ def _list(item: Write, column: Column) -> Write:
     def write(value: Any, out: bytearray) -> None:
         found = items_of(value, column.path)
         if found:
-            out += _zigzag(len(found))
+            out += encode_varint(len(found))
             for each in found:
                 item(each, out)
         out.append(0)
@@ -151,7 +152,7 @@ def _map(key: Write, item: Write, column: Column) -> Write:
     def write(value: Any, out: bytearray) -> None:
         found = pairs_of(value, column.path)
         if found:
-            out += _zigzag(len(found))
+            out += encode_varint(len(found))
             for name, each in found:
                 key(name, out)
                 item(each, out)
@@ -161,7 +162,9 @@ def _map(key: Write, item: Write, column: Column) -> Write:
 
 
 def _symbol(symbols: tuple[str, ...], column: Column) -> Write:
-    numbers: Mapping[Any, bytes] = {each: _zigzag(place) for place, each in enumerate(symbols)}
+    numbers: Mapping[Any, bytes] = {
+        each: encode_varint(place) for place, each in enumerate(symbols)
+    }
 
     def write(value: Any, out: bytearray) -> None:
         if not isinstance(value, str):
@@ -229,7 +232,7 @@ def _integer(kind: Primitive, column: Column) -> Write:
             no_such_value(column.path, value, column.arrow)
         if number not in most or isinstance(value, bool):
             no_such_value(column.path, value, column.arrow)
-        out += _zigzag(number)
+        out += encode_varint(number)
 
     return write
 
@@ -240,7 +243,7 @@ def _moment(kind: Primitive, column: Column) -> Write:
     divisor = 1000 if is_millis or column.arrow == TIME else 1
 
     def write(value: Any, out: bytearray) -> None:
-        out += _zigzag(converted(column.path, value, column.arrow).value // divisor)
+        out += encode_varint(converted(column.path, value, column.arrow).value // divisor)
 
     return write
 
@@ -300,17 +303,5 @@ def _octets(value: Any, column: Column) -> bytes:
 
 
 def _sized(data: bytes, out: bytearray) -> None:
-    out += _zigzag(len(data))
+    out += encode_varint(len(data))
     out += data
-
-
-def _zigzag(number: int) -> bytes:
-    left = (number << 1) ^ (number >> 63)
-    if left < 0x80:
-        return bytes((left,))
-    found = bytearray()
-    while left >= 0x80:
-        found.append(left & 0x7F | 0x80)
-        left >>= 7
-    found.append(left)
-    return bytes(found)
