@@ -19,7 +19,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: help demo test test-matrix unit parity value-parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-matrix unit parity value-parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -27,6 +27,9 @@ help:  ## this list
 
 demo: .venv/run  ## a real broker, a producer, a streaming query whose rows and lag one can watch
 	$(BIN)/python -m spark_kafka_source.demo
+
+docs: .venv/test  ## the site of the documentation, in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not parity_full and not reliability_full"
@@ -54,6 +57,7 @@ reliability: .venv/test  ## faults on real brokers, fifty times each, and a tabl
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
+	$(BIN)/python -m tests.reliability.sink --rounds 50 --others 10 --page docs/exactly-once-faults-spark.md
 	$(BIN)/python -m tests.reliability.writing --rounds 50 --page docs/writing-faults.md
 
 assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups
@@ -68,7 +72,7 @@ mutants: .venv/test  ## COUNT=60 faults in what changed since BASE=HEAD~20, or i
 java-clients: .venv/test  ## Kafka's Java clients and ours: the tables in their pages, held by tests
 	$(BIN)/python -m tests.java_clients
 
-options: .venv/test  ## the tables of options in the README and in docs/options.md, held by tests
+options: .venv/test  ## the tables of options in docs/options.md, held by tests
 	$(BIN)/python -m tests.spark.options_table
 
 notebooks: .venv/test  ## run on a real broker, and what they show written into them
@@ -85,7 +89,7 @@ format: .venv/test  ## put the code into the house style
 types: .venv/test  ## mypy, strictly
 	$(BIN)/mypy
 
-bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for the README and docs
+bench: .venv/test  ## against Spark's own connector, interleaved: tables and plots for docs
 	$(BIN)/python -m tests.benchmarks
 	$(BIN)/python -m tests.benchmarks.decode
 	$(BIN)/python -m tests.benchmarks.encode --page docs/writing-speed.md
@@ -110,7 +114,7 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 	touch $@
 
 .venv/test: .venv/run
-	$(BIN)/$(INSTALL) --editable '.[test,dev,fast,bench]' 'pyspark==$(PYSPARK)'
+	$(BIN)/$(INSTALL) --editable '.[test,dev,docs,fast,bench]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 # Where there is no wheel of atheris, the fuzzer goes on without it, blind.
@@ -124,5 +128,5 @@ $(SPARK:%=.venv-spark-%/bin/python): .venv-spark-%/bin/python:
 	$(new_environment)
 
 $(SPARK:%=.venv-spark-%/test): .venv-spark-%/test: .venv-spark-%/bin/python $(SOURCES)
-	.venv-spark-$*/bin/$(INSTALL) '.[test]' 'pyspark==$*.*'
+	.venv-spark-$*/bin/$(INSTALL) '.[test,matrix]' 'pyspark==$*.*'
 	touch $@

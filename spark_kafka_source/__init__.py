@@ -1,6 +1,7 @@
-"""Reads Apache Kafka in Python, straight into Arrow: from Spark, and by a consumer of its own.
+"""Apache Kafka in Python, straight into Arrow, for Spark and for programs without Spark.
 
-`spark.read.format("pykafka")`, or `KafkaConsumer`; and `KafkaAdmin` looks at groups from outside.
+Read by `spark.read.format("pykafka")` or by `KafkaConsumer`. `KafkaAdmin` shows groups from
+outside.
 """
 
 from typing import TYPE_CHECKING
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
-    from spark_kafka_source.consumer.losses import RecordsLostError
-    from spark_kafka_source.consumer.offset_reset import NoOffsetError
     from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
     from spark_kafka_source.errors import KafkaError
+    from spark_kafka_source.fetch.losses import RecordsLostError
+    from spark_kafka_source.fetch.offset_reset import NoOffsetError
     from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
     from spark_kafka_source.net import Token, TokenProvider
     from spark_kafka_source.producer.buffer_memory import BufferFullError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
     from spark_kafka_source.secret import Secret
-    from spark_kafka_source.spark import KafkaDataSource, LagListener, register
+    from spark_kafka_source.spark import KafkaDataSource, LagListener, encode, register
     from spark_kafka_source.topic_partition import TopicPartition
     from spark_kafka_source.typed.errors import BadRecordError
 
@@ -68,11 +69,12 @@ __all__ = [
     "UnsendableRecordError",
     "WakeupError",
     "__version__",
+    "encode",
     "infer_schema",
     "register",
 ]
 
-if not TYPE_CHECKING:  # A consumer needs no PySpark, a source no consumer.
+if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no consumer.
     __getattr__ = importing(
         __name__,
         {
@@ -88,9 +90,9 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, a source no consumer.
             "UnsendableRecordError": "producer.errors",
             "CommitFailedError": "groups",
             "KafkaError": "errors",
-            "NoOffsetError": "consumer.offset_reset",
+            "NoOffsetError": "fetch.offset_reset",
             "RecordDeserializationError": "consumer.consumer_records",
-            "RecordsLostError": "consumer.losses",
+            "RecordsLostError": "fetch.losses",
             "WakeupError": "consumer.kafka_consumer",
             "ConsumerRebalanceListener": "consumer.subscription",
             "ConsumerRecord": "consumer.consumer_records",
@@ -105,6 +107,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, a source no consumer.
             "Token": "net",
             "TokenProvider": "net",
             "TopicPartition": "topic_partition",
+            "encode": "spark",
             "register": "spark",
         },
     )

@@ -1,8 +1,9 @@
 """`python -m spark_kafka_source.demo`: a real broker, a producer that keeps writing, and a query.
 
-The query reads a topic and writes another one, exactly once. Shows the first rows, then a line for
-each micro-batch with its rows and the lag that is left, and at the end what Kafka's own tool says
-of the group, and how many rows are in each topic. Ends by itself, or by Ctrl-C.
+The query reads a topic and writes its rows to another one, exactly once. The demo shows the first
+rows. Then it shows a line for each micro-batch, with its rows and the lag that is left. At the end
+it shows what Kafka's own tool says of the group, and how many rows each topic has. It ends by
+itself, or by Ctrl-C.
 """
 
 import argparse
@@ -31,11 +32,11 @@ _BAR_WIDTH = 40
 
 
 def main() -> None:
-    """Runs the demo; `--seconds` (30 unless given) is how long the producer writes."""
+    """Run the demo. `--seconds` (default 30) is how long the producer writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=30, help="how long the producer writes")
     seconds = parser.parse_args().seconds
-    # Without it Spark would look for another Python on the PATH.
+    # Without this Spark would take another Python from the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with contextlib.suppress(KeyboardInterrupt):
         _run(seconds)
@@ -83,7 +84,7 @@ def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> Stre
 
 
 def _rows(spark: SparkSession, bootstrap_servers: str, topic: str) -> int:
-    """What a reader of committed records sees."""
+    """Return the number of rows that a reader of committed records sees."""
     return (
         spark.read.format("pykafka")
         .option("kafka.bootstrap.servers", bootstrap_servers)
@@ -108,14 +109,17 @@ def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
 
 
 def _interrupted() -> threading.Event:
-    """Is set by Ctrl-C from now on, which Spark would take in the middle of a call to the JVM."""
+    """Return an event that Ctrl-C sets.
+
+    Spark would take Ctrl-C in the middle of a call to the JVM.
+    """
     interrupted = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     return interrupted
 
 
 def _watch(query: StreamingQuery, writer: threading.Thread, interrupted: threading.Event) -> None:
-    """A line for each micro-batch, until the producer has ended and everything is read."""
+    """Show a line for each micro-batch until the producer has ended and everything is read."""
     shown, most = -1, 1
     while query.isActive and not interrupted.wait(0.2):
         for progress in query.recentProgress:
@@ -149,7 +153,7 @@ def _lag(source: Any) -> int:
 
 @contextlib.contextmanager
 def _writing(bootstrap_servers: str, seconds: int) -> Iterator[threading.Thread]:
-    """A backlog, and then a thread that keeps writing to the topic."""
+    """Write a backlog, then run a thread that keeps writing to the topic."""
     ended = threading.Event()
     with KafkaProducer(bootstrap_servers=bootstrap_servers, compression_type="lz4") as producer:
         for _ in range(_BACKLOG_ROWS // _ROWS_PER_SEND):
@@ -184,7 +188,7 @@ def _session() -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
-        # Makes small tasks cheap; see the README.
+        # Makes small tasks cheap; see docs/tuning.md.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .getOrCreate()
     )

@@ -1,4 +1,4 @@
-"""Which right a user lacks where a broker denies it something, and what there is to do about it.
+"""The right that a user lacks when a broker denies a request, and what the user can do.
 
 https://kafka.apache.org/documentation/#operations_resources_and_protocols
 """
@@ -10,7 +10,7 @@ from spark_kafka_source.errors import BrokerError, ErrorCode, TopicNotFoundError
 
 
 class Access(Enum):
-    """What a client wants of topics."""
+    """What a client wants to do with topics."""
 
     READ = auto()
     WRITE = auto()
@@ -51,7 +51,7 @@ _NEEDED: Mapping[Access, Mapping[str, str]] = {
         **_OF_EACH,
     },
 }
-"""By the name of the error."""
+"""The right that is needed, by the name of the error."""
 
 
 def lacking(
@@ -62,9 +62,9 @@ def lacking(
     transactional_id: str = "",
     access: Access = Access.READ,
 ) -> str | None:
-    """For a denial, the right that the user needs, and what else it could do.
+    """Return, for a denial, the right that the user needs and what else the user can do.
 
-    The error says which of the names was denied. None where it is no denial.
+    The error says which of the names was denied. Return None for an error that is no denial.
     """
     needed = _NEEDED[access].get(error.name)
     if needed is None:
@@ -74,7 +74,7 @@ def lacking(
 
 
 def topic_failure(error: ErrorCode, topic: str) -> BrokerError:
-    """Why a broker does not describe a topic."""
+    """Return the error that says why a broker does not describe a topic."""
     if error == _UNKNOWN_TOPIC:
         return TopicNotFoundError(topic)
     return BrokerError(error, f"Metadata of {topic}", lacking(error, topic=topic))

@@ -1,8 +1,8 @@
-"""What Kafka's error codes ask of a client, in one table, and the exceptions of this package.
+"""Kafka's error codes in one table, with what a client does about each, and this package's errors.
 
-The table follows https://kafka.apache.org/protocol#protocol_error_codes and Kafka's own classes:
-whether a code may be tried again, and what must be looked up afresh before that, is held against
-`org.apache.kafka.common.protocol.Errors` by a test.
+The table follows https://kafka.apache.org/protocol#protocol_error_codes and Kafka's own classes. A
+test compares it with `org.apache.kafka.common.protocol.Errors`: which codes may be tried again, and
+what must be looked up again before that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class Remedy(Enum):
-    """What a client does about an error before it may try the same again."""
+    """What a client does about an error before it may try the same request again."""
 
     NONE = "do not try again"
     RETRY = "try again after a pause"
@@ -195,12 +195,18 @@ _UNKNOWN_TOPIC = _BY_NAME["UNKNOWN_TOPIC_OR_PARTITION"]
 
 
 def error_code(code: int) -> ErrorCode:
-    """The row of a code off the wire; one newer than this table is fatal and keeps its number."""
+    """Return the row of a code off the wire.
+
+    A code newer than this table is fatal and keeps its number.
+    """
     return ERRORS.get(code) or ErrorCode(code, "UNLISTED_ERROR", Remedy.NONE)
 
 
 def error_named(name: str) -> ErrorCode:
-    """The row of an error by Kafka's name for it; `KeyError` where Kafka has none."""
+    """Return the row of an error by Kafka's name for it.
+
+    Raises `KeyError` if Kafka has no such error.
+    """
     return _BY_NAME[name]
 
 
@@ -209,9 +215,10 @@ _MOST_KEPT = 200
 
 
 class KafkaError(Exception):
-    """Everything this package raises. `remedy` says whether, and how, it may be tried again.
+    """Base class of this package's errors. `remedy` says whether and how to try again.
 
-    `spelling` is that of the front in whose call it was made: `__str__` names settings by it.
+    `spelling` is that of the front in whose call the error was made. `__str__` names settings by
+    it.
     """
 
     remedy: Remedy = Remedy.NONE
@@ -229,7 +236,8 @@ class KafkaError(Exception):
         return self.remedy is not Remedy.NONE
 
     def __str__(self) -> str:
-        # Names and reasons off the wire may hold anything; it goes into logs and terminals.
+        # Names and reasons off the wire may hold anything, and the text goes into logs and
+        # terminals.
         text = printable(as_written(self._text(), self.spelling))
         return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
@@ -238,35 +246,34 @@ class KafkaError(Exception):
 
 
 class LocalError(KafkaError):
-    """The fault is on this side: an option, an argument, or an order of calls."""
+    """An error on this side: an option, an argument, or the order of calls."""
 
 
 class RemoteError(KafkaError):
-    """The fault is on the other side: a broker, the network, or what a producer wrote."""
+    """An error on the other side: a broker, the network, or what a producer wrote."""
 
 
 class ConfigurationError(LocalError):
-    """An option's value cannot be used. Never holds the value of a secret option.
+    """An option's value cannot be used. The text never holds the value of a secret option.
 
-    `option` is its name as the user of the front writes it.
-    `found` has `{}` where each of `values` is shown: what is of the option's own value goes there,
-    so that it can be left out.
+    `option` is the option's name as the user of the front writes it. `found` has `{}` for each of
+    `values`. All parts of the option's own value go into `values`, so that they can be left out.
     """
 
     def __init__(self, option: str, found: str, expected: str, *values: str | int | Secret) -> None:
-        # No more than is shown: a value may have megabytes.
+        # Keep no more than is shown: a value may have megabytes.
         values = tuple(each[:_MOST_KEPT] if isinstance(each, str) else each for each in values)
         super().__init__()
         self.option = self.spelling.get(option, option)
         self.expected = as_written(expected, self.spelling)
         template = as_written(found, self.spelling)
-        # As it is spelt here: what is made of them elsewhere says the same.
+        # `args` has the front's spelling, so that copies made from it elsewhere say the same.
         self.args = (self.option, template, self.expected, *values)
         pieces = zip_longest(template.split("{}") if values else [template], map(shown, values))
         self.found = "".join(each or "" for each in chain.from_iterable(pieces))
 
     def without_values(self) -> "ConfigurationError":
-        """The same, and nothing of the option's value."""
+        """Return the same error without any part of the option's value."""
         option, found, expected, *values = self.args
         return ConfigurationError(option, found, expected, *(Secret("") for _ in values))
 
@@ -275,21 +282,22 @@ class ConfigurationError(LocalError):
 
 
 class UnsupportedVersionError(LocalError):
-    """The broker, or Spark, is too old (or too new) for what was asked of it."""
+    """The broker, or Spark, is too old (or too new) for the request."""
 
 
 class ClosedError(LocalError):
-    """The client or connection was closed, by this side, before the call or during it."""
+    """This side closed the client or connection before or during the call."""
 
 
 class ProtocolError(RemoteError):
-    """Bytes off the wire that are not what Kafka's protocol says they must be."""
+    """Bytes off the wire that break Kafka's protocol."""
 
 
 class BrokerError(RemoteError):
     """A broker answered with an error code.
 
-    `error` is the row of the table, `what` names what was asked, `detail` is the broker's own text.
+    `error` is the row of the table, `what` names the request, and `detail` is the broker's own
+    text.
     """
 
     def __init__(self, error: ErrorCode, what: str, detail: str | None = None) -> None:
@@ -302,7 +310,7 @@ class BrokerError(RemoteError):
 
 
 class TopicNotFoundError(BrokerError):
-    """There is no such topic, or this user may not see it: brokers do not say which."""
+    """The topic does not exist, or this user may not see it: brokers do not say which."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(_UNKNOWN_TOPIC, f"Metadata of {topic}")
@@ -315,12 +323,15 @@ class TopicNotFoundError(BrokerError):
 class ConnectionFailedError(RemoteError):
     """A broker could not be reached, or the connection to it broke."""
 
-    # The broker may have left the cluster, or led what now another leads.
+    # The broker may have left the cluster, or another broker may lead its partitions now.
     remedy = Remedy.REFRESH_METADATA
 
 
 class BootstrapError(RemoteError):
-    """None of `kafka.bootstrap.servers` answered; lists each address with what went wrong there."""
+    """None of `kafka.bootstrap.servers` answered.
+
+    The text has each address and what went wrong there.
+    """
 
     remedy = Remedy.RETRY
 
@@ -337,11 +348,11 @@ class BootstrapError(RemoteError):
 
 
 class KafkaTimeoutError(RemoteError):
-    """Time was up before there was an answer. The text names what was waited for, and how long."""
+    """A timeout. The text names what the client waited for, and how long."""
 
 
 class CorruptRecordError(RemoteError):
-    """A record batch is not what its header says, at `topic_partition` from `offset` on."""
+    """A record batch at `topic_partition`, from `offset` on, differs from what its header says."""
 
     def __init__(self, topic_partition: TopicPartition, offset: int, reason: str) -> None:
         super().__init__(topic_partition, offset, reason)
@@ -352,4 +363,4 @@ class CorruptRecordError(RemoteError):
 
 
 class UnsupportedRecordFormatError(CorruptRecordError):
-    """A message set of format v0 or v1, as Kafka wrote before 0.11, or a format yet to come."""
+    """A message set of format v0 or v1 (written before Kafka 0.11), or of a future format."""

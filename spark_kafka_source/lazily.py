@@ -1,7 +1,7 @@
-"""Packages whose names are imported when they are first asked for.
+"""Packages that import a name only when someone asks for it.
 
-Spark makes a process for each step of a query, and each one imports what it needs: options of
-writers, say, are known to a reader, and a producer is not.
+Spark starts a process for each step of a query, and each process imports what it needs. A reader
+needs the options of writers, for example, but no producer.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def importing(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package (PEP 562); `homes` says in which module a name is."""
+    """Return the `__getattr__` of a package (PEP 562). `homes` gives the module of each name."""
 
     def of_package(name: str) -> Any:
         if name not in homes:

@@ -1,18 +1,19 @@
-"""Texts that must not be seen, passwords, keys and tokens, and how others are shown."""
+"""Secret texts (passwords, keys and tokens), and how errors show other texts."""
 
 from typing import Any
 
 REDACTED = "*********(redacted)"
-"""What Spark shows in the place of a text that must not be seen."""
+"""The text that Spark shows in place of a secret."""
 
 _MOST_SHOWN = 100
 
 
 class Secret:
-    """Wraps a text so that no repr, log line or traceback of what holds it can show it.
+    """A text that no repr, log line or traceback can show.
 
-    Equal where the texts are, so that settings that hold one can be compared. Only `reveal` gives
-    the text away; call it where it goes on the wire or into a library, and keep no other copy.
+    Two secrets are equal if their texts are, so that settings with a secret can be compared. Only
+    `reveal` gives the text away. Call it where the text goes on the wire or into a library, and
+    keep no other copy.
     """
 
     __slots__ = ("_text",)
@@ -21,7 +22,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Return the text itself."""
         return self._text
 
     def __repr__(self) -> str:
@@ -41,7 +42,7 @@ class Secret:
 
 
 def shown(text: "str | int | Secret") -> str:
-    """As errors show it: in quotes, cut where it is long; of a secret, that there is one."""
+    """Return a text as errors show it: quoted, and cut if long. A secret is shown as redacted."""
     if isinstance(text, Secret):
         return REDACTED
     if isinstance(text, int):
@@ -50,7 +51,7 @@ def shown(text: "str | int | Secret") -> str:
 
 
 def printable(text: str) -> str:
-    """Without what can end a line of a log, or steer a terminal: that is shown as Python has it."""
+    """Escape characters that end a log line or steer a terminal, as Python escapes them."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

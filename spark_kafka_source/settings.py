@@ -1,7 +1,7 @@
-"""Options as users write them, read into typed settings; those of Kafka's are declared as fields.
+"""Typed settings, read from options as users write them. A field declares one of Kafka's settings.
 
-`fetch_min_bytes: int = setting(1)` in a dataclass is all that it takes to have the option
-`kafka.fetch.min.bytes`, by the names of https://kafka.apache.org/documentation/#consumerconfigs.
+`fetch_min_bytes: int = setting(1)` in a dataclass is enough to have the option
+`kafka.fetch.min.bytes`. Names are those of https://kafka.apache.org/documentation/#consumerconfigs.
 """
 
 import difflib
@@ -20,13 +20,13 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 PREFIX = "kafka."
-"""What the names of Kafka's own settings begin with, as options."""
+"""The prefix of options that are Kafka's own settings."""
 
 SECURITY = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
-"""What the names of settings begin with that have to do with passwords, tokens and keys."""
+"""The prefixes of options that have to do with passwords, tokens and keys."""
 
 MINIMUM, MAXIMUM, MEANING = "minimum", "maximum", "meaning"
-"""What the metadata of a field has that is a setting."""
+"""The keys in the metadata of a field that is a setting."""
 
 _MOST_COMPARED = 100
 _A_SLIP = 0.5
@@ -34,9 +34,10 @@ _A_LIKENESS = 0.6
 
 
 def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: str = "") -> T:
-    """Declares a field that an option gives; `default` says its type, the bounds are of numbers.
+    """Declare a field that an option sets.
 
-    `meaning` is a sentence for the reference, where Kafka's own documentation does not say it.
+    `default` gives the type. `minimum` and `maximum` are bounds for numbers. `meaning` is a
+    sentence for the reference, for what Kafka's own documentation does not say.
     """
     metadata = {MINIMUM: minimum, MAXIMUM: maximum, MEANING: meaning}
     found: T = field(default=default, metadata=metadata)
@@ -44,26 +45,27 @@ def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: 
 
 
 def settings_of(config_type: type[Any], prefix: str = PREFIX) -> dict[str, Field[Any]]:
-    """The fields of a dataclass that are settings, by the names of their options."""
+    """Return the fields of a dataclass that are settings, by the names of their options."""
     declared = (each for each in fields(config_type) if MINIMUM in each.metadata)
     return {f"{prefix}{each.name.replace('_', '.')}": each for each in declared}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options of one source, keyed by their names in lower case, with typed reading.
+    """The options of one source, by their names in lower case, read as typed values.
 
-    Names are given as users know them. A value that cannot be used raises a `ConfigurationError`
+    Callers give names as users know them. A value that cannot be used raises a `ConfigurationError`
     that names the option.
     """
 
-    # Passwords among them.
+    # Some of the values are passwords.
     values: Mapping[str, str] = field(repr=False)
 
     def read(self, config_type: type[T], prefix: str = PREFIX, /, **known: object) -> T:
-        """A dataclass whose settings are read, and whose other fields are `known` or defaults.
+        """Create a `config_type` with the settings that are given.
 
-        Their names begin with `prefix`.
+        Its other fields have their values from `known`, or their defaults. The names of the options
+        begin with `prefix`.
         """
         found = {
             each.name: self.like(
@@ -79,7 +81,7 @@ class Settings:
     def like(
         self, default: Any, name: str, *, minimum: int = 0, maximum: int = INT64_MAX
     ) -> object:
-        """A value of the default's type; `minimum` and `maximum` are of numbers."""
+        """Return a value of the default's type. `minimum` and `maximum` are bounds for numbers."""
         if isinstance(default, bool):
             return self.boolean(name, default)
         if isinstance(default, Enum):
@@ -91,17 +93,20 @@ class Settings:
         return self.text(name, default)
 
     def text(self, name: str, default: str) -> str:
-        """The value as it is written."""
+        """Return the value as it is written."""
         return self.values.get(name.lower(), default)
 
     def secret(self, name: str) -> Secret:
-        """The value, trimmed as Kafka trims its passwords; empty where it is not given."""
+        """Return the value, trimmed as Kafka trims its passwords.
+
+        Empty if the option is not given.
+        """
         return Secret(self.text(name, "").strip())
 
     def integer(
         self, name: str, default: int, *, minimum: int = 0, maximum: int = INT64_MAX
     ) -> int:
-        """A whole number from `minimum` to `maximum`."""
+        """Return a whole number from `minimum` to `maximum`."""
         text = self.text(name, str(default)).strip()
         digits = text.removeprefix("-")
         # Python refuses to convert thousands of digits.
@@ -112,31 +117,32 @@ class Settings:
         return number
 
     def boolean(self, name: str, default: bool) -> bool:
-        """`true` or `false`."""
+        """Return the value of an option that is `true` or `false`."""
         text = self.text(name, str(default)).strip().lower()
         if text not in ("true", "false"):
             raise _refused(name, text, "Give 'true' or 'false'")
         return text == "true"
 
     def choice(self, name: str, default: E) -> E:
-        """The member of the default's enum whose text, as Kafka spells it, is the value.
+        """Return the member of the default's enum that has the value as its text.
 
-        Upper and lower case are one.
+        Kafka's spelling counts, but not upper or lower case.
         """
         known = {str(each): each for each in type(default)}
         lowered = {text.lower(): each for text, each in known.items()}
         text = self.text(name, str(default)).strip()
         if text.lower() not in lowered:
-            # A password that was meant for another option of security may stand in this one.
+            # The user may have put a password for another security option here.
             found = if_resembling(text, known) if name.startswith(SECURITY) else text
             raise _refused(name, found, f"Give one of {', '.join(known)}")
         return lowered[text.lower()]
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str | None:
-    """Which of these options a misspelt one may be meant to be; 1 is the highest `cutoff`.
+    """Return the option that a misspelt name may mean, or None. `cutoff` is at most 1.
 
-    The prefix `kafka.` counts for nothing, since all of Kafka's have it, and many forget it.
+    The prefix `kafka.` is left out of the comparison: all of Kafka's options have it, and many
+    users forget it.
     """
     by_text = {each.lower().removeprefix(PREFIX): each for each in known}
     text = name.lower().removeprefix(PREFIX)[:_MOST_COMPARED]
@@ -145,7 +151,10 @@ def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str
 
 
 def if_resembling(text: str, known: Iterable[str]) -> str | Secret:
-    """The text where it may be a slip of one that is known: else it may be a password astray."""
+    """Return the text if it is like a known one.
+
+    Otherwise hide it: it may be a misplaced password.
+    """
     close = difflib.get_close_matches(
         text.lower()[:_MOST_COMPARED], [each.lower() for each in known], n=1, cutoff=_A_SLIP
     )

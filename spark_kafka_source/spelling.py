@@ -1,8 +1,8 @@
-"""The names of settings as the users of each front write them.
+"""The names of settings, as the users of each front write them.
 
-Texts name a setting of Kafka's or a registry's, and one of keys or values, as Spark's option, in
-quotes: `'kafka.fetch.min.bytes'`, `'value.format'`. A front whose users write it in another way
-calls its code within `spelt`: errors that are made there show the users' own names.
+In texts, settings of Kafka, of a registry, and of keys or values have the names of Spark's options,
+in quotes: `'kafka.fetch.min.bytes'`, `'value.format'`. The users of another front may write other
+names. Such a front calls its code within `spelt`, and errors made there show its users' own names.
 """
 
 import re
@@ -12,12 +12,12 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 Spelling = Mapping[str, str]
-"""What users write, by the option of Spark that means the same."""
+"""What users write, by the name of Spark's option with the same meaning."""
 
 AS_OPTIONS: Spelling = MappingProxyType({})
-"""That of Spark's users, whose names the texts have already."""
+"""The spelling for Spark's users: the texts have their names already."""
 
-# Only what is in the spelling is replaced: a topic may be called 'kafka.events'.
+# Only names in the spelling are replaced: a topic may be called 'kafka.events'.
 _NAMED = re.compile(
     r"'((?:kafka|schema\.registry|key|value|auto|normalize)\.[a-z0-9.*]+|badRecords)'"
 )
@@ -25,21 +25,22 @@ _current: ContextVar[Spelling] = ContextVar("spelling", default=AS_OPTIONS)
 
 
 def current_spelling() -> Spelling:
-    """That of the front within whose call this is."""
+    """Return the spelling of the front whose call is running."""
     return _current.get()
 
 
 def as_written(text: str, spelling: Spelling | None = None) -> str:
-    """The text with its settings named by this spelling, or else by the current one."""
+    """Return the text with its settings named by `spelling` (default: the current one)."""
     names = current_spelling() if spelling is None else spelling
     return _NAMED.sub(lambda match: f"'{names.get(match[1], match[1])}'", text) if names else text
 
 
 @contextmanager
 def spelt(spelling: Spelling) -> Iterator[None]:
-    """Within it, errors name settings by this spelling. The outermost front is what users see.
+    """Name settings by this spelling in errors made within the block.
 
-    A thread that is started within it needs `contextvars.copy_context().run`.
+    If fronts are nested, the spelling of the outermost one counts: its names are those that users
+    see. A thread that is started within the block needs `contextvars.copy_context().run`.
     """
     token = _current.set(_current.get() or spelling)
     try:
@@ -50,9 +51,9 @@ def spelt(spelling: Spelling) -> Iterator[None]:
 
 @contextmanager
 def renamed(names: Spelling) -> Iterator[None]:
-    """Within it, errors that name one of these settings name the one that has its place.
+    """Give these settings other names in errors made within the block.
 
-    That is shown as the users of the front write it, and the others are, too.
+    The front's spelling then applies to the new names, as it does to all other settings.
     """
     outer = _current.get()
     token = _current.set({**outer, **{name: outer.get(to, to) for name, to in names.items()}})

@@ -1,4 +1,4 @@
-"""Moments as users write them: milliseconds since 1970, or a date and time (ISO 8601)."""
+"""Times as users write them: milliseconds since 1970, or a date and time (ISO 8601)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -6,26 +6,27 @@ from datetime import UTC, datetime, timedelta
 from spark_kafka_source.errors import ConfigurationError
 
 TIMESTAMP_EXAMPLES = "'1760000000000' or '2025-10-09T08:53:20Z'"
-"""How a moment is written in an option."""
+"""Examples of a time in an option."""
 
 A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date and time with its zone"
-"""What a moment may be, in words."""
+"""The times that an option takes, in words."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = re.compile("[0-9]{1,19}")
 _END = 2**63
-# As seconds, from 2001 to 2286; as milliseconds, four months of 1970, when there was no Kafka.
+# In seconds these numbers are from 2001 to 2286. In milliseconds they are four months of 1970,
+# before there was a Kafka.
 _LIKE_SECONDS = range(10**9, 10**10)
 
 
 def parse_timestamp(
     option: str, given: str | int, where: str = "", *values: str | int, example: str = ""
 ) -> int:
-    """Milliseconds since 1970, of a number or of a text that is a number or a date.
+    """Return milliseconds since 1970 for a number, a number as text, or a date.
 
-    Raises `ConfigurationError` for what is neither, for a date without a zone, which is a moment
-    only to those who know where it was written, and for a number that is seconds. The text of the
-    error has `where` behind the value, with `{}` for `values`.
+    Raises `ConfigurationError` for anything else, for a date without a zone, and for a number that
+    must be seconds. A date without a zone is a clear moment only to people who know where it was
+    written. The text of the error has `where` after the value, with `{}` for each of `values`.
     """
     expected = f"Give {A_TIMESTAMP}, as in {example or TIMESTAMP_EXAMPLES}"
     number = _number(given)
@@ -44,7 +45,7 @@ def parse_timestamp(
 
 
 def refuse_seconds(option: str, number: int, where: str = "", *values: str | int) -> None:
-    """Raises `ConfigurationError` for a number of milliseconds that is one of seconds."""
+    """Raise `ConfigurationError` for a number that must be seconds, not milliseconds."""
     if number in _LIKE_SECONDS:
         raise ConfigurationError(
             option,
@@ -59,12 +60,12 @@ def refuse_seconds(option: str, number: int, where: str = "", *values: str | int
 
 
 def milliseconds(moment: datetime) -> int:
-    """Milliseconds since 1970, 0 for what was before; in UTC unless it says else."""
+    """Return milliseconds since 1970, or 0 for earlier times. A time without a zone is in UTC."""
     return max(0, _since_epoch(moment if moment.tzinfo else moment.replace(tzinfo=UTC)))
 
 
 def iso_time(timestamp_ms: int) -> str:
-    """A time in UTC, with milliseconds; beyond the year 9999 the number itself."""
+    """Return a time in UTC, with milliseconds. Beyond the year 9999 return the number itself."""
     try:
         moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
     except OverflowError:
@@ -84,7 +85,7 @@ def _number(given: str | int) -> int | None:
 
 def _moment(text: str) -> datetime | None:
     try:
-        # Python takes digits alone for a date, too.
+        # Python would also read digits alone as a date.
         return None if text.isdigit() else datetime.fromisoformat(text)
     except ValueError:
         return None

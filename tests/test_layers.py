@@ -14,7 +14,7 @@ BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling"
     "lazily"
 }
 LAYERS = [
-    *("protocol", "records", "values", "net", "registry", "typed", "client", "groups"),
+    *("protocol", "records", "values", "net", "registry", "typed", "client", "fetch", "groups"),
     *("consumer", "producer", "admin", "exactly_once"),
 ]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
@@ -33,7 +33,7 @@ MAY_IMPORT = BELOW | {
     "net": BASE | {"protocol"},
     "registry": BASE | {"records", "values", "net"},
     "client": BASE | {"protocol", "net"},
-    "groups": BASE | {"protocol", "net", "client"},
+    "groups": BASE | {"protocol", "net", "client"},  # It knows nothing of `fetch`.
     # Beside the consumer, which knows nothing of it either.
     "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
     "command_line": BASE.union(LAYERS),
@@ -45,6 +45,7 @@ MAY_IMPORT = BELOW | {
         "spark",
         "admin",
         "consumer",
+        "fetch",
         "groups",
         "producer",
         "net",

@@ -1,4 +1,4 @@
-"""All that groups have committed: OffsetFetch without topics, of several at once (KIP-709)."""
+"""All that groups have committed: OffsetFetch without topics, several groups at once (KIP-709)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 Committed = dict[TopicPartition, OffsetAndMetadata]
 """What one group has committed."""
 
-# Topics go by name up to v9, by id from v10 on.
+# Topics have names up to v9, and ids from v10 on.
 _BY_NAME = 9
 _ONE_GROUP = 7
 _WHAT = "OffsetFetch"
@@ -28,7 +28,7 @@ _WHAT = "OffsetFetch"
 
 @dataclass
 class _Partition:
-    """What is said of one, in either form of the answer."""
+    """The answer for one partition, in either form of the response."""
 
     topic: str
     said: OffsetFetchResponsePartition | OffsetFetchResponsePartitions
@@ -37,7 +37,10 @@ class _Partition:
 def all_committed(
     client: KafkaClient, group_ids: Iterable[str]
 ) -> dict[str, Committed | BrokerError]:
-    """What each group has committed, or why that is not told; of one not there it is nothing."""
+    """Return what each group has committed, or the error.
+
+    A group that does not exist has committed nothing.
+    """
     group_ids = list(dict.fromkeys(group_ids))
     try:
         return ask_coordinators(

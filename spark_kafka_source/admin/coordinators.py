@@ -1,4 +1,4 @@
-"""One question about many groups, or transactions, put to all their coordinators at once."""
+"""One question about many groups or transactions, sent to all their coordinators at once."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ R = TypeVar("R", bound=Response)
 
 
 class Told(NamedTuple):
-    """What an answer says of one group or transactional id: an error, or what there is."""
+    """The key and the error, if any, in the answer for one group or transactional id."""
 
     key: str
     error_code: int
@@ -32,12 +32,12 @@ def ask_coordinators(
     max_version: int | None = None,
     timeout_ms: int | None = None,
 ) -> dict[str, A | BrokerError]:
-    """The answer for each key, or the error that will not heal, by one request to each broker.
+    """Return the answer for each key, or its final error. Send one request to each broker.
 
-    Keys are groups or transactional ids. Those whose coordinator has moved, or is not ready, are
-    asked for again, alone, until `timeout_ms`, by default `default.api.timeout.ms`; then raises
-    `KafkaTimeoutError`. Raises `UnsupportedVersionError` where a broker does not have the API, or
-    none of the versions up to `max_version`.
+    Keys are groups or transactional ids. Keys whose coordinator has moved, or is not ready, are
+    asked for again until `timeout_ms` (default `default.api.timeout.ms`). Then raises
+    `KafkaTimeoutError`. Raises `UnsupportedVersionError` if a broker does not have the API, or none
+    of its versions up to `max_version`.
     """
     keys_asked = [CoordinatorKey(kind, each) for each in dict.fromkeys(keys)]
     found: dict[str, A | BrokerError] = {}
@@ -69,7 +69,7 @@ def _by_coordinator(
     found: dict[str, A | BrokerError],
     deadline: Deadline,
 ) -> dict[Broker, list[CoordinatorKey]]:
-    """The keys to ask for yet; one without a coordinator for good has that as its answer."""
+    """Return the keys without an answer by coordinator. A final error is the answer of its key."""
     missing = [each for each in keys if each.key not in found]
     client.learn_coordinators(kind, [each.key for each in missing], deadline)
     by_broker: dict[Broker, list[CoordinatorKey]] = defaultdict(list)

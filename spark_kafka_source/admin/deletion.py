@@ -1,4 +1,4 @@
-"""Deletes groups, or some of what they have committed: DeleteGroups (KIP-229), OffsetDelete."""
+"""Deletion of groups (DeleteGroups, KIP-229) and of some of their offsets (OffsetDelete)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -23,7 +23,7 @@ _FORGOTTEN = "its offsets can be deleted"
 
 
 def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-    """Why each group is still there; None for one that is deleted."""
+    """Delete groups. Return why each one still exists; None for a deleted group."""
     found = ask_coordinators(
         client,
         "DeleteGroups",
@@ -45,9 +45,9 @@ def _deleted(answer: DeleteGroupsResponse, _: Broker) -> Iterator[tuple[Told, No
 def delete_offsets(
     client: KafkaClient, group_id: str, topics: Iterable[str | TopicPartition]
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Why each partition is still committed; None for one that is not, any more.
+    """Delete offsets. Return why each partition still has one; None for a deleted offset.
 
-    Raises what is wrong with the group, `GroupNotFoundError` among it.
+    Raises the error of the group, such as `GroupNotFoundError`.
     """
     partitions = _partitions(client, group_id, topics)
     if not partitions:
@@ -75,7 +75,10 @@ def delete_offsets(
 def _partitions(
     client: KafkaClient, group_id: str, topics: Iterable[str | TopicPartition]
 ) -> list[TopicPartition]:
-    """Those given, and all that the group has committed of topics given, which may be gone."""
+    """Return the given partitions, and all committed ones of the given topics.
+
+    A topic that no longer exists may still have committed offsets.
+    """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
     committed = all_committed(client, [group_id])[group_id]
     if isinstance(committed, BrokerError):

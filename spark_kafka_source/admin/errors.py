@@ -1,4 +1,4 @@
-"""What groups and transactions may be that is in the way of what is asked of them."""
+"""Errors for groups and transactions in a state that does not allow a request."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _MOST_SHOWN = 3
 
 
 class GroupNotFoundError(RemoteError):
-    """There is no such group: it never was, or expired, or was deleted."""
+    """The group does not exist: it never did, it expired, or it was deleted."""
 
     def __init__(self, group_id: str, detail: str | None = None) -> None:
         super().__init__(group_id, detail)
@@ -20,7 +20,7 @@ class GroupNotFoundError(RemoteError):
 
 
 class TransactionNotFoundError(RemoteError):
-    """The brokers know no such transactional id: it never was, or expired."""
+    """The brokers do not know the transactional id: it never existed, or it expired."""
 
     def __init__(self, transactional_id: str) -> None:
         super().__init__(transactional_id)
@@ -31,9 +31,9 @@ class TransactionNotFoundError(RemoteError):
 
 
 class GroupNotEmptyError(RemoteError):
-    """The group has members, who would not hear of what is asked, or whom it would throw out.
+    """The group has members. They would not notice the change, or would lose their group.
 
-    `members` are as they are shown: client id and host.
+    `members` has the client id and host of each, as texts show them.
     """
 
     def __init__(self, group_id: str, what: str, state: str, members: Sequence[str] = ()) -> None:
@@ -51,7 +51,7 @@ class GroupNotEmptyError(RemoteError):
 
 
 def typed(error: BrokerError, group_id: str, what: str) -> BrokerError | RemoteError:
-    """The error of a group as one of the above, where it is one."""
+    """Return the error of a group as one of the errors above, if one of them fits."""
     if error.error.name == "GROUP_ID_NOT_FOUND":
         return GroupNotFoundError(group_id, error.detail)
     if error.error.name in ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID"):

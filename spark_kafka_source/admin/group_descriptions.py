@@ -1,7 +1,7 @@
-"""Which groups there are, and who is in them.
+"""Lists and descriptions of groups and their members.
 
-https://kafka.apache.org/protocol#The_Messages_DescribeGroups for groups of the classic protocol,
-and KIP-848 for the others.
+See https://kafka.apache.org/protocol#The_Messages_DescribeGroups for groups of the classic
+protocol, and KIP-848 for the others.
 """
 
 import logging
@@ -44,7 +44,7 @@ _NOT_FOUND = "GROUP_ID_NOT_FOUND"
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """A group as lists show it; `state` is empty where the broker is older than Kafka 2.6.
+    """A group as lists show it. `state` is empty for a broker older than Kafka 2.6.
 
     `protocol_type` is `consumer` for groups of consumers, and empty for a group that never had
     members. `type` is `classic`, `consumer` (KIP-848), `share` or `streams`.
@@ -57,13 +57,13 @@ class GroupListing:
 
     @property
     def has_offsets(self) -> bool:
-        """Whether it is a group of consumers, that commit offsets."""
+        """Whether it is a group of consumers, which commits offsets."""
         return self.type in (CLASSIC, CONSUMER) and self.protocol_type in ("", PROTOCOL_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
-    """A member, and what it reads; `target_assignment`, and `epoch`, are those of KIP-848."""
+    """A member and its partitions. Only KIP-848 has `target_assignment` and `epoch`."""
 
     member_id: str
     group_instance_id: str | None
@@ -96,7 +96,7 @@ class GroupDescription:
 def list_groups(
     client: KafkaClient, states: Collection[str] = (), types: Collection[str] = ()
 ) -> list[GroupListing]:
-    """All groups, by their ids, which all brokers are asked for; see `KafkaAdmin.list_groups`."""
+    """Ask all brokers for their groups, and return them by id; see `KafkaAdmin.list_groups`."""
 
     def attempt(deadline: Deadline) -> list[GroupListing]:
         client.topics([], deadline)
@@ -115,7 +115,7 @@ def list_groups(
         return sorted(found.values(), key=lambda each: each.group_id)
 
     listed = client.retrying("ListGroups", attempt)
-    # Here, since brokers of before KIP-848 know no types.
+    # Filtered here, since brokers before KIP-848 know no types.
     return [each for each in listed if not types or each.type in types]
 
 
@@ -127,7 +127,7 @@ def _listing(group: ListedGroup) -> GroupListing:
 def describe_groups(
     client: KafkaClient, group_ids: Iterable[str]
 ) -> dict[str, GroupDescription | KafkaError]:
-    """Each group, or why not. One of which a broker knows nothing is a `GroupNotFoundError`."""
+    """Return each group, or its error. A group that does not exist has a `GroupNotFoundError`."""
     group_ids = list(dict.fromkeys(group_ids))
     found: dict[str, GroupDescription | BrokerError] = {}
     try:
@@ -152,7 +152,7 @@ def describe_groups(
 
 
 def described(client: KafkaClient, group_id: str) -> GroupDescription:
-    """One group. Raises `GroupNotFoundError`, `BrokerError`."""
+    """Return one group. Raises `GroupNotFoundError` and `BrokerError`."""
     found = describe_groups(client, [group_id])[group_id]
     if isinstance(found, KafkaError):
         raise found

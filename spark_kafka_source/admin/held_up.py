@@ -1,11 +1,11 @@
-"""Where readers of committed records wait for a transaction's end (KIP-664), and for whose."""
+"""Partitions whose readers of committed records wait for a transaction to end (KIP-664)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.leaders import ByTopic, ask_leaders
-from spark_kafka_source.consumer.offsets import latest_offsets
+from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.fetch.offsets import latest_offsets
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.protocol import DescribeProducersRequest, DescribeProducersResponse
 from spark_kafka_source.protocol.messages.describe_producers import TopicRequest
@@ -20,12 +20,12 @@ class OpenWriter:
     producer: ProducerId
     start_offset: int
     last_written_ms: int
-    """The time of its last batch of records, as the batch says; -1 where there is none."""
+    """Timestamp of its last record batch, in ms, as the batch gives it; -1 if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldUpPartition:
-    """A partition, up to where readers of committed records see it, and who is in the way."""
+    """A partition, how far readers of committed records see it, and which writers hold them up."""
 
     topic_partition: TopicPartition
     last_stable_offset: int
@@ -35,14 +35,14 @@ class HeldUpPartition:
 
     @property
     def offsets_held_up(self) -> int:
-        """How many offsets are not to be seen yet."""
+        """Number of offsets that such readers do not see yet."""
         return max(self.end_offset - self.last_stable_offset, 0)
 
 
 def held_up(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> list[HeldUpPartition]:
-    """Return these partitions as they stand, in order. Raises as `list_offsets` does."""
+    """Return these partitions in order. Raises as `list_offsets` does."""
     asked = sorted(set(topic_partitions))
     writers = ask_leaders(
         client, "DescribeProducers", dict.fromkeys(asked, 0), _request, _open_writers

@@ -45,7 +45,7 @@ R = TypeVar("R")
 def _spelt_as_given(
     method: "Callable[Concatenate[KafkaAdmin, P], R]",
 ) -> "Callable[Concatenate[KafkaAdmin, P], R]":
-    """With its errors naming settings as the arguments did."""
+    """Make the errors of a method name settings as the constructor's arguments did."""
 
     @wraps(method)
     def spelling(self: "KafkaAdmin", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -56,14 +56,15 @@ def _spelt_as_given(
 
 
 class KafkaAdmin:
-    """Looks at groups, topics and transactions from outside, and ends or moves what is in the way.
+    """Shows groups, topics and transactions from outside, and changes or deletes them.
 
         with KafkaAdmin(bootstrap_servers="localhost:9092") as admin:
             print(admin.group_lag("billing").to_arrow())
 
-    Configuration is that of `KafkaConsumer`; what a client does not need has no effect. Belongs to
-    one thread at a time. All calls try again what can heal until `default_api_timeout_ms`, and
-    raise `KafkaTimeoutError`, or `BrokerError` (authorization, ...) and what else they say.
+    Its configuration is that of `KafkaConsumer`; settings that a client does not need have no
+    effect. Only one thread at a time may use it. Every call retries temporary errors until
+    `default_api_timeout_ms`. Then it raises `KafkaTimeoutError`. All calls may also raise
+    `BrokerError` (authorization, ...), besides the errors that they name.
     """
 
     def __init__(
@@ -79,12 +80,12 @@ class KafkaAdmin:
         self.close()
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         self._client.close()
 
     @property
     def client(self) -> KafkaClient:
-        """By which all of it is asked: for what this class has no method for."""
+        """The client of all requests. Use it for what this class has no method for."""
         return self._client
 
     # -- groups ------------------------------------------------------------------------------------
@@ -93,17 +94,17 @@ class KafkaAdmin:
     def list_groups(
         self, *, states: Collection[str] = (), types: Collection[str] = ()
     ) -> list[GroupListing]:
-        """All groups that this user may see, of all brokers.
+        """Return all groups that this user may see, from all brokers.
 
-        Or only those in certain `states` (`Stable`, `Empty`, `PreparingRebalance`,
-        `CompletingRebalance`, and with KIP-848 `Assigning`, `Reconciling`; from Kafka 2.6 on), or
-        of certain `types` (`classic`, `consumer`, `share`, `streams`).
+        `states` limits them to groups in these states: `Stable`, `Empty`, `PreparingRebalance`,
+        `CompletingRebalance`, and with KIP-848 `Assigning`, `Reconciling` (from Kafka 2.6 on).
+        `types` limits them to groups of these types: `classic`, `consumer`, `share`, `streams`.
         """
         return list_groups(self._client, states, types)
 
     @_spelt_as_given
     def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
-        """These groups and their members. Raises `GroupNotFoundError`."""
+        """Return these groups and their members. Raises `GroupNotFoundError`."""
         found = []
         for each in describe_groups(self._client, group_ids).values():
             if isinstance(each, KafkaError):
@@ -113,12 +114,12 @@ class KafkaAdmin:
 
     @_spelt_as_given
     def describe_group(self, group_id: str) -> GroupDescription:
-        """A group and its members. Raises `GroupNotFoundError`."""
+        """Return a group and its members. Raises `GroupNotFoundError`."""
         return self.describe_groups([group_id])[0]
 
     @_spelt_as_given
     def group_lag(self, *groups: str | GroupDescription) -> GroupLag:
-        """How far these groups are behind in each partition; without any, all groups of consumers.
+        """Return the lag of these groups in each partition (default: all groups of consumers).
 
         Raises `GroupNotFoundError`.
         """
@@ -131,7 +132,7 @@ class KafkaAdmin:
 
     @_spelt_as_given
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, OffsetAndMetadata]:
-        """All that a group has committed; nothing, of one that is not there."""
+        """Return all that a group has committed: nothing for a group that does not exist."""
         found = all_committed(self._client, [group_id])[group_id]
         if isinstance(found, KafkaError):
             raise found
@@ -146,30 +147,32 @@ class KafkaAdmin:
         *,
         dry_run: bool = True,
     ) -> OffsetResets:
-        """Commits other offsets to a group; as a dry run, only says which they would be.
+        """Commit other offsets for a group. A dry run (the default) only returns them.
 
-        `to` is `"earliest"`, `"latest"`, `"current"`, a `datetime`, a `timedelta` ago, either as
-        ISO 8601 text too, `Shift(-10)`, an offset for all, or offsets by partition. `topics` are
-        topics or partitions; without, all that the group has committed. What the log does not
-        reach becomes its start or end, and each row says so. What is committed loses its metadata.
+        `to` is `"earliest"`, `"latest"`, `"current"`, a `datetime`, a `timedelta` back from now,
+        either of these two as ISO 8601 text, `Shift(-10)`, one offset for all partitions, or
+        offsets by partition. `topics` are topics or partitions (default: all that the group has
+        committed). An offset outside the log becomes its start or its end, and the row says so. The
+        offsets lose their metadata.
 
-        Raises `GroupNotEmptyError` where the group has members: stop them first;
-        `ConfigurationError` and `LocalError` for a `to` that cannot be, `BrokerError` for
-        partitions that are not there. A group that is not there is made.
+        Raises `GroupNotEmptyError` if the group has members: stop them first. Raises
+        `ConfigurationError` and `LocalError` for an impossible `to`, and `BrokerError` for
+        partitions that do not exist. A group that does not exist is created.
         """
         return reset_offsets(self._client, group_id, to, topics, dry_run=dry_run)
 
     @_spelt_as_given
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Deletes groups and all they have committed; why one is still there, or None.
+        """Delete groups with all they have committed. Return the error of each, or None.
 
-        `GroupNotEmptyError` for one with members, `GroupNotFoundError`, `BrokerError`.
+        Errors are `GroupNotEmptyError` for a group with members, `GroupNotFoundError` and
+        `BrokerError`.
         """
         return delete_groups(self._client, group_ids)
 
     @_spelt_as_given
     def delete_group(self, group_id: str) -> None:
-        """Deletes a group and all it has committed; raises what `delete_groups` tells."""
+        """Delete a group with all it has committed. Raises the errors of `delete_groups`."""
         (error,) = self.delete_groups([group_id]).values()
         if error is not None:
             raise error
@@ -178,10 +181,10 @@ class KafkaAdmin:
     def delete_offsets(
         self, group_id: str, topics: Iterable[str | TopicPartition]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Deletes what a group has committed of topics, or partitions, that no member reads.
+        """Delete a group's offsets of topics or partitions that no member reads.
 
-        Tells why a partition is still committed (GROUP_SUBSCRIBED_TO_TOPIC), or None. Raises
-        `GroupNotFoundError`; `UnsupportedVersionError` before Kafka 2.4.
+        Returns the error of each partition that still has an offset (GROUP_SUBSCRIBED_TO_TOPIC), or
+        None. Raises `GroupNotFoundError`, and `UnsupportedVersionError` before Kafka 2.4.
         """
         return delete_offsets(self._client, group_id, topics)
 
@@ -189,14 +192,14 @@ class KafkaAdmin:
 
     @_spelt_as_given
     def list_topics(self) -> list[TopicDescription]:
-        """All topics that this user may see, internal ones too, without their offsets."""
+        """Return all topics that this user may see, with internal ones and without offsets."""
         return describe_topics(self._client, None, offsets=False)
 
     @_spelt_as_given
     def describe_topics(self, names: Collection[str] | None = None) -> list[TopicDescription]:
-        """Topics, or all of them, with the offsets of their partitions.
+        """Return topics (default: all) with the offsets of their partitions.
 
-        Raises `BrokerError` for a name that there is not, or may not be seen.
+        Raises `BrokerError` for a topic that does not exist, or that this user may not see.
         """
         return describe_topics(self._client, names, offsets=True)
 
@@ -204,11 +207,11 @@ class KafkaAdmin:
 
     @_spelt_as_given
     def list_transactions(self, *, states: Collection[str] = ()) -> list[TransactionListing]:
-        """All transactional ids that this user may see, of all brokers, by their names.
+        """Return all transactional ids that this user may see, from all brokers, in order.
 
-        Or only those in certain `states`: `Ongoing`, `PrepareCommit`, `PrepareAbort`,
-        `CompleteCommit`, `CompleteAbort`, `Empty`. Raises why a broker does not answer;
-        `UnsupportedVersionError` before Kafka 3.0.
+        `states` limits them to transactions in these states: `Ongoing`, `PrepareCommit`,
+        `PrepareAbort`, `CompleteCommit`, `CompleteAbort`, `Empty`. Raises the error of a broker
+        that does not answer, and `UnsupportedVersionError` before Kafka 3.0.
         """
         found, failures = list_transactions(self._client, states)
         for error in failures.values():
@@ -219,7 +222,7 @@ class KafkaAdmin:
     def describe_transactions(
         self, transactional_ids: Iterable[str]
     ) -> list[TransactionDescription]:
-        """The last transaction under each of these ids. Raises `TransactionNotFoundError`."""
+        """Return the last transaction of each of these ids. Raises `TransactionNotFoundError`."""
         found = []
         for name, each in describe_transactions(self._client, transactional_ids).items():
             if each is None:
@@ -229,25 +232,28 @@ class KafkaAdmin:
 
     @_spelt_as_given
     def describe_transaction(self, transactional_id: str) -> TransactionDescription:
-        """The last transaction under this id. Raises `TransactionNotFoundError`."""
+        """Return the last transaction of this id. Raises `TransactionNotFoundError`."""
         return self.describe_transactions([transactional_id])[0]
 
     @_spelt_as_given
     def abort_transaction(self, transactional_id: str, producer_id: int, epoch: int) -> None:
-        """Aborts what is open under this id, if it is of exactly this producer id and epoch.
+        """Abort the open transaction of this id, if it has exactly this producer id and epoch.
 
-        Its producer cannot go on: it is fenced. What an exactly-once query has decided must be
-        committed instead: `spark-kafka-source transactions abort` looks for that, this does not.
+        This fences its producer, which cannot continue. Do not abort a transaction that an
+        exactly-once query has decided to commit: it must be committed. `spark-kafka-source
+        transactions abort` checks that first; this method does not.
 
-        Raises `TransactionNotFoundError`, `ProducerFencedError` where the epoch is not the last,
-        `BrokerError` where the producer id is another, or nothing is open (INVALID_TXN_STATE).
+        Raises `TransactionNotFoundError`, `ProducerFencedError` if the epoch is not the last, and
+        `BrokerError` if the producer id is another, or nothing is open (INVALID_TXN_STATE).
         """
         abort_transaction(self._client, transactional_id, ProducerId(producer_id, epoch))
 
     @_spelt_as_given
     def held_up(self, topics: Iterable[str | TopicPartition]) -> list[HeldUpPartition]:
-        """Up to where readers of committed records see partitions, or topics, and why no further.
+        """Return how far readers of committed records see partitions, and what stops them.
 
-        Raises `BrokerError` for unknown ones, and denials: it needs READ on the topics.
+        `topics` are topics or partitions.
+
+        Raises `BrokerError` for unknown topics, and for denials: the user needs READ on the topics.
         """
         return held_up(self._client, partitions_named(self._client, topics))

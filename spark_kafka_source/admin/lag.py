@@ -1,4 +1,4 @@
-"""How far groups are behind the ends of the partitions that they read."""
+"""The lag of groups behind the ends of their partitions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -23,11 +23,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """Where one group is in one partition; None is what is not known, or not there.
+    """Position of one group in one partition. None means unknown or missing.
 
-    `committed_offset` is that of the next record to read, `log_end_offset` the high watermark.
-    `lag` is the one less the other, below 0 where the log is shorter than what was committed.
-    `error` is Kafka's name for why the log's offsets are not known.
+    `committed_offset` is the offset of the next record to read. `log_end_offset` is the high
+    watermark. `lag` is `log_end_offset` less `committed_offset`. It is negative if the log is
+    shorter than what was committed. `error` is Kafka's name for why the log's offsets are not
+    known.
     """
 
     group_id: str
@@ -78,24 +79,24 @@ class GroupLag:
 
     @property
     def total(self) -> int:
-        """The lag of all partitions whose lag is known."""
+        """Sum of the lags that are known."""
         return sum(each.lag for each in self.rows if each.lag is not None)
 
     def to_arrow(self) -> pa.Table:
-        """The rows as a table, with the fields of `PartitionLag` as columns."""
+        """Return the rows as a table with the fields of `PartitionLag` as columns."""
         return pa.Table.from_pylist([asdict(each) for each in self.rows], schema=_SCHEMA)
 
 
 def group_lag(client: KafkaClient, group_ids: Iterable[str], *, must_exist: bool) -> GroupLag:
-    """The lag of each group; one that is gone by now raises, or where it need not is left out.
+    """Return the lag of each group. A missing group is left out, unless `must_exist`.
 
-    Raises `GroupNotFoundError`, `BrokerError`.
+    Raises `GroupNotFoundError` and `BrokerError`.
     """
     return lag_of(client, _known(describe_groups(client, group_ids), must_exist))
 
 
 def lag_of(client: KafkaClient, groups: Iterable[GroupDescription]) -> GroupLag:
-    """The lag of groups that are described already."""
+    """Return the lag of groups that are described already."""
     groups = list(groups)
     committed = _known(all_committed(client, [each.group_id for each in groups]), must_exist=True)
     owners = {each.group_id: _owners(each) for each in groups}

@@ -1,4 +1,4 @@
-"""Moves what a group has committed, as `kafka-consumer-groups --reset-offsets` does."""
+"""Changes of a group's committed offsets, as `kafka-consumer-groups --reset-offsets` makes them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from spark_kafka_source.admin.group_descriptions import described, list_groups
 from spark_kafka_source.admin.targets import Shift, Target, timestamp_of
 from spark_kafka_source.admin.topics import LogRange, log_ranges, partitions_named
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer import NO_OFFSET, list_offsets
 from spark_kafka_source.errors import BrokerError, LocalError, error_named
+from spark_kafka_source.fetch import NO_OFFSET, list_offsets
 from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -20,9 +20,9 @@ _EMPTY = "Empty"
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """One partition: what was committed (None: nothing), and what is, or would be.
+    """One partition: its old committed offset (None: there was none) and its new one.
 
-    `note` says where that is not what was asked for, since the log does not reach so far.
+    `note` says why the new offset is not the requested one: the log does not have it.
     """
 
     topic: str
@@ -39,9 +39,10 @@ class OffsetReset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetResets:
-    """What became of a reset: a row for each partition. After a dry run nothing is `executed`.
+    """Result of a reset, with a row for each partition. `executed` is false after a dry run.
 
-    `is_new` where the group was not there: a mistyped name, or one that is to begin somewhere.
+    `is_new` is true if the group did not exist. Its name may be mistyped, or it is to begin
+    somewhere.
     """
 
     group_id: str
@@ -82,7 +83,7 @@ def reset_offsets(
 
 
 def _check_inactive(client: KafkaClient, group_id: str) -> bool:
-    """Whether the group is new. Raises `GroupNotEmptyError` where it has members."""
+    """Return whether the group is new. Raises `GroupNotEmptyError` if it has members."""
     try:
         group = described(client, group_id)
     except GroupNotFoundError:
@@ -95,7 +96,7 @@ def _check_inactive(client: KafkaClient, group_id: str) -> bool:
 
 
 def _check_no_other_type(client: KafkaClient, group_id: str) -> None:
-    """A share or streams group is not described as these are, and has offsets of another kind."""
+    """Refuse a share or streams group: its description and offsets are of another kind."""
     for each in list_groups(client):
         if each.group_id == group_id and not each.has_offsets:
             raise LocalError(f"Group {group_id!r} is a {each.type} group; {_WHAT} by Kafka's tools")
@@ -121,7 +122,7 @@ def _wanted(
     partitions: list[TopicPartition],
     committed: Committed,
 ) -> dict[TopicPartition, int]:
-    """What is asked for, whether or not the log has it; a partition without shall be at its end."""
+    """Return the requested offsets, in the log or not. A partition without one goes to its end."""
     if timestamp is not None:
         found = list_offsets(client, dict.fromkeys(partitions, timestamp))
         return {where: at.offset for where, at in found.items() if at.offset != NO_OFFSET}
@@ -158,5 +159,5 @@ def _row(
 def _commit(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
     try:
         commit_offsets(client, group_id, offsets)
-    except BrokerError as error:  # Somebody has joined meanwhile.
+    except BrokerError as error:  # A member has joined meanwhile.
         raise typed(error, group_id, _WHAT) from error

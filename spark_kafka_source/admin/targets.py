@@ -1,4 +1,4 @@
-"""Where offsets are reset to, as Kafka's tool has it: an end, a time, so many on or back, a number.
+"""Targets of an offset reset, as in Kafka's tool: an end, a time, a shift, or an offset.
 
 https://kafka.apache.org/documentation/#basic_ops_consumer_group
 """
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
-from spark_kafka_source.consumer import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from spark_kafka_source.consumer.offset_reset import parse_reset
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from spark_kafka_source.fetch.offset_reset import parse_reset
 from spark_kafka_source.timestamps import iso_time, milliseconds, refuse_seconds
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -20,15 +20,18 @@ Named = Literal["earliest", "latest", "current"]
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """So many offsets on from the committed one, or with less than 0 back."""
+    """A number of offsets forward from the committed one, or backward if negative."""
 
     by: int
 
 
 Target = Named | str | datetime | timedelta | Shift | int | Mapping[TopicPartition, int]
-"""Where to: `earliest`, `latest`, or `current` (what is committed, else the end); the first record
-at or after a time, or a span ago, also as ISO 8601 text, in UTC unless it says else; a `Shift`; an
-offset for all partitions; or one for each."""
+"""Where to set offsets.
+
+Targets: `earliest`, `latest`, or `current` (the committed offset, or the end if there is none); the
+first record at or after a time, or a span before now, also as ISO 8601 text, in UTC unless it has a
+zone; a `Shift`; one offset for all partitions; or one for each.
+"""
 
 _EXPECTED = (
     "Give 'earliest', 'latest', 'current', a time such as '2026-05-04T13:00:00', a span such as "
@@ -38,9 +41,9 @@ _MOST_DIGITS = 18
 
 
 def timestamp_of(to: Target) -> int | None:
-    """What to ask ListOffsets for: ms since the epoch, or its number for an end; else None.
+    """Return the timestamp for ListOffsets: ms since 1970, or its number for an end.
 
-    Raises `ConfigurationError` for a text that is none of the above.
+    None otherwise. Raises `ConfigurationError` for a text that is none of the above.
     """
     if isinstance(to, str):
         return _timestamp_of_text(to.strip())
@@ -64,7 +67,7 @@ def _timestamp_of_text(text: str) -> int | None:
 
 
 def _no_date(digits: str) -> ConfigurationError:
-    """For a number in the place of a date: Python would read a date of 1712 into some."""
+    """Return the error for a number in place of a date. Python would read 1712 as a date."""
     if len(digits) > _MOST_DIGITS:
         return ConfigurationError("to", "found {}", _EXPECTED, digits)
     refuse_seconds("to", int(digits))

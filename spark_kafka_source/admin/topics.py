@@ -1,17 +1,17 @@
-"""Topics, who has their partitions, and from where to where those reach."""
+"""Topics, the replicas of their partitions, and the offsets in the logs."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer import (
+from spark_kafka_source.denials import topic_failure
+from spark_kafka_source.errors import BrokerError, error_code, error_named
+from spark_kafka_source.fetch import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     list_offsets,
 )
-from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import BrokerError, error_code, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import (
     MetadataRequest,
@@ -28,10 +28,11 @@ _NO_LEADER = error_named("LEADER_NOT_AVAILABLE").code
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """One partition: node ids of its leader (None where there is none) and replicas, its offsets.
+    """One partition with its replicas, by node id, and its offsets.
 
-    `latest` is the offset after the last record (the high watermark). Where nobody leads, `error`
-    is Kafka's name for it, and the offsets are None; so are they where they were not asked for.
+    `leader` is None if there is no leader. `latest` is the offset after the last record (the high
+    watermark). Without a leader `error` is Kafka's name for the fault, and the offsets are None.
+    They are also None if nobody asked for them.
     """
 
     topic: str
@@ -53,7 +54,7 @@ class PartitionDescription:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic; `error` is Kafka's name for what is wrong with it, where it is not described."""
+    """A topic. `error` is Kafka's name for why the topic is not described, if it is not."""
 
     name: str
     topic_id: UUID
@@ -63,13 +64,13 @@ class TopicDescription:
 
     @property
     def replication_factor(self) -> int:
-        """How many replicas its partitions have, at most."""
+        """Highest number of replicas that one of its partitions has."""
         return max((len(each.replicas) for each in self.partitions), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The offsets that a partition has, `end` not included; or why they are not known."""
+    """The offsets in a partition, without `end`, or why they are not known."""
 
     start: int | None = None
     end: int | None = None
@@ -79,7 +80,10 @@ class LogRange:
 def log_ranges(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, LogRange]:
-    """The range of each; a partition that nobody leads, or that is not there, has an error."""
+    """Return the range of each partition.
+
+    A partition without a leader, or unknown, has an error.
+    """
     wanted = sorted(set(topic_partitions))
     names = sorted({each.topic for each in wanted})
     if names:
@@ -100,7 +104,7 @@ def log_ranges(
 def describe_topics(
     client: KafkaClient, names: Collection[str] | None, *, offsets: bool
 ) -> list[TopicDescription]:
-    """The named topics, or all with None, by their names; see `KafkaAdmin.describe_topics`."""
+    """Return the named topics (None: all) in order; see `KafkaAdmin.describe_topics`."""
     wanted = None if names is None else [MetadataRequestTopic(name=each) for each in names]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
@@ -122,7 +126,10 @@ def describe_topics(
 def partitions_named(
     client: KafkaClient, topics: Iterable[str | TopicPartition]
 ) -> list[TopicPartition]:
-    """The partitions given, and all of the topics given. Raises `BrokerError` for unknown ones."""
+    """Return the given partitions, and all of the given topics.
+
+    Raises `BrokerError` for unknown ones.
+    """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
     names = {each if isinstance(each, str) else each.topic for each in given}
     known = describe_topics(client, names, offsets=False) if names else []

@@ -1,4 +1,4 @@
-"""Transactions from outside (KIP-664): which are open, since when, and how one is ended."""
+"""Transactions from outside (KIP-664): lists, descriptions, and aborts."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +20,11 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 ONGOING = "Ongoing"
 COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
-"""The states of a transaction whose commit cannot be undone any more."""
+"""The states of a transaction whose commit can no longer be undone."""
 ABORTED = frozenset({"PrepareAbort", "CompleteAbort"})
-"""The states of a transaction whose abort cannot be undone any more."""
+"""The states of a transaction whose abort can no longer be undone."""
 OPEN = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
-"""The states of a transaction whose end readers of committed records wait for."""
+"""The states of a transaction that readers of committed records wait for."""
 
 _NO_TRANSACTION = "TRANSACTIONAL_ID_NOT_FOUND"
 
@@ -45,13 +45,13 @@ class TransactionDescription:
 
     transactional_id: str
     state: str
-    """As Kafka calls it: Empty, Ongoing, PrepareCommit, CompleteCommit and so on."""
+    """State in Kafka's words: Empty, Ongoing, PrepareCommit, CompleteCommit and so on."""
     producer: ProducerId
     timeout_ms: int
     started_at_ms: int
-    """By the broker's clock, in milliseconds since 1970; -1 where none was begun."""
+    """By the broker's clock, in ms since 1970; -1 if no transaction was begun."""
     topic_partitions: tuple[TopicPartition, ...]
-    """What it has written to; with an end that is under way, what still lacks the marker."""
+    """Partitions that it has written to. While it ends: partitions that still lack the marker."""
     coordinator_id: int
 
     @property
@@ -60,7 +60,7 @@ class TransactionDescription:
         return self.state in OPEN
 
     def remaining_ms(self, now_ms: int | None = None) -> int:
-        """Return how long it may go on until its coordinator aborts it, by this machine's clock."""
+        """Return the ms until its coordinator aborts it, by this machine's clock."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         return self.started_at_ms + self.timeout_ms - now_ms
 
@@ -70,8 +70,8 @@ def list_transactions(
 ) -> tuple[list[TransactionListing], Mapping[Broker, KafkaError]]:
     """Return the transactional ids that all brokers know, in these states or in any.
 
-    Beside them come the brokers that did not answer within `timeout_ms`, by default
-    `default.api.timeout.ms`, each with the reason.
+    The second value has the brokers that did not answer within `timeout_ms` (default
+    `default.api.timeout.ms`), each with the reason.
     """
     if timeout_ms is None:
         timeout_ms = client.config.default_api_timeout_ms
@@ -111,9 +111,9 @@ def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[Transa
 def describe_transactions(
     client: KafkaClient, transactional_ids: Iterable[str], *, timeout_ms: int | None = None
 ) -> dict[str, TransactionDescription | None]:
-    """Return how each id's last transaction stands, or None where the coordinator knows none.
+    """Return the last transaction of each id, or None if the coordinator knows none.
 
-    Raises the first `BrokerError` that will not heal, such as a denial, and `KafkaTimeoutError`.
+    Raises the first `BrokerError` that is final, such as a denial, and `KafkaTimeoutError`.
     """
 
     def answers(
@@ -158,7 +158,7 @@ def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescript
 def abort_transaction(
     client: KafkaClient, transactional_id: str, producer: ProducerId
 ) -> ProducerId:
-    """Abort what is open under an id, if it is of exactly this producer; return its next epoch.
+    """Abort an id's open transaction if it is of exactly this producer. Return its next epoch.
 
     See `KafkaAdmin.abort_transaction`.
     """
@@ -167,5 +167,5 @@ def abort_transaction(
         raise TransactionNotFoundError(transactional_id)
     coordinator = TransactionCoordinator(client, transactional_id)
     coordinator.end(producer, commit=False)
-    # Else a producer that is there still could go on with the rest of it, as if nothing were lost.
+    # Fence the producer. It may still be there, and could write the rest as if nothing were lost.
     return coordinator.init_producer_id(found.timeout_ms, producer)

@@ -11,7 +11,13 @@ from spark_kafka_source.client.cluster import (
     Topic,
 )
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
-from spark_kafka_source.client.lookups import LOOKUP_MS, Lookup, Lookups
+from spark_kafka_source.client.lookups import (
+    LOOKUP_MS,
+    AnyLookups,
+    Lookup,
+    Lookups,
+    LookupsAtOnce,
+)
 from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT, NextTry, Retry
 
@@ -20,6 +26,7 @@ __all__ = [
     "LONGEST_SILENCE_MS",
     "LOOKUP_MS",
     "SECURITY_WITHOUT_EFFECT",
+    "AnyLookups",
     "Asked",
     "Broker",
     "ClientConfig",
@@ -30,6 +37,7 @@ __all__ = [
     "Leadership",
     "Lookup",
     "Lookups",
+    "LookupsAtOnce",
     "NextTry",
     "Retry",
     "Sensor",

@@ -124,7 +124,7 @@ class Vocabulary:
         if option in self.instead:
             return self.instead[option]
         meant = self.meant.get(option) or nearest(option, self.known | self.own)
-        return f"Did you mean '{meant}'?" if meant else "See the README for all"
+        return f"Did you mean '{meant}'?" if meant else "See docs/options.md for all"
 
 
 def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfig:

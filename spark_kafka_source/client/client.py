@@ -138,6 +138,10 @@ class KafkaClient:
         """How long to wait after so many tries, for who cannot wait in `retrying`."""
         return self._retry.pause_seconds(tries)
 
+    def pause(self, seconds: float) -> None:
+        """Wait for so long, or until the client is closed."""
+        self._pause(seconds)
+
     # -- sending -----------------------------------------------------------------------------------
 
     def send(

@@ -151,24 +151,28 @@ class Cluster:
 
         Raises `BrokerError`: UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, or the broker's own.
         """
-        name, partition = topic_partition
-        what = f"Metadata of {topic_partition}"
-        topic = self.topics.get(name)
-        if topic is None or (partition not in topic.partitions and not topic.error.code):
-            raise BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
-        if topic.error.code:
-            raise BrokerError(
-                topic.error, what, lacking(topic.error, topic=name, access=self.access)
-            )
-        leadership = topic.partitions[partition]
-        broker = self.brokers.get(leadership.leader_id)
-        if broker is None:
-            raise BrokerError(_no_leader(leadership.error), what)
+        topic = self.topics.get(topic_partition.topic)
+        leadership = None if topic is None else topic.partitions.get(topic_partition.partition)
+        broker = None if leadership is None else self.brokers.get(leadership.leader_id)
+        if topic is None or leadership is None or broker is None or topic.error.code:
+            raise self._no_leader(topic_partition, topic, leadership)
         return broker, leadership.leader_epoch
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, UUID]:
         """The ids of topics that were asked for; zero where the broker gives none."""
         return {name: self.topics[name].topic_id for name in names}
+
+    def _no_leader(
+        self, topic_partition: TopicPartition, topic: Topic | None, leadership: Leadership | None
+    ) -> BrokerError:
+        what = f"Metadata of {topic_partition}"
+        if topic is not None and topic.error.code:
+            needed = lacking(topic.error, topic=topic.name, access=self.access)
+            return BrokerError(topic.error, what, needed)
+        if leadership is None:
+            return BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
+        error = leadership.error
+        return BrokerError(error if error.code else error_named("LEADER_NOT_AVAILABLE"), what)
 
     def _is_known(self, topic_partition: TopicPartition) -> bool:
         name, partition = topic_partition
@@ -192,10 +196,6 @@ class Cluster:
 
 def _epoch(leadership: Leadership) -> int:
     return leadership.leader_epoch
-
-
-def _no_leader(error: ErrorCode) -> ErrorCode:
-    return error if error.code else error_named("LEADER_NOT_AVAILABLE")
 
 
 def _topic(topic: MetadataResponseTopic) -> Topic:

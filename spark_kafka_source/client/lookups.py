@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.net import Deadline, Wakeup, readable
@@ -45,6 +45,34 @@ class Lookup(Generic[T]):
         self.is_done = True
 
 
+class AnyLookups(Protocol):
+    """Takes questions, and asks them in threads or at once."""
+
+    def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
+        """Ask the question with a client."""
+        ...
+
+    def wake(self) -> None:
+        """Say that a part of an answer is here."""
+        ...
+
+
+class LookupsAtOnce:
+    """Asks each question in the thread that has it, with that thread's client."""
+
+    def __init__(self, client: KafkaClient) -> None:
+        self._client = client
+
+    def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
+        """Ask, and wait for the answer."""
+        lookup = Lookup(question)
+        lookup.put_to(self._client)
+        return lookup
+
+    def wake(self) -> None:
+        """Do nothing: the thread that would be woken has asked."""
+
+
 class Lookups:
     """Used by the thread of a consumer or a producer. `done` is woken after each answer.
 
@@ -67,6 +95,10 @@ class Lookups:
             self._waiting.append(lookup)
             self._begin()
         return lookup
+
+    def wake(self) -> None:
+        """Wake the thread that waits for answers."""
+        self.done.wake()
 
     def ask_each(
         self, question: Callable[[KafkaClient, A], T], about: Iterable[A]

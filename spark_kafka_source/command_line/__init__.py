@@ -1,1 +1,1 @@
-"""The command line: arguments, commands, and how they show what they find."""
+"""The command line: arguments, commands, and their output."""

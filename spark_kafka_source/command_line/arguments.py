@@ -1,4 +1,4 @@
-"""What can be said on the command line."""
+"""Arguments of the command line."""
 
 import argparse
 import re
@@ -9,23 +9,23 @@ PROGRAM = "spark-kafka-source"
 
 _FORMATS = ("text", "json", "hex")
 _FROM = (
-    "'earliest', 'latest', '-N' for the last N offsets of each partition, a time (ISO 8601, UTC "
-    "unless it says else, or ms since 1970), or a span ago ('PT1H')"
+    "'earliest', 'latest', '-N' for the last N offsets of each partition, a time (ISO 8601, in UTC "
+    "unless it has a zone, or ms since 1970), or a span before now ('PT1H')"
 )
 
 
 class _Parser(argparse.ArgumentParser):
-    """Abbreviations are refused: an option to come would change what they mean."""
+    """A parser that refuses abbreviations: a new option could change what they mean."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments as options; ends the process, with 0 after `--help`, 2 where they are wrong."""
+    """Return the arguments as options. End the process after `--help` (0) or a mistake (2)."""
     parser = _Parser(
         prog=PROGRAM,
-        description="Looks at a Kafka cluster's groups, topics, transactions, records; writes.",
+        description="Shows groups, topics, transactions and records of a Kafka cluster; writes.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_groups(commands.add_parser("groups", help="list, describe, reset, delete groups"))
@@ -42,7 +42,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
-    """Names options alone: what stands beside one may be a password."""
+    """Report unknown options by their names only: the text beside one may be a password."""
     names = [each.partition("=")[0] for each in unknown if each.startswith("-")]
     parser.error(f"unknown: {', '.join(names)}" if names else "too many arguments")
 
@@ -50,8 +50,8 @@ def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn
 def _add_groups(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     listing = _command(actions, "list", "groups", "list_groups", "all groups, type and state")
-    listing.add_argument("--state", action="append", default=[], help="only such, as 'Stable'")
-    listing.add_argument("--type", action="append", default=[], help="only such, as 'consumer'")
+    listing.add_argument("--state", action="append", default=[], help="only these, as 'Stable'")
+    listing.add_argument("--type", action="append", default=[], help="only these, as 'consumer'")
     describe = _command(actions, "describe", "groups", "describe", "state, members, lag")
     describe.add_argument("groups", metavar="GROUP", nargs="+")
     lag = _command(actions, "lag", "groups", "lag", "the lag of each partition")
@@ -59,7 +59,7 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
     delete = _command(actions, "delete", "groups", "delete", "delete groups without members")
     delete.add_argument("groups", metavar="GROUP", nargs="+")
     delete.add_argument(
-        "--topic", action="append", metavar="T[:0,1]", help="only what they have committed there"
+        "--topic", action="append", metavar="T[:0,1]", help="only their offsets of this topic"
     )
     _add_reset(actions)
 
@@ -71,15 +71,15 @@ def _add_reset(actions: Any) -> None:
     target = reset.add_mutually_exclusive_group(required=True)
     for name in ("earliest", "latest", "current"):
         target.add_argument(f"--to-{name}", dest="to", action="store_const", const=name)
-    target.add_argument("--to-datetime", dest="to", metavar="TIME", help="ISO 8601, else UTC")
-    target.add_argument("--by-duration", dest="ago", metavar="SPAN", help="so long ago, as 'PT1H'")
-    target.add_argument("--to-offset", type=int, metavar="N", help="bounded to what the log has")
-    target.add_argument("--shift-by", type=int, metavar="N", help="on, or with -N back")
+    target.add_argument("--to-datetime", dest="to", metavar="TIME", help="ISO 8601, by default UTC")
+    target.add_argument("--by-duration", dest="ago", metavar="SPAN", help="before now, as 'PT1H'")
+    target.add_argument("--to-offset", type=int, metavar="N", help="within what the log has")
+    target.add_argument("--shift-by", type=int, metavar="N", help="forward, or back with -N")
     reset.add_argument(
         "--topic",
         action="append",
         metavar="T[:0,1]",
-        help="a topic, or partitions of it; without, all that the group has committed",
+        help="a topic, or partitions of it; default: all that the group has committed",
     )
     reset.add_argument("--execute", action="store_true", help="do it")
 
@@ -93,29 +93,29 @@ def _add_topics(commands: Any) -> None:
 def _add_transactions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     module = "transactions"
-    about = "what is open: since when, by which query and task, and how it can be ended"
+    about = "open transactions: since when, of which query and task, and how to end them"
     listing = _command(actions, "list", module, "list_open", about)
-    listing.add_argument("--state", action="append", default=[], help="such, as 'CompleteCommit'")
+    listing.add_argument("--state", action="append", default=[], help="these, as 'CompleteCommit'")
     listing.add_argument("--prefix", metavar="PREFIX", help="only those of this exactly-once query")
-    describe = _command(actions, "describe", module, "describe", "state, task, who waits where")
+    describe = _command(actions, "describe", module, "describe", "state, task, waiting readers")
     describe.add_argument("transactions", metavar="ID", nargs="+", help="transactional ids")
-    about = "abort a transaction that is not decided; without --execute only show it"
+    about = "abort a transaction without a decision; without --execute only show it"
     abort = _command(actions, "abort", module, "abort", about)
     abort.add_argument("transaction", metavar="ID", help="a transactional id")
     abort.add_argument("--producer-id", type=_number, metavar="N", required=True)
     abort.add_argument("--epoch", type=_number, metavar="N", required=True)
     abort.add_argument("--execute", action="store_true", help="do it")
-    about = "commit what an exactly-once query has decided last; without --execute only show it"
+    about = "commit an exactly-once query's last decision; without --execute only show it"
     finish = _command(actions, "finish", module, "finish_decided", about)
     finish.add_argument("prefix", metavar="PREFIX", help="of its transactional ids")
     finish.add_argument(
-        "--accept-loss", action="store_true", help="let its next run go on without what is lost"
+        "--accept-loss", action="store_true", help="let its next run go on without lost rows"
     )
     finish.add_argument("--execute", action="store_true", help="do it")
 
 
 def _add_tail(commands: Any) -> None:
-    about = "the newest records of a topic, or all from somewhere on"
+    about = "the newest records of a topic, or all records from a place on"
     tail = _command(commands, "tail", "tail", "tail", about)
     tail.add_argument("topic", metavar="TOPIC")
     begin = tail.add_mutually_exclusive_group()
@@ -123,14 +123,14 @@ def _add_tail(commands: Any) -> None:
     begin.add_argument(
         "--group",
         metavar="GROUP",
-        help="from where this group has committed; it is neither joined nor changed",
+        help="begin where this group has committed; the group is neither joined nor changed",
     )
     tail.add_argument(
         "-n",
         dest="count",
         type=_positive,
         metavar="COUNT",
-        help="so many: the newest ones (10 unless given), or the first ones of --from or --group",
+        help="how many: of the newest (default 10), or of the first from --from or --group",
     )
     tail.add_argument(
         "--partition", type=int, action="append", metavar="N", help="only this one; may be repeated"
@@ -141,29 +141,29 @@ def _add_tail(commands: Any) -> None:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "the columns of a topic's values, as DDL: of the registry, or of records of JSON"
+    about = "the columns of a topic's values as DDL, from the registry or from JSON records"
     schema = _command(commands, "schema", "schema", "schema", about)
     schema.add_argument("topic", metavar="TOPIC")
-    schema.add_argument("--key", action="store_true", help="of keys")
+    schema.add_argument("--key", action="store_true", help="the columns of keys instead")
     schema.add_argument(
         "-n",
         dest="count",
         type=_positive,
         default=1_000,
         metavar="COUNT",
-        help="so many of the newest records of JSON are looked at (1000 unless given)",
+        help="how many of the newest JSON records to look at (default 1000)",
     )
 
 
 def _add_produce(commands: Any) -> None:
-    about = "write the lines of standard input to a topic, each of them a record"
+    about = "write the lines of standard input to a topic, each as a record"
     produce = _command(commands, "produce", "produce", "produce", about, client="producer")
     produce.add_argument("topic", metavar="TOPIC")
     produce.add_argument(
         "--key-separator",
         type=_separator,
         metavar="TEXT",
-        help="what is before the first of it is a line's key; '\\t' is a tab",
+        help="the text before the first separator is a line's key; '\\t' is a tab",
     )
 
 

@@ -1,4 +1,4 @@
-"""The configuration that the command line and a `client.properties` give, under Kafka's names."""
+"""Configuration from the command line and a `client.properties`, with Kafka's names."""
 
 import argparse
 import re
@@ -16,27 +16,29 @@ from spark_kafka_source.secret import Secret, printable
 from spark_kafka_source.spelling import Spelling
 
 _PREFIX = "kafka."
-# What is unknown among these must not be passed over: a connection would be less safe than meant.
+# Unknown options with these prefixes are errors: without them a connection could be less safe than
+# the user means.
 _SECURITY = ("security.", "ssl.", "sasl.")
-# Whoever looks from outside joins no group.
+# A client that only looks from outside joins no group.
 _GROUP = frozenset({"group.id", "group.instance.id"})
 _VOCABULARIES = {
     each.kind: each for each in (consumer_config.VOCABULARY, producer_config.VOCABULARY)
 }
 _SERVERS = "bootstrap.servers"
-# Without them what else says how keys and values are typed has no effect.
+# Without one of these, other options for types of keys and values have no effect.
 _FORMATS = {"key.format", "value.format"}
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-# A name up to the first separator that is not escaped, which is '=', ':' or white space.
+# A name up to the first separator that is not escaped: '=', ':' or white space.
 _PROPERTY = re.compile(r"((?:\\.|[^\\=:\s])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTALL)
 
 
 def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Arguments for a `KafkaConsumer`, `KafkaAdmin` or `KafkaProducer`; every value a `Secret`.
+    """Return arguments for a `KafkaConsumer`, `KafkaAdmin` or `KafkaProducer`.
 
-    What is on the command line goes before what is in the file. Raises `ConfigurationError`.
+    Every value is a `Secret`. The command line counts more than the file. Raises
+    `ConfigurationError`.
     """
     found: dict[str, Any] = {}
     vocabulary = _VOCABULARIES[arguments.client]
@@ -48,9 +50,9 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
         if not equals:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
         name = _name(name)
-        # One word may be a password that has strayed, or an argument of ours.
+        # A single word may be a misplaced password, or one of our own arguments.
         if "." not in name and not vocabulary.knows(name):
-            raise ConfigurationError("--config", "{} is none", "Give Kafka's names", name)
+            raise ConfigurationError("--config", "{} is not an option", "Give Kafka's names", name)
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
         found[_SERVERS] = arguments.bootstrap_servers
@@ -59,7 +61,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def spelling(arguments: argparse.Namespace) -> Spelling:
-    """Kafka's own names, as `--config` and files have them, but for what has an argument."""
+    """Return Kafka's own names, as in `--config` and files, or the names of arguments."""
     names = _VOCABULARIES[arguments.client].names(".") | {"kafka.group.id": "GROUP"}
     given = (_name(each.partition("=")[0]) for each in arguments.config)
     names |= {_PREFIX + each: each for each in given if _PREFIX + each not in names}
@@ -76,7 +78,7 @@ def _name(text: str) -> str:
 
 def _of_file(path: str, vocabulary: Vocabulary, given: Set[str]) -> dict[str, object]:
     try:
-        # As Java reads it.
+        # Java reads these files as Latin-1.
         text = Path(path).read_text("latin-1")
     except OSError as error:
         failure = f"cannot read {{}}: {error.strerror}"
@@ -85,7 +87,7 @@ def _of_file(path: str, vocabulary: Vocabulary, given: Set[str]) -> dict[str, ob
     found: dict[str, object] = {}
     without_effect = []
     pairs = list(properties(text))
-    # A file of Java's clients may name a registry that nothing here has to do with.
+    # A file for Java's clients may name a registry that this command does not use.
     is_typed = bool(_FORMATS & {*given, *(name for name, _ in pairs)})
     for name, value in pairs:
         if _has_effect(name, vocabulary) and (is_typed or not vocabulary.is_own(name)):
@@ -94,7 +96,7 @@ def _of_file(path: str, vocabulary: Vocabulary, given: Set[str]) -> dict[str, ob
             without_effect.append(name)
     if without_effect:
         names = printable(", ".join(without_effect))
-        sys.stderr.write(f"Without effect here, of {path}: {names}\n")
+        sys.stderr.write(f"Options without effect here, in {path}: {names}\n")
     return found
 
 
@@ -105,7 +107,7 @@ def _has_effect(name: str, vocabulary: Vocabulary) -> bool:
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:
-    """Names and values of a file of `java.util.Properties`, in order."""
+    """Return the names and values in a `java.util.Properties` file, in order."""
     for line in _logical_lines(text):
         match = _PROPERTY.fullmatch(line)
         if match is not None:
@@ -113,7 +115,10 @@ def properties(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments; one that ends in an odd number of backslashes goes on in the next."""
+    """Return lines without comments.
+
+    A line with an odd number of backslashes at its end continues.
+    """
     line = ""
     for natural in re.split(r"\r\n|\r|\n", text):
         part = natural.lstrip(" \t\f")

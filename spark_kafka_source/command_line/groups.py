@@ -27,7 +27,7 @@ _RESET = ("topic", "partition", "old", "new", "change", "note")
 
 
 def list_groups(arguments: argparse.Namespace, output: Output) -> int:
-    """All groups."""
+    """Show all groups."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.list_groups(states=arguments.state, types=arguments.type)
     rows = [
@@ -46,7 +46,7 @@ def list_groups(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def describe(arguments: argparse.Namespace, output: Output) -> int:
-    """Each group by itself, so that one that is not there does not hide the others."""
+    """Describe each group by itself, so that a missing one does not hide the others."""
     failures = 0
     with KafkaAdmin(**configuration(arguments)) as admin:
         for place, group_id in enumerate(arguments.groups):
@@ -100,7 +100,7 @@ def _member(member: MemberDescription) -> dict[str, object]:
 
 
 def _shown_partitions(partitions: Sequence[TopicPartition]) -> str:
-    """As `--topic` takes them: `events:0,1 clicks:3`."""
+    """Return partitions as `--topic` takes them: `events:0,1 clicks:3`."""
     by_topic: dict[str, list[str]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(str(partition))
@@ -136,7 +136,7 @@ def _partitions(partitions: Iterable[TopicPartition] | None) -> list[dict[str, o
 
 
 def lag(arguments: argparse.Namespace, output: Output) -> int:
-    """A row for each partition of these groups, or of all."""
+    """Show a row for each partition of these groups (default: all groups)."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.group_lag(*arguments.groups)
     several = len({each.group_id for each in found}) > 1
@@ -168,7 +168,7 @@ def _lag_rows(lag: GroupLag) -> list[dict[str, object]]:
 
 
 def reset(arguments: argparse.Namespace, output: Output) -> int:
-    """Shows old and new offsets, and commits the new ones only with `--execute`."""
+    """Show old and new offsets. Commit the new ones only with `--execute`."""
     topics = _topics(arguments.topic)
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.reset_offsets(
@@ -209,7 +209,7 @@ def _reset_row(found: OffsetResets, row: OffsetReset) -> dict[str, object]:
 
 
 def delete(arguments: argparse.Namespace, output: Output) -> int:
-    """Deletes groups, or with `--topic` only what they have committed there."""
+    """Delete groups, or with `--topic` only what they have committed there."""
     topics = _topics(arguments.topic)
     rows: list[dict[str, object]] = []
     with KafkaAdmin(**configuration(arguments)) as admin:
@@ -240,7 +240,7 @@ def _outcome(error: KafkaError | None) -> dict[str, object]:
 
 
 def _topics(given: Sequence[str] | None) -> list[str | TopicPartition] | None:
-    """Topics, `events`, or partitions of one, `events:0,1`; a topic's name has no colon."""
+    """Return topics (`events`) or their partitions (`events:0,1`). A topic's name has no colon."""
     if given is None:
         return None
     found: list[str | TopicPartition] = []

@@ -1,6 +1,6 @@
-"""Lines as the columns that a producer sends: plain ones, with a key before a separator, or JSON.
+"""Lines as columns for a producer: plain lines, lines with a key and a separator, or JSON.
 
-JSON is what `tail --json` shows, so that one's output is the other's input.
+The JSON is that of `tail --json`, so that the output of the one is input for the other.
 """
 
 import base64
@@ -24,9 +24,9 @@ _INT32_END = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The records of a piece, up to the first line that is none, which is the `error`.
+    """The records of a piece, up to the first line that is no record; `error` is about that line.
 
-    `lines` are the numbers of their lines.
+    `lines` are the numbers of the records' lines.
     """
 
     columns: pa.RecordBatch
@@ -38,7 +38,7 @@ Parse = Callable[[Piece], Parsed]
 
 
 def plain(separator: str | None) -> Parse:
-    """Each line is a value; what is before the first separator, if there is one, is the key."""
+    """Return a parser of lines. Each is a value, with a key before the first separator, if any."""
     return _values if separator is None else lambda piece: _keys_and_values(piece, separator)
 
 
@@ -71,11 +71,11 @@ def _parsed(piece: Piece, columns: dict[str, pa.Array], error: LineError | None 
 
 
 class _NoRecordError(Exception):
-    """Why a line is no record."""
+    """The reason why a line is no record."""
 
 
 def from_json(piece: Piece) -> Parsed:
-    """Each line is an object; blank ones are passed over."""
+    """Parse a piece whose lines are objects. Blank lines are skipped."""
     rows: list[tuple[Any, ...]] = []
     numbers: list[int] = []
     error = None
@@ -92,7 +92,7 @@ def from_json(piece: Piece) -> Parsed:
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Of those only that some row has something of, but for the value."""
+    """Return the columns that have data in some row, and always the value."""
     lists = zip(*rows, strict=True) if rows else ((),) * len(_TYPES)
     named = zip(_TYPES, lists, strict=True)
     return pa.RecordBatch.from_pydict(
@@ -111,7 +111,7 @@ _TYPES = {
     "timestamp": pa.int64(),
     "partition": pa.int32(),
 }
-# Where a record was says `tail`; where it goes says the command.
+# `tail` says where a record was. The command says where it goes.
 _PASSED_OVER = {"topic", "offset"}
 _FIELDS = {*_TYPES, "key" + BASE64, "value" + BASE64, *_PASSED_OVER}
 
@@ -120,14 +120,14 @@ def _row(line: bytes) -> tuple[Any, ...]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _NoRecordError(f"is no JSON: {error}") from None
+        raise _NoRecordError(f"is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise _NoRecordError("is no JSON object")
+        raise _NoRecordError("is not a JSON object")
     unknown = found.keys() - _FIELDS
     if unknown:
         raise _NoRecordError(f"has the unknown field {min(unknown)!r}; known: {', '.join(_TYPES)}")
     if not found.keys() & {"value", "value" + BASE64}:
-        raise _NoRecordError("has no 'value'; a null is one")
+        raise _NoRecordError("has no 'value'; it may be null")
     return (
         _bytes(found, "key"),
         _bytes(found, "value"),
@@ -152,28 +152,28 @@ def _encoded(name: str, text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise _NoRecordError(f"has a {name!r} that is no text: half a character") from None
+        raise _NoRecordError(f"has a {name!r} that cannot be encoded: half a character") from None
 
 
 def _decoded(name: str, text: object) -> bytes:
     try:
         return base64.b64decode(str(text), validate=True)
     except (binascii.Error, ValueError):
-        raise _NoRecordError(f"has a '{name}' that is no base64") from None
+        raise _NoRecordError(f"has a '{name}' that is not base64") from None
 
 
 def _headers(headers: object) -> list[tuple[str, bytes | None]] | None:
     if not headers:
         return None
     if not isinstance(headers, list) or not all(isinstance(each, dict) for each in headers):
-        raise _NoRecordError("has 'headers' that are no list of objects with 'key' and 'value'")
+        raise _NoRecordError("has 'headers' that are not a list of objects with 'key' and 'value'")
     return [_header(each) for each in headers]
 
 
 def _header(header: dict[str, Any]) -> tuple[str, bytes | None]:
     key = header.get("key")
     if not isinstance(key, str):
-        raise _NoRecordError("has a header whose 'key' is no text")
+        raise _NoRecordError("has a header whose 'key' is not a text")
     _encoded("key", key)
     return key, _bytes(header, "value")
 
@@ -187,7 +187,7 @@ def _timestamp(given: object) -> int | None:
         return parse_timestamp("timestamp", given)
     except ConfigurationError as error:
         raise _NoRecordError(
-            f"has a 'timestamp' of no use: {error.found}. {error.expected}"
+            f"has a 'timestamp' that cannot be used: {error.found}. {error.expected}"
         ) from None
 
 
@@ -195,5 +195,5 @@ def _partition(given: object) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _INT32_END:
-        raise _NoRecordError("has a 'partition' that is no whole number from 0")
+        raise _NoRecordError("has a 'partition' that is not a whole number from 0")
     return given

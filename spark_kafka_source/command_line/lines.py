@@ -1,4 +1,4 @@
-"""Lines off standard input, many at a time, as soon as they are there."""
+"""Lines from standard input, many at a time, as soon as they come."""
 
 import contextlib
 import select
@@ -9,13 +9,13 @@ from typing import BinaryIO
 from spark_kafka_source.errors import LocalError
 
 PIECE_BYTES = 1 << 20
-"""So many bytes are lines of one piece at most, but for a longer line."""
+"""The lines of one piece have at most so many bytes, unless a single line is longer."""
 
 END = b"\n"
 
 
 class LineError(LocalError):
-    """A line, or one of several, is no record, or could not be written as one."""
+    """One or several lines that are no records, or could not be written."""
 
     def __init__(self, first: int, last: int, reason: str) -> None:
         super().__init__(first, last, reason)
@@ -30,16 +30,16 @@ class LineError(LocalError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some lines, without what ended them; `first` is the number of the first, from 1."""
+    """Some lines without their line ends. `first` is the number of the first, counted from 1."""
 
     first: int
     lines: list[bytes]
 
 
 def pieces(stream: BinaryIO, longest_bytes: int) -> Iterator[Piece]:
-    """All lines, which are handed out before more is waited for.
+    """Yield all lines. Lines at hand are yielded before it waits for more.
 
-    Raises `LineError` for a line that is longer than `longest_bytes`, before all of it is read.
+    Raises `LineError` for a line longer than `longest_bytes`, before reading all of it.
     """
     left, left_bytes, first = [b""], 0, 1
     for data in _chunks(stream):
@@ -58,9 +58,9 @@ def pieces(stream: BinaryIO, longest_bytes: int) -> Iterator[Piece]:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
-    """What is there, once something is.
+    """Yield the bytes at hand, once there are any.
 
-    A pipe has 64 KiB at most at a time, which are few lines for a batch.
+    A pipe has at most 64 KiB at a time, which are few lines for a batch.
     """
     is_over = False
     while not is_over:
@@ -80,8 +80,8 @@ def _read_some(stream: BinaryIO) -> bytes:
 
 
 def _has_more(stream: BinaryIO) -> bool:
-    """Whether it can be read without waiting, its end included; False where none can say so."""
-    # Windows tells it of sockets alone, and what is in memory has no file.
+    """Whether a read would not wait. The end counts, too. False if the system cannot tell."""
+    # Windows tells it of sockets only, and a stream in memory has no file.
     with contextlib.suppress(OSError, ValueError):
         return bool(select.select([stream], [], [], 0)[0])
     return False

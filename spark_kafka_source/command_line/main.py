@@ -1,6 +1,6 @@
-"""Runs one command; whatever goes wrong is one line on standard error, and an exit code.
+"""The entry point: runs one command. A failure is one line on standard error, and an exit code.
 
-0: done. 1: not, or not all. 2: it was not said right. 130: ended by Ctrl-C, 143: by SIGTERM.
+0: done. 1: failed, at least in part. 2: wrong arguments. 130: ended by Ctrl-C. 143: by SIGTERM.
 """
 
 import os
@@ -18,15 +18,15 @@ DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command that these arguments, or those of the process, say."""
+    """Run the command in `arguments` (default: those of the process)."""
     parsed = parse(arguments)
     try:
-        # Only now, so that `--help` does not wait for Arrow.
+        # Imported only now, so that `--help` does not wait for Arrow.
         command = import_module(f"{_COMMANDS}.{parsed.module}")
         with spelt(import_module(f"{_COMMANDS}.configuration").spelling(parsed)):
             status: int = getattr(command, parsed.function)(parsed, Output(as_json=parsed.json))
         sys.stdout.flush()
-    except BrokenPipeError:  # As of `| head`: what is left has nobody to read it.
+    except BrokenPipeError:  # As with `| head`: nobody reads the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What a command shows: tables for people, one JSON object a line for programs."""
+"""Output of commands: tables for people, one JSON object per line for programs."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from spark_kafka_source.secret import printable
 
 BASE64 = "_base64"
-"""At the end of the name of a field of JSON: the bytes themselves, where they are no text."""
+"""The suffix of a JSON field with the bytes themselves, for bytes that are no text."""
 
 _GAP = "  "
 _NOTHING = "-"
@@ -19,37 +19,37 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        # A terminal without UTF-8 gets escapes in place of an error.
+        # A terminal without UTF-8 gets escapes, not an error.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text file
 
     def document(self, fields: Mapping[str, object]) -> None:
-        """One JSON object, on a line of its own."""
+        """Write one JSON object on a line of its own."""
         self.line(json.dumps(fields))
 
     def line(self, text: str) -> None:
-        """One line, as it is."""
+        """Write one line as it is."""
         sys.stdout.write(f"{text}\n")
 
     def note(self, text: str) -> None:
-        """A remark on what is shown, in neither form part of it."""
+        """Write a remark to standard error. It is part of neither form."""
         sys.stderr.write(f"{printable(text)}\n")
 
     def progress(self, text: str) -> None:
-        """How far a command is, in the place of what it said before; seen on a terminal alone."""
+        """Show how far a command is, over its last such text. Only a terminal shows it."""
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{printable(text)}{_TO_THE_END}")
             sys.stderr.flush()
 
     def flush(self) -> None:
-        """Shows all that was written."""
+        """Show all that was written."""
         sys.stdout.flush()
 
     def rows(
         self, rows: Iterable[Mapping[str, object]], columns: Sequence[str], if_none: str = ""
     ) -> None:
-        """Rows, whole as JSON, or these columns of them as a table: those that anything is in.
+        """Write rows: whole as JSON, or as a table of these columns, without empty ones.
 
-        Where there is no row, `if_none` is noted.
+        Without any row, write `if_none` as a note.
         """
         rows = list(rows)
         if not rows and if_none:
@@ -63,7 +63,10 @@ class Output:
 
 
 def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[str]:
-    """Aligned lines under a header; numbers to the right. Nothing, of no rows."""
+    """Return aligned lines under a header, with numbers to the right.
+
+    Without rows, return nothing.
+    """
     shown = [each for each in columns if any(row[each] not in (None, "") for row in rows)]
     cells = [[each.replace("_", "-").upper() for each in shown]]
     cells += [[_cell(row[each]) for each in shown] for row in rows]

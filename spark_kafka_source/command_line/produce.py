@@ -1,4 +1,4 @@
-"""`produce`: the lines of standard input to a topic, each of them a record."""
+"""`produce`: writes the lines of standard input to a topic, each as a record."""
 
 import argparse
 import sys
@@ -20,16 +20,16 @@ from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.typed import TypedWriteConfig
 
 _LONGEST_LINE_BYTES = 64 << 20
-"""A line of JSON may have six letters for a byte; beyond this it is no record in any case."""
+"""A line of JSON may have six letters for a byte. A longer line is no record in any case."""
 
 _LAST_SECONDS = 5
-"""How long one who is stopped waits for what is on its way."""
+"""How long a stopped command waits for records that are on their way."""
 
 _PROGRESS_SECONDS = 1
 
 
 class NotAllWrittenError(LocalError):
-    """A line was not written, or it is not known of it; the text says how many were."""
+    """A line was not written, or its outcome is unknown. The text says how many were written."""
 
     def __init__(self, topic: str, failure: str, outcome: str) -> None:
         super().__init__(topic, failure, outcome)
@@ -40,16 +40,18 @@ class NotAllWrittenError(LocalError):
 
 
 def produce(arguments: argparse.Namespace, output: Output) -> int:
-    """Writes lines as they come, until they end, one is no record, or somebody stops it.
+    """Write lines as they come, until the last, the first that is no record, or a stop.
 
-    What is before that line is written. Returns 0, or where it is stopped what shells expect.
+    The lines before it are written. Returns 0, or the status that shells expect of a stopped
+    command.
     """
     parse, topic = _parser(arguments), arguments.topic
     config = config_from_arguments(configuration(arguments))
-    # What is sent are bytes already.
+    # The records are bytes already.
     plain_config = replace(config, typed=TypedWriteConfig())
     with ExitStack() as undo, KafkaProducer.of(plain_config) as producer, Stops() as stops:
-        # Half of it, so that sending finds room: where it waits for some it cannot be stopped.
+        # Half of the memory, so that `send` finds room: a command that waits for room cannot be
+        # stopped.
         sending = Sending(producer, topic, stops, config.buffer_memory // 2)
         try:
             with stops.allowed():
@@ -60,7 +62,7 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
         except Stopped as stopped:
             with suppress(Stopped):
                 sending.wait_for_seconds(_LAST_SECONDS)
-            # What has no answer by now is left to itself.
+            # Records without an answer by now are given up.
             producer.close(0)
             output.note(f"Topic '{topic}': stopped. {sending.outcome}")
             return stopped.status
@@ -77,7 +79,7 @@ def _parser(arguments: argparse.Namespace) -> Parse:
 
 
 def _typed(parse: Parse, config: TypedWriteConfig, topic: str, undo: ExitStack) -> Parse:
-    # Only now, so that others need not wait for all formats.
+    # Imported only now, so that other commands do not wait for all formats.
     from spark_kafka_source.command_line import typed_lines  # noqa: PLC0415
 
     return typed_lines.typed(parse, undo.enter_context(closing(typed.TypedEncoding(config))), topic)
@@ -101,7 +103,7 @@ def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) ->
 
 
 def _stoppable(found: Iterator[Piece], stops: Stops) -> Iterator[Piece]:
-    """The same, of which each may be long in coming."""
+    """Yield the same pieces. The command may be stopped while it waits for one."""
     while True:
         with stops.allowed():
             piece = next(found, None)

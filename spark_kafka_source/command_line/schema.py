@@ -1,4 +1,4 @@
-"""`schema`: the columns that a topic's values have, as DDL."""
+"""`schema`: shows the columns of a topic's values as DDL."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from spark_kafka_source.consumer.infer_schema import infer_schema
 
 
 def schema(arguments: argparse.Namespace, output: Output) -> int:
-    """Shows the schema of the registry, or what records of JSON have in common."""
+    """Show the schema in the registry, or the one that JSON records have in common."""
     part, topic = ("key" if arguments.key else "value"), arguments.topic
     ddl = infer_schema(topic, part=part, records=arguments.count, **configuration(arguments))
     if output.as_json:

@@ -1,4 +1,4 @@
-"""Records of lines on their way to a topic, and how many of them are written."""
+"""Records of lines on their way to a topic, and the number of those written."""
 
 import time
 from collections import deque
@@ -24,7 +24,7 @@ class _OnTheWay:
 
 
 class Sending:
-    """Sends records to a topic, with at most so many bytes on their way; one may be stopped.
+    """Sends records to a topic, with a limit for bytes on their way. A wait can be stopped.
 
     `failure` is the first line that could not be sent, or was not written.
     """
@@ -38,18 +38,21 @@ class Sending:
 
     @property
     def written(self) -> str:
-        """How many records are written by now, in words."""
+        """Number of records written so far, in words."""
         count = self._written
         return f"{count:,} {'record is' if count == 1 else 'records are'} written"
 
     @property
     def outcome(self) -> str:
-        """The same at the end, when of those without an answer nobody knows."""
+        """Number of records written, and of those whose outcome is unknown, in words."""
         unknown = self._unknown + sum(len(each.lines) for each in self._on_the_way)
         return f"{self.written}, {unknown:,} more may be" if unknown else self.written
 
     def send(self, parsed: Parsed) -> None:
-        """Send what can be sent of it, once there is room; what cannot is a `failure`."""
+        """Send the records of a piece, once there is room.
+
+        Those that cannot be sent are a `failure`.
+        """
         size = parsed.columns.nbytes
         while self._on_the_way and self._bytes() + size > self._most_bytes:
             self._settle_oldest()
@@ -60,12 +63,12 @@ class Sending:
             self.fails(parsed.error)
 
     def wait(self) -> None:
-        """Wait until all is written, or is known not to be."""
+        """Wait until each record is written or has failed."""
         while self._on_the_way:
             self._settle_oldest()
 
     def wait_for_seconds(self, timeout_seconds: float) -> None:
-        """Wait as `wait` does, but no longer, and not to be stopped."""
+        """Wait as `wait` does, but no longer than the timeout. This wait cannot be stopped."""
         end_seconds = time.monotonic() + timeout_seconds
         for _ in range(len(self._on_the_way)):
             left_seconds = max(end_seconds - time.monotonic(), 0)
@@ -86,7 +89,7 @@ class Sending:
         except UnencodableRowError as error:
             self._send(rows.slice(0, error.row), lines[: error.row])
             self.fails(LineError(lines[error.row], lines[error.row], error.reason))
-        except KafkaError as error:  # Some of them may be on their way.
+        except KafkaError as error:  # Some of the records may be on their way.
             self._unknown += len(lines)
             self.fails(LineError(lines[0], lines[-1], str(error)))
         else:
@@ -106,6 +109,6 @@ class Sending:
             self.fails(LineError(oldest.lines[0], oldest.lines[-1], str(error)))
 
     def fails(self, failure: LineError) -> None:
-        """Say that a line was not sent; the first of all is the `failure`."""
+        """Note that a line was not sent. The first such line is the `failure`."""
         if self.failure is None or failure.first < self.failure.first:
             self.failure = failure

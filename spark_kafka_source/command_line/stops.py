@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which end a command where it waits and not in the middle of its work."""
+"""Ctrl-C and SIGTERM, which end a command while it waits, not in the middle of its work."""
 
 import signal
 import threading
@@ -12,7 +12,7 @@ _FROM_SIGNAL = 128
 
 
 class Stopped(KeyboardInterrupt):
-    """The user, or the system, wants it to end; `status` is what shells expect of it then."""
+    """The user or the system ends the command. `status` is what shells expect then."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -20,9 +20,11 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stops:
-    """Within it the first signal raises `Stopped` where that is `allowed`, and the next anywhere.
+    """A block in which the first signal raises `Stopped` where that is `allowed`.
 
-    Signals come to the main thread alone; in another this does nothing.
+    The second signal raises it anywhere.
+
+    Signals come only to the main thread. In other threads this does nothing.
     """
 
     def __init__(self) -> None:
@@ -41,8 +43,8 @@ class Stops:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Within it one may be stopped, and at once if a signal has come before."""
-        # Only then is it asked: a signal between the two would be seen by neither.
+        """Allow a stop within the block: at once if a signal has come before."""
+        # Set this before looking: a signal between the two would otherwise be missed by both.
         self._is_allowed = True
         try:
             if self._came is not None:

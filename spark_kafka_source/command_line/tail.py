@@ -1,4 +1,4 @@
-"""`tail`: the newest records of a topic, or all from somewhere on; no group is joined."""
+"""`tail`: shows the newest records of a topic, or all from a place on. It joins no group."""
 
 import argparse
 import base64
@@ -22,18 +22,19 @@ from spark_kafka_source.timestamps import iso_time, refuse_seconds
 from spark_kafka_source.topic_partition import TopicPartition
 
 _DEFAULT_COUNT = 10
-# Compaction leaves few records, and transactions markers; but nobody waits for a whole log.
+# Compaction leaves few records, and transactions leave markers, but nobody wants to wait for a
+# whole log.
 _FURTHEST = 100_000
 _POLL_MS = 500
-# A partition whose leader does not come back must not hold the others' end up for ever.
+# A partition whose leader does not come back must not hold up the end of the others for ever.
 _PATIENCE_SECONDS = 60
 
 Offsets = Mapping[TopicPartition, int]
 
 
 def tail(arguments: argparse.Namespace, output: Output) -> int:
-    """Shows records until the ends that the partitions have now, or as they come."""
-    # Nothing is committed: no group is known.
+    """Show records up to the present ends of the partitions, or as they come."""
+    # Nothing is committed: there is no group.
     settings = {"auto.offset.reset": "earliest", **configuration(arguments)}
     with KafkaConsumer(**settings) as consumer:
         partitions = _partitions(consumer, arguments)
@@ -51,7 +52,7 @@ def tail(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _newest(consumer: KafkaConsumer, count: int, ends: Offsets) -> list[ConsumerRecord]:
-    """The last records of all by their time; looks further back where offsets have no records."""
+    """Return the newest records by timestamp. Look further back where offsets have no records."""
     starts = consumer.beginning_offsets(ends)
     reach = count
     while True:
@@ -127,7 +128,7 @@ def _assign(consumer: KafkaConsumer, begin: Offsets) -> None:
 
 
 def _for_ever(consumer: KafkaConsumer, begin: Offsets) -> Iterator[ConsumerRecord | None]:
-    """Records as they come; None where those at hand are all shown."""
+    """Yield records as they come, and None whenever all records at hand were yielded."""
     _assign(consumer, begin)
     while True:
         yield from consumer.poll(_POLL_MS)
@@ -135,7 +136,7 @@ def _for_ever(consumer: KafkaConsumer, begin: Offsets) -> Iterator[ConsumerRecor
 
 
 def _until(consumer: KafkaConsumer, begin: Offsets, ends: Offsets) -> Iterator[ConsumerRecord]:
-    """Records before these ends. Raises `KafkaTimeoutError` where they do not come."""
+    """Yield the records before these ends. Raises `KafkaTimeoutError` if they do not come."""
     left = {each for each, offset in begin.items() if offset < ends[each]}
     _assign(consumer, {each: begin[each] for each in left})
     moved_seconds = time.monotonic()
@@ -164,7 +165,7 @@ def _text(data: bytes) -> str:
 
 
 def _json(data: bytes) -> Any:
-    """What the JSON means; of what is none, the text."""
+    """Return the value of a JSON text, or the text if it is not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -175,14 +176,14 @@ _READ: dict[str, Callable[[bytes], Any]] = {"text": _text, "json": _json, "hex":
 
 
 class _Shown:
-    """Shows records, one a line."""
+    """Output of records, one per line."""
 
     def __init__(self, output: Output, arguments: argparse.Namespace) -> None:
         self._output = output
         self._key, self._value = _READ[arguments.key], _READ[arguments.value]
 
     def all(self, records: Iterable[ConsumerRecord | None], most: int | None = None) -> None:
-        """Shows them as they come, but no more than that."""
+        """Show records as they come, at most `most` of them."""
         shown = 0
         for record in records:
             if record is None:
@@ -220,13 +221,13 @@ class _Shown:
 
 
 def _errors(record: ConsumerRecord) -> dict[str, Any]:
-    """What is wrong with a record that is bad, and yet shown."""
+    """Return the faults of a bad record that is shown nevertheless."""
     found = {"key_error": record.key_error, "value_error": record.value_error}
     return {name: _plain(error) for name, error in found.items() if error is not None}
 
 
 def _plain(value: Any) -> Any:
-    """The same of what JSON has: bytes in base64, times, dates and decimals as texts."""
+    """Return the value in JSON's types: bytes in base64; times, dates and decimals as texts."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -240,8 +241,8 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(name: str, data: Any, read: Callable[[bytes], Any]) -> dict[str, Any]:
-    """What is shown of some bytes; and, of those that are no text, themselves in base64."""
-    if not isinstance(data, bytes):  # Nothing, or what the consumer has decoded.
+    """Return the field for some bytes, and a field in base64 if they are no text."""
+    if not isinstance(data, bytes):  # None, or a value that the consumer has decoded.
         return {name: _plain(data)}
     shown = {name: read(data)}
     if read is not bytes.hex and not _is_text(data):

@@ -1,4 +1,4 @@
-"""`topics`: all of them, or their partitions."""
+"""`topics`: shows all topics, or their partitions."""
 
 import argparse
 
@@ -12,7 +12,7 @@ _NONE = "There are no topics"
 
 
 def topics(arguments: argparse.Namespace, output: Output) -> int:
-    """A row for each topic, or where topics are named, or it is asked for, for each partition."""
+    """Show a row for each topic. With names or `--partitions`, show a row for each partition."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         if arguments.names or arguments.partitions:
             found = admin.describe_topics(arguments.names or None)

@@ -37,7 +37,7 @@ _ENDING = {
 
 
 def list_open(arguments: argparse.Namespace, output: Output) -> int:
-    """Those that are open, or in certain states; brokers that do not answer are noted."""
+    """Show transactions that are open, or in given states. Note brokers that do not answer."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         client = admin.client
         listed, failures = list_transactions(client, arguments.state or OPEN)
@@ -46,7 +46,7 @@ def list_open(arguments: argparse.Namespace, output: Output) -> int:
         found = [each for each in described.values() if each is not None]
         tasks = task_transactions(client, found)
     for broker, error in failures.items():
-        output.note(f"Broker {broker.node_id} ({broker.address}) does not tell its own: {error}")
+        output.note(f"Broker {broker.node_id} ({broker.address}) does not list its own: {error}")
     rows = [_row(each, tasks.get(each.transactional_id)) for each in found]
     rows.sort(key=lambda row: (row["started_ms"], row["transaction"]))
     output.rows(rows, _LISTED, "No such transaction" if arguments.state else "None is open")
@@ -98,7 +98,7 @@ def _note(found: TransactionDescription, task: TaskTransaction | None) -> str | 
 
 
 def describe(arguments: argparse.Namespace, output: Output) -> int:
-    """Each by itself, so that one that is not there does not hide the others."""
+    """Describe each transaction by itself, so that a missing one does not hide the others."""
     failures = 0
     with KafkaAdmin(**configuration(arguments)) as admin:
         for place, transactional_id in enumerate(arguments.transactions):
@@ -120,12 +120,12 @@ def describe(arguments: argparse.Namespace, output: Output) -> int:
 def _partition_rows(
     admin: KafkaAdmin, found: TransactionDescription, output: Output
 ) -> list[dict[str, object]]:
-    """Those that it has written to, with what it means to readers, as far as that is told."""
+    """Return the partitions that it has written to, and what that means for readers, if known."""
     partitions = [each for each in found.topic_partitions if not each.topic.startswith("__")]
     try:
         return [_partition_row(each, found.producer) for each in admin.held_up(partitions)]
     except KafkaError as error:
-        output.note(f"What readers wait for is not told: {error}")
+        output.note(f"How long readers wait is not known: {error}")
         return [each._asdict() for each in partitions]
 
 
@@ -160,7 +160,7 @@ def _show(output: Output, row: dict[str, object], *, is_first: bool) -> None:
 
 
 def abort(arguments: argparse.Namespace, output: Output) -> int:
-    """Shows what it would abort, and does it only with `--execute`."""
+    """Show what it would abort. Abort it only with `--execute`."""
     name, producer = arguments.transaction, ProducerId(arguments.producer_id, arguments.epoch)
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.describe_transaction(name)
@@ -179,20 +179,20 @@ def abort(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def finish_decided(arguments: argparse.Namespace, output: Output) -> int:
-    """Shows how the last decision under a prefix stands, and ends it only with `--execute`."""
+    """Show the state of the last decision under a prefix. Finish it only with `--execute`."""
     names = Names(checked_prefix(arguments.prefix))
     with KafkaAdmin(**configuration(arguments)) as admin:
         if arguments.execute:
             found = finish(admin.client, names, accept_loss=arguments.accept_loss)
         else:
             found = look_at_last(admin.client, names)
-    output.note(f"The last that is decided under {names.prefix!r} is {found.decision.batch}")
+    output.note(f"The last decision under {names.prefix!r} is {found.decision.batch}")
     output.rows(list(_winner_rows(found)), _WINNERS, "It has no transactions")
     lost = found.of(Outcome.ABORTED, Outcome.UNKNOWN)
     if not arguments.execute:
         output.note("Nothing was changed: this was a dry run; add --execute")
     elif lost and arguments.accept_loss:
-        output.note("What is aborted or unknown is no part of it any more: start the query")
+        output.note("Aborted and unknown transactions are no longer part of it: start the query")
     return int(bool(lost) and not arguments.accept_loss)
 
 
@@ -220,7 +220,7 @@ def _time(time_ms: int) -> str | None:
 
 
 def _span(span_ms: int | None) -> str | None:
-    """A span as `2h03m`, `4m05s` or `6s`; what is past has a minus before it."""
+    """Return a span as `2h03m`, `4m05s` or `6s`, with a minus for a span in the past."""
     if span_ms is None:
         return None
     sign, seconds = "-" if span_ms < 0 else "", abs(span_ms) // 1000

@@ -1,4 +1,4 @@
-"""Lines whose keys or values are JSON, encoded by the schema that their topic has."""
+"""Lines with JSON keys or values, encoded with the schema of their topic."""
 
 import pyarrow as pa
 
@@ -13,10 +13,11 @@ _JSON = SchemaText(SchemaType.JSON, "")
 
 
 def typed(parse: Parse, encoding: TypedEncoding, topic: str) -> Parse:
-    """Return what reads as `parse` does, and then takes keys and values for texts of JSON.
+    """Return a parser that parses as `parse` does, and then encodes keys and values of JSON.
 
-    They mean what they mean to `value.format` `json`; without a schema they stay as they are.
-    Raises what `TypedEncoding.of_topic` does, and `SchemaError` for types that JSON has not.
+    JSON has the same meaning as with `value.format` `json`. Without a schema, keys and values stay
+    as they are. Raises what `TypedEncoding.of_topic` does, and `SchemaError` for types that JSON
+    has not.
     """
     found = {part: encoding.of_topic(part, topic) for part in encoding.parts}
     parts = [_Part(name, write) for name, write in found.items() if write is not None]
@@ -38,7 +39,7 @@ class _Part:
         self._reader = JsonReader(write.writer.arrow_type)
 
     def encoded(self, parsed: Parsed) -> Parsed:
-        """The same with bytes as the schema has them, up to the first line that does not fit it."""
+        """Return the records, encoded, up to the first line that does not fit the schema."""
         names = parsed.columns.schema.names
         if self._name not in names:
             return parsed

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, MemberOf, OffsetAndMetadata, committed
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition

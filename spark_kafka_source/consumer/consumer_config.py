@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
 from spark_kafka_source.client.without_effect import MEANT_BY_OTHERS
-from spark_kafka_source.consumer.config import FetchConfig
-from spark_kafka_source.consumer.offset_reset import ResetPolicy, parse_reset
 from spark_kafka_source.consumer.without_effect import (
     DONE_ANYWAY,
     LISTENER,
     OF_A_CONSUMER,
     REFUSED,
 )
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.offset_reset import ResetPolicy, parse_reset
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.settings import Settings, setting, settings_of

@@ -20,18 +20,7 @@ from spark_kafka_source.consumer.consumer_records import (
     Deserializer,
     deserializer,
 )
-from spark_kafka_source.consumer.fetcher import FetchDone
 from spark_kafka_source.consumer.metrics import Metrics
-from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST
-from spark_kafka_source.consumer.offsets import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    NO_OFFSET,
-    OffsetAndEpoch,
-    OffsetAndTimestamp,
-    offsets_for_times,
-)
-from spark_kafka_source.consumer.positions import Position
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.subscription import (
     ConsumerRebalanceListener,
@@ -46,6 +35,17 @@ from spark_kafka_source.errors import (
     LocalError,
     ProtocolError,
 )
+from spark_kafka_source.fetch.fetcher import FetchDone
+from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST
+from spark_kafka_source.fetch.offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    NO_OFFSET,
+    OffsetAndEpoch,
+    OffsetAndTimestamp,
+    offsets_for_times,
+)
+from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable

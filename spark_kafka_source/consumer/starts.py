@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.offset_reset import LATEST, NoOffsetError, ResetPolicy
-from spark_kafka_source.consumer.offsets import (
+from spark_kafka_source.fetch.offset_reset import LATEST, NoOffsetError, ResetPolicy
+from spark_kafka_source.fetch.offsets import (
     NO_OFFSET,
     OffsetAndEpoch,
     OffsetAndTimestamp,

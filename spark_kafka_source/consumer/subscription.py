@@ -12,7 +12,6 @@ from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, T
 from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
-from spark_kafka_source.consumer.positions import Positions
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
@@ -20,6 +19,7 @@ from spark_kafka_source.errors import (
     LocalError,
     RemoteError,
 )
+from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline

@@ -1,21 +1,13 @@
 """What one fetch brought and nobody has read yet, as Arrow, a few records at a time."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from spark_kafka_source.consumer.config import FetchConfig
-from spark_kafka_source.protocol import PartitionData
-from spark_kafka_source.records import (
-    AbortedTransaction,
-    Chunk,
-    RecordLimit,
-    chunks,
-    record_batch,
-)
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.fetched import Fetched
+from spark_kafka_source.records import Chunk, RecordLimit, record_batch
 
 if TYPE_CHECKING:  # Most consumers need nothing of it.
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
@@ -49,28 +41,20 @@ class Decoding:
 class Unread:
     """Hands out the records of one fetch from `offset` on, in order.
 
-    `leader_epoch` is the one in which the leader was asked; `next_offset` is after what was handed
-    out. `cut_batch_bytes` is known in the end: see `Chunk`.
+    `next_offset` is after what was handed out. `cut_batch_bytes` is known in the end: see `Chunk`.
     """
 
-    def __init__(
-        self,
-        topic_partition: TopicPartition,
-        offset: int,
-        leader_epoch: int,
-        data: PartitionData,
-        decoding: Decoding,
-    ) -> None:
-        self.offset = self.next_offset = offset
-        self.leader_epoch = leader_epoch
+    def __init__(self, fetched: Fetched, decoding: Decoding) -> None:
+        self.offset = self.next_offset = fetched.offset
+        self.leader_epoch = fetched.leader_epoch
         self.cut_batch_bytes = 0
         self._decoding = decoding
-        self._chunks = _chunks(topic_partition, offset, data, decoding)
+        self._chunks = fetched.chunks
         self._chunk: Chunk | None = None
         self._failure: BadRecordError | None = None
         self._batch: pa.RecordBatch | None = None
         self._row = 0
-        self._after_batch = offset
+        self._after_batch = fetched.offset
 
     def take(self, max_records: int) -> pa.RecordBatch | None:
         """Up to so many of the next records, and None once there are no more.
@@ -100,20 +84,3 @@ class Unread:
         failure = self._failure
         self._after_batch = chunk.next_offset if failure is None else failure.offset
         return batch
-
-
-def _chunks(
-    topic_partition: TopicPartition, offset: int, data: PartitionData, decoding: Decoding
-) -> Iterator[Chunk]:
-    return chunks(
-        memoryview(data.records or b""),
-        topic_partition=topic_partition,
-        position=offset,
-        check_crcs=decoding.fetch.check_crcs,
-        isolation_level=decoding.fetch.isolation_level,
-        limit=decoding.limit,
-        aborted=[
-            AbortedTransaction(aborted.producer_id, aborted.first_offset)
-            for aborted in data.aborted_transactions or ()
-        ],
-    )

@@ -1,6 +1,6 @@
-"""Exactly once over many writers: a transaction for each task, and one decision about them all.
+"""Exactly-once writes by many tasks: one transaction for each task, and one decision for all.
 
-The protocol is in `two_phase`; `docs/exactly-once.md` says what it gives, and what not.
+`two_phase` has the protocol. `docs/exactly-once.md` has its guarantees and their limits.
 """
 
 from typing import TYPE_CHECKING

@@ -1,20 +1,20 @@
-"""Whether a transaction can be decided on: it is open, whole, and has time left."""
+"""Checks before a decision: a transaction is open and complete, and has time left."""
 
 from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
 from spark_kafka_source.exactly_once.errors import TransactionTimedOutError
 from spark_kafka_source.producer import PreparedTransaction
 
-# What a transaction must still have when the decision is made: ending all takes a while.
+# The time that a transaction must have left at the decision: to end all of them takes a while.
 _LEAST_LEFT_MS = 10_000
 _LEAST_LEFT_SHARE = 0.2
-# Where a group's offsets are, which a transaction may have, too.
+# The topic of group offsets, which a transaction may hold, too.
 _OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def open_transaction(
     transaction: PreparedTransaction, found: TransactionDescription | None
 ) -> TransactionDescription:
-    """Return how it stands. Raises `TransactionTimedOutError` where it is not as it was left."""
+    """Return the open transaction's state. Raises `TransactionTimedOutError` if it has changed."""
     name = transaction.transactional_id
     if found is None or found.state != ONGOING or found.producer != transaction.producer:
         reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted"
@@ -23,20 +23,20 @@ def open_transaction(
     if transaction.partition_count and written != transaction.partition_count:
         raise TransactionTimedOutError(
             f"{name} has {written} of the {transaction.partition_count} partitions that were "
-            "written to: somebody has aborted it amid its rows"
+            "written to: another process has aborted it in the middle of its rows"
         )
     return found
 
 
 def stands(found: TransactionDescription | None) -> str:
-    """Say how an id stands, for an error."""
+    """Return the state of a transactional id, for an error."""
     if found is None:
         return "unknown to the brokers"
     return f"in state {found.state} with epoch {found.producer.epoch}"
 
 
 def check_left(state: TransactionDescription, left_ms: int) -> None:
-    """Raise `TransactionTimedOutError` where a transaction has too little time left."""
+    """Raise `TransactionTimedOutError` if a transaction has too little time left."""
     least_ms = min(_LEAST_LEFT_MS, _LEAST_LEFT_SHARE * state.timeout_ms)
     if left_ms < least_ms:
         raise TransactionTimedOutError(

@@ -1,8 +1,8 @@
-"""What a driver has decided about a micro-batch: the record by which a replay knows it.
+"""A driver's decision about a micro-batch: the record by which a replay recognizes the batch.
 
-It is the metadata of an offset that is committed to a group, of at most 4096 bytes. The decision
-about many tasks has several parts, in as many groups. Whoever may commit to the groups may have
-written it: nothing in it is taken without a check.
+The record is the metadata of an offset that is committed to a group, of at most 4096 bytes. The
+decision about many tasks has several parts, in as many groups. Any client that may commit to the
+groups may have written it, so everything in it is checked.
 """
 
 import base64
@@ -16,20 +16,20 @@ from spark_kafka_source.producer import PreparedTransaction, ProducerId
 
 _VERSION = 1
 METADATA_BYTES = 4096
-"""What a broker takes unless it is set to less (`offset.metadata.max.bytes`)."""
-# What is around the tasks takes the rest.
+"""The default of the brokers' `offset.metadata.max.bytes`."""
+# The fields around the tasks take the rest.
 _TASKS_CHARACTERS = 3_500
 _MOST_PARTS = 1_000
 _LONGEST_ID = 500
 _INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
 _LATEST_MS = (1 << 48) - 1
 _TASK_SIZES = 4, 4, 8, 2, 6
-"""Task, attempt, producer id, epoch and start, as unsigned numbers of so many bytes."""
+"""The bytes of task, attempt, producer id, epoch and start, as unsigned numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchId:
-    """Which micro-batch it is, of which query, in which of the query's runs."""
+    """The id of a micro-batch: its query, the query's run, and its number."""
 
     query_id: str
     run_id: str
@@ -40,9 +40,9 @@ class BatchId:
 
 
 class Winner(NamedTuple):
-    """A transaction that is decided: it is to be committed.
+    """A transaction that a decision contains, and so must be committed.
 
-    Its start, by its coordinator's clock, tells it from all others under its id.
+    Its start, by its coordinator's clock, tells it from all other transactions under its id.
     """
 
     transactional_id: str
@@ -51,15 +51,15 @@ class Winner(NamedTuple):
 
     @property
     def transaction(self) -> PreparedTransaction:
-        """By what it can be ended."""
+        """The handle by which the transaction can be ended."""
         return PreparedTransaction(self.transactional_id, self.producer)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The transactions that make up a micro-batch: those are to be committed, and no others.
+    """The transactions that make up a micro-batch. They are committed, and no others are.
 
-    `number` counts the decisions about the same micro-batch: the last one holds.
+    `number` counts the decisions about the same micro-batch. The last decision is valid.
     """
 
     batch: BatchId
@@ -67,11 +67,11 @@ class Decision:
     number: int = 0
 
     def without_winners(self) -> "Decision":
-        """Return one that takes its place, by which there is nothing left to be committed."""
+        """Return a replacement of this decision that leaves no transaction to commit."""
         return replace(self, winners=(), number=self.number + 1)
 
     def parts(self) -> list[str]:
-        """Return it as texts, each short enough for an offset's metadata."""
+        """Return the decision as texts, each short enough for an offset's metadata."""
         tasks = base64.b64encode(b"".join(map(self._task, self.winners))).decode()
         starts = range(0, max(len(tasks), 1), _TASKS_CHARACTERS)
         shared = {
@@ -92,7 +92,7 @@ class Decision:
         if max(map(len, texts)) > METADATA_BYTES:
             raise ValueError(f"a decision of {len(texts)} parts of {len(texts[0])} characters")
         for each in texts:
-            Part.parse(each)  # What could not be read must not be decided.
+            Part.parse(each)  # A decision that cannot be read must not be made.
         return texts
 
     def _task(self, winner: Winner) -> bytes:
@@ -105,18 +105,18 @@ class Decision:
 
 
 def part_count(winners: int) -> int:
-    """Return of how many parts the decision about so many tasks is."""
+    """Return the number of parts of a decision about so many tasks."""
     characters = (winners * sum(_TASK_SIZES) + 2) // 3 * 4
     return max(1, -(-characters // _TASKS_CHARACTERS))
 
 
 class NoDecisionError(ValueError):
-    """A text that is not a part of a decision, but something else that was committed."""
+    """A committed text that is not a part of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a decision, as it is read."""
+    """One part of a decision, as read from an offset's metadata."""
 
     batch: BatchId
     number: int
@@ -126,7 +126,7 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """Raises `NoDecisionError` for what is something else, `ValueError` for what is damaged."""
+        """Parse a part. Raises `NoDecisionError` for other texts, `ValueError` if damaged."""
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
@@ -150,7 +150,7 @@ _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 
 
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
-    """Return the decision that these parts are. Raises `ValueError` where they are not one."""
+    """Join the parts of a decision. Raises `ValueError` if they do not belong together."""
     first = parts[0]
     for place, each in enumerate(parts):
         is_next = (each.place, each.count) == (place, len(parts))
@@ -194,5 +194,5 @@ def _text(found: dict[str, object], key: str) -> str:
     value = found[key]
     if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST_ID:
         raise ValueError(f"its {key!r} is {repr(value)[:40]}")
-    value.encode()  # Raises for what has no bytes, and so cannot be a name in a request.
+    value.encode()  # Raises for a text without UTF-8, which no request can hold as a name.
     return value

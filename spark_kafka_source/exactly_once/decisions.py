@@ -1,4 +1,4 @@
-"""Where decisions are kept: in offsets of groups, written in transactions under the control id."""
+"""The store of decisions: offsets of groups, written in transactions under the control id."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,28 +25,28 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
-# A control transaction is open for some milliseconds. It is aborted by the next driver anyway.
+# A control transaction is open for some milliseconds. In any case the next driver aborts it.
 _CONTROL_TIMEOUT_MS = 60_000
-# All topics of one group, and only what no transaction is about to change (KIP-447).
+# This version reads all topics of one group, and only stable offsets (KIP-447).
 _OFFSET_FETCH = 7
-# Between the parts of one decision another may be written, unless other drivers are fenced.
+# Another driver may write between the reads of two parts, unless it is fenced.
 _MOST_READS = 3
 _NOT_THE_LAST = {"INVALID_PRODUCER_ID_MAPPING", "INVALID_TXN_STATE"}
-"""What a coordinator says to a producer that is fenced, beside that it is."""
+"""Errors, besides fencing, with which a coordinator answers a driver that is fenced."""
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
 
 
 class Kept(NamedTuple):
-    """A decision, and the partition in whose offsets it is."""
+    """A decision, and the partition whose offset holds it."""
 
     where: TopicPartition
     decision: Decision
 
 
 class Decisions:
-    """Reads the last decision under a prefix, and writes the next.
+    """Read the last decision under a prefix, and write the next one.
 
-    What writes takes as `control` what `fence` has returned, and raises `OtherDriverError` once
+    The writing methods take the result of `fence` as `control`. They raise `OtherDriverError` once
     another driver has called `fence`.
     """
 
@@ -56,14 +56,14 @@ class Decisions:
         self._coordinator = TransactionCoordinator(client, names.control_id)
 
     def fence(self) -> ProducerId:
-        """Return by what decisions can be written from now on, and by nobody else.
+        """Fence all other drivers, and return the id and epoch with which this one can write.
 
-        A decision that another driver has not finished is undone.
+        A decision that another driver has not finished is aborted.
         """
         return self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
     def begin(self, control: ProducerId, parts: int) -> None:
-        """Begin the transaction that a decision of so many parts is written in."""
+        """Begin the transaction for a decision of so many parts."""
         for part in range(parts):
             group_id = self._names.group_id(part)
             self._of_last_driver(partial(self._coordinator.add_offsets, control, group_id))
@@ -71,7 +71,7 @@ class Decisions:
     def record(
         self, control: ProducerId, decision: Decision, where: TopicPartition, deadline: Deadline
     ) -> None:
-        """Write a decision, which counts once it is decided."""
+        """Write a decision. It becomes valid by `decide`."""
         for part, text in enumerate(decision.parts()):
             member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
             offsets = {where: OffsetAndMetadata(decision.batch.batch_id, metadata=text)}
@@ -79,22 +79,22 @@ class Decisions:
             self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
 
     def decide(self, control: ProducerId, deadline: Deadline) -> None:
-        """Make what was recorded count, at once and for good."""
+        """Commit the recorded decision, at once and for good."""
         end = partial(self._coordinator.end, control, commit=True)
         self._of_last_driver(partial(end, timeout_ms=deadline.remaining_ms()))
 
     def undo(self, control: ProducerId) -> None:
-        """End what was begun without a decision."""
+        """Abort the begun transaction without a decision."""
         self._of_last_driver(partial(self._coordinator.end, control, commit=False))
 
     def last(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
     ) -> Decision | None:
-        """Return the last decision; None where there was none, or brokers have forgotten it.
+        """Return the last decision; None if there was none, or the brokers have forgotten it.
 
-        `where` is a partition that it may have been kept at. A decision that a driver is about to
-        make is waited for if `require_stable`. Raises `PrefixIsGroupError` where the group has
-        other offsets, `ProtocolError` where a decision cannot be read.
+        `where` is a partition whose offset may hold the decision. With `require_stable`, the call
+        waits for a decision that a driver is about to make. Raises `PrefixIsGroupError` if the
+        group has other offsets, and `ProtocolError` if a decision cannot be read.
         """
         kept = self.kept(where, require_stable=require_stable)
         return None if kept is None else kept.decision
@@ -102,7 +102,7 @@ class Decisions:
     def kept(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
     ) -> "Kept | None":
-        """Return the last decision, and where it is kept; see `last`."""
+        """Return the last decision and the partition that holds it; see `last`."""
         for _ in range(_MOST_READS):
             try:
                 return self._read(where, require_stable=require_stable)
@@ -115,7 +115,7 @@ class Decisions:
         heads = self._heads(where, require_stable=require_stable)
         if not heads:
             return None
-        # At another topic one from before may stand still.
+        # An earlier decision may still be at another topic.
         where = max(heads, key=lambda each: (heads[each].batch.batch_id, heads[each].number))
         parts = [heads[where]]
         for place in range(1, parts[0].count):
@@ -128,11 +128,11 @@ class Decisions:
     def _heads(
         self, where: TopicPartition | None, *, require_stable: bool
     ) -> dict[TopicPartition, Part]:
-        """Return the first parts of all decisions that are kept."""
+        """Return the first parts of all decisions in the group, by partition."""
         found = self._committed(0, require_stable=require_stable)
         if where is not None and where not in found:
-            # Brokers before 4.0 make a decision visible soon after the end of its transaction; that
-            # there is one to come they tell only of a partition that they are asked for.
+            # Brokers before 4.0 show a decision only soon after the end of its transaction. That
+            # one is to come, they tell only to a request that names its partition.
             found |= self._committed(0, where, require_stable=require_stable)
         heads: dict[TopicPartition, Part] = {}
         for each, offset in found.items():
@@ -146,7 +146,7 @@ class Decisions:
     def _committed(
         self, place: int, where: TopicPartition | None = None, *, require_stable: bool
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what is committed to a group, of all partitions or of one."""
+        """Return a group's committed offsets, of all partitions or of one."""
         group_id = self._names.group_id(place)
         what = f"OffsetFetch of group {group_id!r}"
         topics = (

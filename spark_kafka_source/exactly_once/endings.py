@@ -1,4 +1,4 @@
-"""How transactions of tasks stand, and their ends: many of them at once."""
+"""The states of tasks' transactions, and their ends, many at once."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -21,28 +21,29 @@ from spark_kafka_source.producer import (
     PreparedTransaction,
     ProducerFencedError,
     TransactionCoordinator,
+    end_each,
 )
 
 logger = logging.getLogger(__name__)
 
-# Readers wait for what is left open, but a micro-batch must not wait for brokers that are silent.
+# Readers wait behind open transactions, but a micro-batch must not wait for silent brokers.
 _SWEEP_MS = 5_000
 _ENDED = {"INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
-"""What a coordinator says of a transaction that it does not have open, beside that it is fenced."""
+"""Errors, besides fencing, of a coordinator that does not have the transaction open."""
 
 
 class Outcome(Enum):
-    """What became of a transaction that was decided."""
+    """The outcome of a decided transaction."""
 
     OPEN = auto()
     COMMITTED = auto()
     ABORTED = auto()
     UNKNOWN = auto()
-    """The brokers have forgotten it, or know another one under its id, which began later."""
+    """The brokers have forgotten it, or know a later transaction under its id."""
 
 
 def outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
-    """Return what became of a winner, by the last transaction under its id."""
+    """Return the outcome of a winner, from the last transaction under its id."""
     if found is None or found.started_at_ms != winner.started_at_ms:
         return Outcome.UNKNOWN
     if found.state in COMMITTED:
@@ -53,14 +54,14 @@ def outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
 
 
 def is_over(error: KafkaError) -> bool:
-    """Whether an error of EndTxn says that there is no such transaction any more."""
+    """Whether an error of EndTxn says that the transaction no longer exists."""
     if isinstance(error, ProducerFencedError):
         return True
     return isinstance(error, BrokerError) and error.error.name in _ENDED
 
 
 class Transactions:
-    """The transactions of one prefix. Belongs to one thread at a time."""
+    """The transactions of one prefix. Only one thread may use it at a time."""
 
     def __init__(self, client: KafkaClient, names: Names) -> None:
         self._client = client
@@ -68,24 +69,25 @@ class Transactions:
         self._lookups = Lookups(client, Wakeup())
 
     def close(self) -> None:
-        """Close the connections that are this one's own."""
+        """Close the connections that this object made."""
         self._lookups.close()
 
     def described(
         self, transactional_ids: Iterable[str]
     ) -> dict[str, TransactionDescription | None]:
-        """Return how the last transaction of each id stands."""
+        """Return the state of the last transaction of each id."""
         return describe_transactions(self._client, transactional_ids)
 
     def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
-        """Return what became of transactions that were decided."""
+        """Return the outcome of each decided transaction."""
         found = self.described(each.transactional_id for each in winners)
         return {each: outcome(each, found[each.transactional_id]) for each in winners}
 
     def abandoned(self, but: Iterable[PreparedTransaction]) -> list[PreparedTransaction]:
-        """Return what attempts under this prefix have left open, beside these.
+        """Return the open transactions of attempts under this prefix, except `but`.
 
-        What brokers do not tell soon is left to its timeout.
+        Waits at most 5 s for each of two requests. After that it returns none: their timeouts
+        abort them.
         """
         known = {each.transactional_id for each in but}
         try:
@@ -108,7 +110,7 @@ class Transactions:
         ]
 
     def abort(self, transactions: Iterable[PreparedTransaction]) -> None:
-        """Abort these as far as they are open; what cannot be aborted soon times out."""
+        """Abort open transactions. One that cannot be aborted within 5 s ends by its timeout."""
         asked = list(transactions)
         ended = self.end(asked, commit=False, timeout_ms=_SWEEP_MS)
         for each, error in zip(asked, ended, strict=True):
@@ -123,24 +125,35 @@ class Transactions:
         timeout_ms: int | None = None,
         reached: Callable[[], object] = lambda: None,
     ) -> list[KafkaError | None]:
-        """End these, several at once; return what went wrong with each.
+        """End these transactions, several at once. Return the error of each, or None.
 
-        All of it takes at most `timeout_ms`, by default `default.api.timeout.ms`. `reached` is
-        called after each one.
+        All ends together take at most `timeout_ms`, by default `default.api.timeout.ms`. `reached`
+        is called after each end.
         """
         if timeout_ms is None:
             timeout_ms = self._client.config.default_api_timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
+        errors: dict[PreparedTransaction, KafkaError | None] = {}
+        ends = [(each.transactional_id, each.producer) for each in transactions]
+        for each, error in zip(
+            transactions, end_each(self._client, ends, commit=commit), strict=True
+        ):
+            errors[each] = error
+            if error is None:
+                reached()
 
         def end(client: KafkaClient, each: PreparedTransaction) -> None:
             if deadline.expired:
                 what = f"the end of {each.transactional_id}"
-                raise KafkaTimeoutError(f"{what}: others took all of {timeout_ms} ms")
+                raise KafkaTimeoutError(f"{what}: other transactions took all of {timeout_ms} ms")
             coordinator = TransactionCoordinator(client, each.transactional_id)
             coordinator.end(each.producer, commit=commit, timeout_ms=deadline.remaining_ms())
             reached()
 
-        return [_error_of(each) for each in self._lookups.ask_each(end, transactions)]
+        again = [each for each, error in errors.items() if error is not None and error.retriable]
+        ended = self._lookups.ask_each(end, again) if again else []
+        errors |= {each: _error_of(lookup) for each, lookup in zip(again, ended, strict=True)}
+        return [errors[each] for each in transactions]
 
 
 def _error_of(ended: Lookup[None]) -> KafkaError | None:

@@ -1,4 +1,4 @@
-"""What goes wrong with a micro-batch that is to be written exactly once."""
+"""Errors of a micro-batch that is written exactly once."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
 
 class PrefixInUseError(LocalError):
-    """The decisions under a prefix are of another query, or do not fit this one's checkpoint."""
+    """The decisions under a prefix belong to another query, or contradict the checkpoint."""
 
     def __init__(self, prefix: str, found: BatchId, wanted: BatchId, reason: str) -> None:
         super().__init__(prefix, found, wanted, reason)
@@ -17,12 +17,12 @@ class PrefixInUseError(LocalError):
     def _text(self) -> str:
         return (
             f"Option '{PREFIX_OPTION}': {self.wanted} cannot be written under {self.prefix!r}, "
-            f"since the last that was decided there is {self.found}. {self.reason}"
+            f"since the last batch decided there is {self.found}. {self.reason}"
         )
 
 
 class PrefixIsGroupError(LocalError):
-    """A prefix is also the name of a group that others commit offsets to."""
+    """A prefix is also the name of a group to which consumers commit offsets."""
 
     def __init__(self, prefix: str, reason: str) -> None:
         super().__init__(prefix, reason)
@@ -31,13 +31,13 @@ class PrefixIsGroupError(LocalError):
     def _text(self) -> str:
         return (
             f"Option '{PREFIX_OPTION}': {self.prefix!r} is also a group of consumers: "
-            f"{self.reason}. Decisions are kept in the group of that name, in which there must be "
-            "nothing else. Give a prefix that no group has"
+            f"{self.reason}. Decisions are kept in the group of that name, and the group must have "
+            "no other offsets. Give a prefix that is the name of no group"
         )
 
 
 class OtherDriverError(RemoteError):
-    """Another driver has begun to decide under the same prefix, and this one may not any more."""
+    """Another driver has begun to decide under the same prefix, so this one no longer may."""
 
     def __init__(self, prefix: str, found: str) -> None:
         super().__init__(prefix, found)
@@ -45,18 +45,18 @@ class OtherDriverError(RemoteError):
 
     def _text(self) -> str:
         return (
-            f"Another driver decides under {self.prefix!r} by now, so that this one must not. One "
-            "that runs the same query elsewhere goes on; where two queries share the prefix, give "
+            f"Another driver now decides under {self.prefix!r}, so this one must not. If it runs "
+            "the same query elsewhere, that one goes on; if two queries share the prefix, give "
             f"each its own ('{PREFIX_OPTION}'). What was found: {self.found}"
         )
 
 
 class TransactionTimedOutError(RemoteError):
-    """A task's transaction ended before the decision. Nothing is lost: the batch is run anew."""
+    """A task's transaction ended before the decision. Nothing is lost: the batch runs again."""
 
 
 class NotYetCommittedError(RemoteError):
-    """A micro-batch is decided, and some of its transactions are open still. Nothing is lost yet.
+    """A micro-batch is decided, and some of its transactions are still open. Nothing is lost yet.
 
     `left` are the transactional ids of those tasks.
     """
@@ -75,10 +75,10 @@ class NotYetCommittedError(RemoteError):
 
 
 class DecidedRowsLostError(RemoteError):
-    """Rows of a micro-batch are lost that was decided: their transactions timed out before its end.
+    """Rows of a decided micro-batch are lost: their transactions timed out before they ended.
 
-    `lost` are the transactional ids of those tasks, `unknown` those of tasks of which the brokers
-    do not know any more how they ended. The rows of all others are there, once.
+    `lost` are the transactional ids of those tasks. `unknown` are those of tasks whose end the
+    brokers no longer know. The rows of all other tasks are written, once.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class DecidedRowsLostError(RemoteError):
             yield f"the brokers have aborted {len(self.lost)}: {_tasks(self.lost)}"
         if self.unknown:
             yield (
-                f"they do not know any more how {len(self.unknown)} ended: {_tasks(self.unknown)}: "
+                f"they no longer know how {len(self.unknown)} ended: {_tasks(self.unknown)}: "
                 "look whether their rows are there"
             )
 
@@ -116,7 +116,7 @@ class DecidedRowsLostError(RemoteError):
 
 
 class DecidedTransactionError(LocalError):
-    """A transaction must not be aborted: its micro-batch is decided, and counts its rows."""
+    """A transaction must not be aborted: its micro-batch is decided, and contains its rows."""
 
     def __init__(self, transactional_id: str, batch: BatchId) -> None:
         super().__init__(transactional_id, batch)
@@ -133,7 +133,7 @@ class DecidedTransactionError(LocalError):
 
 
 class NothingDecidedError(RemoteError):
-    """There is no decision under a prefix: there never was, or brokers have forgotten it."""
+    """No decision exists under a prefix: there never was one, or the brokers have forgotten it."""
 
     def __init__(self, prefix: str) -> None:
         super().__init__(prefix)
@@ -144,7 +144,7 @@ class NothingDecidedError(RemoteError):
 
 
 class NothingSeenError(RemoteError):
-    """A micro-batch is decided and aborted in part, and no reader has seen any of it."""
+    """A decided micro-batch is aborted in part, and no reader has seen any of its rows."""
 
     def __init__(self, batch: BatchId, lost: Sequence[str]) -> None:
         super().__init__(batch, tuple(lost))
@@ -153,13 +153,13 @@ class NothingSeenError(RemoteError):
     def _text(self) -> str:
         return (
             f"{self.batch} is decided, and brokers have aborted {_tasks(self.lost)}; no reader has "
-            "seen any of it. Start the query again: it writes the batch anew, and nothing is lost. "
-            "With '--accept-loss' the rest is committed, and the query goes on behind it"
+            "seen any of it. Start the query again: it writes the batch again, and nothing is lost."
+            " With '--accept-loss' the rest is committed, and the query goes on after it"
         )
 
 
 class PartlyCommittedError(RemoteError):
-    """A batch that nobody runs again is committed in part: some transactions could not be ended."""
+    """A batch that will not run again is committed in part: some transactions did not end."""
 
     def __init__(self, failed: Sequence[tuple[str, KafkaError]], total: int) -> None:
         super().__init__(tuple(failed), total)
@@ -167,8 +167,8 @@ class PartlyCommittedError(RemoteError):
 
     def _text(self) -> str:
         return (
-            f"{self.total - len(self.failed)} of {self.total} transactions are committed. Of these "
-            f"it is not known, or they are aborted: {_tasks([each for each, _ in self.failed])}; "
+            f"{self.total - len(self.failed)} of {self.total} transactions are committed. These "
+            f"are aborted, or their end is not known: {_tasks([each for each, _ in self.failed])}; "
             f"the first because of: {self.failed[0][1]}. 'spark-kafka-source transactions describe'"
             " shows how they ended"
         )

@@ -1,4 +1,4 @@
-"""The transactional ids of one query's writes, and the groups that its decisions are kept in."""
+"""The transactional ids of one query's writes, and the groups that hold its decisions."""
 
 import re
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from spark_kafka_source.errors import ConfigurationError
 PREFIX_OPTION = "transactionalIdPrefix"
 
 MOST_TASKS = 1 << 32
-"""Tasks, and attempts, have numbers below this."""
+"""The numbers of tasks and of attempts are below this."""
 
 _CONTROL = "control"
 _OF_QUERIES = "pykafka-"
-# Without a dot no prefix is the beginning of another one's ids.
+# A prefix has no dot, so no prefix is the beginning of another one's ids.
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
-# Ids of other programs are read, too: theirs may have any length.
+# Ids of other programs are parsed, too, and may have any length.
 _NUMBER = r"(?:0|[1-9][0-9]{0,9})"
 _TASK_ID = re.compile(
     rf"(?P<prefix>{_PREFIX.pattern})\.(?P<run>[^.]{{1,500}})"
@@ -24,7 +24,7 @@ _TASK_ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TaskId:
-    """What the transactional id of a task's attempt says."""
+    """The parts of a transactional id of a task's attempt."""
 
     prefix: str
     run_id: str
@@ -36,7 +36,7 @@ class TaskId:
 
     @classmethod
     def parse(cls, transactional_id: str) -> "TaskId | None":
-        """Return what an id says; None for one that is no task's."""
+        """Return the parts of an id; None for an id that is not a task's."""
         found = _TASK_ID.fullmatch(transactional_id)
         if found is None:
             return None
@@ -48,35 +48,35 @@ class TaskId:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """All names that follow from a prefix, which belongs to one query alone."""
+    """All names that follow from a prefix, which belongs to a single query."""
 
     prefix: str
 
     @property
     def control_id(self) -> str:
-        """The transactional id under which decisions are written; it fences other drivers."""
+        """The transactional id of the decisions. It fences other drivers."""
         return f"{self.prefix}.{_CONTROL}"
 
     def group_id(self, part: int) -> str:
-        """Return the group that a part of a decision is committed to; the first is the prefix."""
+        """Return the group for a part of a decision; the group of the first is the prefix."""
         return self.prefix if part == 0 else f"{self.prefix}.{part}"
 
     def task_id(self, run_id: str, task: int, attempt: int) -> TaskId:
-        """Return what makes up the transactional id of a task's attempt.
+        """Return the transactional id of a task's attempt.
 
-        The run is in it: if the ids of a replay were the same, it would abort, by beginning, what
-        was decided before and is not ended yet.
+        The id contains the run. Otherwise a replay would begin under the same ids, and so abort
+        decided transactions that are still open.
         """
         return TaskId(self.prefix, run_id.replace(".", "_"), task, attempt)
 
     def is_task_id(self, transactional_id: str) -> bool:
-        """Whether this is the id of a task's attempt of this prefix."""
+        """Whether this is the id of a task's attempt under this prefix."""
         found = TaskId.parse(transactional_id)
         return found is not None and found.prefix == self.prefix
 
 
 def checked_prefix(text: str) -> str:
-    """Return a prefix that a user gave. Raises `ConfigurationError`."""
+    """Return the user's prefix without outer spaces. Raises `ConfigurationError` for a bad one."""
     prefix = text.strip()
     if not _PREFIX.fullmatch(prefix):
         expected = "Give at most 150 letters, digits, '-' and '_', and no dot"
@@ -85,10 +85,10 @@ def checked_prefix(text: str) -> str:
 
 
 def prefix_of_query(query_id: str) -> str:
-    """Return the prefix of a query that none was given for: the same after each restart."""
+    """Return the default prefix of a query: the same after each restart."""
     return f"{_OF_QUERIES}{query_id}"
 
 
 def query_of_prefix(prefix: str) -> str | None:
-    """Return the query whose prefix this is, if it says so."""
+    """Return the query id in a default prefix; None for another prefix."""
     return prefix.removeprefix(_OF_QUERIES) if prefix.startswith(_OF_QUERIES) else None

@@ -1,4 +1,4 @@
-"""What one sees and does from outside about the transactions of exactly-once queries."""
+"""Inspection and repair of the transactions of exactly-once queries, from outside."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -26,32 +26,32 @@ from spark_kafka_source.producer import ProducerId
 
 @dataclass(frozen=True, slots=True)
 class TaskTransaction:
-    """What is known of a task's transaction: its id says the task, the last decision the query."""
+    """The known facts of a task's transaction, from its id and from the last decision."""
 
     task_id: TaskId
     last: Decision | None
-    """The last decision under its prefix; None where there is none, or it cannot be read."""
+    """The last decision under its prefix; None if there is none, or it cannot be read."""
     is_decided: bool
     error: KafkaError | None = None
-    """Why decisions cannot be read."""
+    """Why the decisions cannot be read."""
 
     @property
     def query_id(self) -> str | None:
-        """Which query it is of, where that is known."""
+        """The query of the transaction; None if it is not known."""
         if self.last is not None:
             return self.last.batch.query_id
         return query_of_prefix(self.task_id.prefix)
 
     @property
     def batch_id(self) -> int | None:
-        """Which micro-batch it is of, where it is decided: else it is a later one."""
+        """The micro-batch of a decided transaction. None if undecided: then it is a later one."""
         return self.last.batch.batch_id if self.last is not None and self.is_decided else None
 
 
 def task_transactions(
     client: KafkaClient, transactions: Iterable[TransactionDescription]
 ) -> dict[str, TaskTransaction]:
-    """Return what is known of those of these that are tasks', by their ids."""
+    """Return the facts of the transactions that belong to tasks, by transactional id."""
     lasts: dict[str, Decision | KafkaError | None] = {}
     found = {}
     for each in transactions:
@@ -84,16 +84,16 @@ def _counts(last: Decision | None, found: TransactionDescription) -> bool:
 
 
 def abort_undecided(client: KafkaClient, transactional_id: str, producer: ProducerId) -> None:
-    """Abort a transaction, unless it is a task's, and decided; a driver that decides is fenced.
+    """Abort a transaction, unless it is a task's and decided. This fences a driver that decides.
 
-    Raises `DecidedTransactionError`, and as `abort_transaction` does.
+    Raises `DecidedTransactionError`, and the errors of `abort_transaction`.
     """
     task_id = TaskId.parse(transactional_id)
     if task_id is not None:
         names = Names(task_id.prefix)
         decisions = Decisions(client, names)
         if describe_transactions(client, [names.control_id])[names.control_id] is not None:
-            decisions.fence()  # Else it could be decided right now.
+            decisions.fence()  # Otherwise a driver could decide on it right now.
         last = decisions.last()
         decided = [] if last is None else [each.transaction[:2] for each in last.winners]
         if last is not None and (transactional_id, producer) in decided:
@@ -103,27 +103,27 @@ def abort_undecided(client: KafkaClient, transactional_id: str, producer: Produc
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last micro-batch under a prefix, and what became of each of its transactions."""
+    """The last micro-batch under a prefix, and the outcome of each of its transactions."""
 
     decision: Decision
     outcomes: dict[Winner, Outcome]
 
     def of(self, *kinds: Outcome) -> list[Winner]:
-        """Return those that have come to these."""
+        """Return the winners with these outcomes."""
         return [each for each, found in self.outcomes.items() if found in kinds]
 
 
 def look_at_last(client: KafkaClient, names: Names) -> Finished:
-    """Return how the last decision stands. Raises `NothingDecidedError`."""
+    """Return the last decision and its outcomes. Raises `NothingDecidedError`."""
     kept = _kept(client, names, require_stable=False)
     return Finished(kept.decision, Transactions(client, names).outcomes(kept.decision.winners))
 
 
 def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> Finished:
-    """Commit what is decided and open still, as the next run of the query would.
+    """Commit the decided transactions that are still open, as the query's next run would.
 
-    With `accept_loss` what is lost, or not known any more, is no part of the decision from now on:
-    then the next run takes the micro-batch for written. Drivers that are there are fenced. Raises
+    With `accept_loss`, lost transactions and those with an unknown end leave the decision: the next
+    run then takes the micro-batch as written. Running drivers are fenced. Raises
     `NothingDecidedError`, `NotYetCommittedError`, and `NothingSeenError` without `accept_loss`.
     """
     decisions = Decisions(client, names)

@@ -1,4 +1,4 @@
-"""For how long a transaction may be open: as long as the brokers allow, unless a user says it."""
+"""The timeout of transactions: the user's, or else the longest that the brokers allow."""
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
@@ -9,15 +9,15 @@ TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
 
 _MOST = "transaction.max.timeout.ms"
 _USUAL_MOST_MS = 900_000
-"""What Kafka's brokers allow where nobody has changed it."""
+"""The default of Kafka's brokers."""
 _BROKER = 4
 _INVALID_TIMEOUT = error_named("INVALID_TRANSACTION_TIMEOUT")
 
 
 def largest_timeout_ms(client: KafkaClient) -> int | None:
-    """Return what a broker allows at most, in milliseconds; None where it may not be asked.
+    """Return a broker's maximum in milliseconds; None if the user may not ask for it.
 
-    It needs DESCRIBE_CONFIGS on the cluster.
+    The request needs DESCRIBE_CONFIGS on the cluster.
     """
 
     def attempt(deadline: Deadline) -> int | None:
@@ -38,9 +38,9 @@ def largest_timeout_ms(client: KafkaClient) -> int | None:
 
 
 def chosen_timeout_ms(client: KafkaClient, given_ms: int | None) -> int:
-    """Return how long transactions may be open: what is given, else the most.
+    """Return the timeout of transactions in milliseconds: the given one, else the longest.
 
-    Raises `ConfigurationError` for one that is over the broker's.
+    Raises `ConfigurationError` for one that is longer than the broker's maximum.
     """
     largest_ms = largest_timeout_ms(client)
     if given_ms is None:
@@ -51,7 +51,7 @@ def chosen_timeout_ms(client: KafkaClient, given_ms: int | None) -> int:
 
 
 def refused_timeout(error: KafkaError, timeout_ms: int) -> KafkaError:
-    """Return what an error of a broker means that may be about the timeout."""
+    """Return a broker's error as the error about the timeout, if it is one."""
     if isinstance(error, BrokerError) and error.error == _INVALID_TIMEOUT:
         return _too_long(timeout_ms, "less, which this user may not ask for (DESCRIBE_CONFIGS)")
     return error

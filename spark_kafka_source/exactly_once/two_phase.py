@@ -1,10 +1,10 @@
-"""The driver's side of a write: it decides about a micro-batch, and has its transactions ended.
+"""The driver's side of a write: it decides about a micro-batch, and ends its transactions.
 
-Each attempt of a task has written its rows in a transaction of its own and left it open. The driver
-writes its decision down in a transaction under the control id: which micro-batch, and which
-transactions make it up. That fences all other drivers. Then it ends the transactions. A driver that
-comes after it reads the decision: the same micro-batch is not written again, but ended.
-`docs/exactly-once.md` has what follows from a crash at each step.
+Each attempt of a task has written its rows in a separate transaction, and left it open. The driver
+writes its decision in a transaction under the control id: the micro-batch, and the transactions
+that make it up. That fences all other drivers. Then the driver ends the transactions. A later
+driver reads the decision: it does not write the same micro-batch again, but ends it.
+`docs/exactly-once.md` says what follows from a crash at each step.
 """
 
 import logging
@@ -35,14 +35,15 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# Brokers end within so long what is out of time: what is open for longer shows clocks that differ.
+# Brokers end an expired transaction within this time. One that is open longer means that the
+# clocks differ.
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
 
 
 class Step(Enum):
-    """What a commit has done by now, for tests that end it there."""
+    """The steps of a commit, for tests that end it there."""
 
     FENCED = auto()
     READ = auto()
@@ -55,7 +56,7 @@ class Step(Enum):
 
 
 class TwoPhaseCommit:
-    """Commits and aborts the micro-batches of one prefix. Belongs to one thread at a time."""
+    """Commit and abort the micro-batches of one prefix. One thread may use it at a time."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class TwoPhaseCommit:
         reached: Callable[[Step], object] = lambda _: None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`reached` is called after each step, `pause` with seconds."""
+        """`reached` is called after each step. `pause` is called with seconds."""
         self._client = client
         self._names = names
         self._reached = reached
@@ -72,7 +73,7 @@ class TwoPhaseCommit:
         self._decisions = Decisions(client, names)
         self._transactions = Transactions(client, names)
         self._ended: BatchId | None = None
-        """The last micro-batch all of which this one has seen committed."""
+        """The last micro-batch whose transactions this object has all seen committed."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -84,10 +85,11 @@ class TwoPhaseCommit:
     ) -> None:
         """Decide that these transactions are the micro-batch, and commit them.
 
-        `where` is a partition that exists, which the decision is kept at; None where there are no
-        winners. Before the decision raises `PrefixInUseError`, `PrefixIsGroupError`,
-        `TransactionTimedOutError` and `OtherDriverError`, after it `NotYetCommittedError` and
-        `DecidedRowsLostError`, and at any time what brokers that are gone lead to.
+        `where` is an existing partition, at whose offset the decision is kept. It is None if there
+        are no winners. Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`,
+        `TransactionTimedOutError` and `OtherDriverError`. After the decision, raises
+        `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the errors of brokers
+        that cannot be reached.
         """
         control = self._decisions.fence()
         self._reached(Step.FENCED)
@@ -102,7 +104,7 @@ class TwoPhaseCommit:
             self._drop(control, winners)
         elif winners:
             if where is None:
-                raise ValueError("a decision needs a partition that it is kept at")
+                raise ValueError("a decision needs a partition whose offset keeps it")
             if not is_replay:
                 self._end_left(last, winners)
             number = last.number + 1 if last is not None and is_replay else 0
@@ -115,16 +117,16 @@ class TwoPhaseCommit:
         attempts: Sequence[PreparedTransaction],
         where: TopicPartition | None = None,
     ) -> None:
-        """Abort what attempts have left, unless the micro-batch was decided with them.
+        """Abort the transactions of attempts, unless the micro-batch was decided with them.
 
-        Spark calls it for a micro-batch whose `commit` raised, too: by then it may be decided.
-        Then it is committed, as far as brokers are there. `where` is as for `commit`.
+        Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided; then
+        it is committed, if the brokers can be reached. `where` is as for `commit`.
         """
         self._decisions.fence()
         last = self._decisions.last(where)
         winners = [each.transaction for each in last.winners] if last else []
         decided = winners if last is not None and last.batch == batch else []
-        # Nor what was decided before: a user may go on in spite of an error, and it be open still.
+        # Keep earlier decided transactions, too: a user may go on after an error, and they be open.
         kept = {(each.transactional_id, each.producer) for each in winners}
         self._transactions.abort(
             each for each in attempts if (each.transactional_id, each.producer) not in kept
@@ -139,10 +141,10 @@ class TwoPhaseCommit:
     # -- without a decision ------------------------------------------------------------------------
 
     def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
-        """Commit these without a decision: those of a write that nobody will run again.
+        """Commit these without a decision: those of a write that will not run again.
 
-        Raises `TransactionTimedOutError` while nothing is committed, and then
-        `PartlyCommittedError`.
+        Raises `TransactionTimedOutError` before anything is committed, and `PartlyCommittedError`
+        after that.
         """
         found = self._transactions.described(each.transactional_id for each in transactions)
         for each in transactions:
@@ -157,11 +159,11 @@ class TwoPhaseCommit:
         self._wait_until_seen(transactions)
 
     def abort_all(self, transactions: Sequence[PreparedTransaction]) -> None:
-        """Abort these as far as they are open; what cannot be aborted times out."""
+        """Abort the open ones of these transactions. One that cannot be aborted times out."""
         self._transactions.abort(transactions)
 
     def _wait_until_seen(self, transactions: Sequence[PreparedTransaction]) -> None:
-        """Wait until readers see what is committed: a user may read at once what was written.
+        """Wait until readers see the committed rows: a user may read them at once.
 
         A coordinator answers as soon as the end is certain, and tells the partitions after that.
         """
@@ -175,12 +177,12 @@ class TwoPhaseCommit:
             if left:
                 self._pause(min(tries * _FIRST_PAUSE_SECONDS, 1.0))
         if left:
-            logger.warning("%s transactions are committed, and not seen yet", len(left))
+            logger.warning("%s transactions are committed, but not visible yet", len(left))
 
-    # -- what was decided before -------------------------------------------------------------------
+    # -- earlier decisions -------------------------------------------------------------------------
 
     def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
-        """Raise `PrefixInUseError` where the last decision cannot be before this batch."""
+        """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
         if last is None:
             if batch.batch_id > 0 and has_rows:
                 logger.warning(
@@ -211,25 +213,27 @@ class TwoPhaseCommit:
         raise PrefixInUseError(self._names.prefix, found, batch, reason)
 
     def _finish(self, decision: Decision) -> bool:
-        """Commit what was decided and is not ended; False where all of it is aborted.
+        """Commit the decided transactions that are open. Return False if all are aborted.
 
-        Then nothing of it is seen, and the micro-batch can be decided anew. Raises
-        `DecidedRowsLostError` where a part of it is gone.
+        If all are aborted, no reader has seen the batch, and it can be decided again. Raises
+        `DecidedRowsLostError` if a part of the batch is lost.
         """
         outcomes = self._transactions.outcomes(decision.winners)
         if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
             outcomes = self._undone(decision, outcomes)
         if outcomes and set(outcomes.values()) == {Outcome.ABORTED}:
-            logger.warning("%s was decided and timed out whole; it is decided anew", decision.batch)
+            logger.warning(
+                "%s was decided, but all of it timed out; it is decided again", decision.batch
+            )
             return False
         self._commit_all(decision, outcomes)
         return True
 
     def _settle(self, control: ProducerId, last: Decision, where: TopicPartition) -> None:
-        """Have a decision, all of which is committed, say that there is nothing left to end.
+        """Replace a decision whose transactions are all committed by one that has none to end.
 
-        The same run writes the micro-batch once more, which is refused. But it has begun anew with
-        the ids: who comes after it could not tell by them any more how the transactions ended.
+        The same run writes the micro-batch again, which is refused. But its tasks have begun new
+        transactions under the ids, so a later driver could not tell how the decided ones ended.
         """
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         self._decisions.begin(control, 1)
@@ -237,9 +241,9 @@ class TwoPhaseCommit:
         self._decisions.decide(control, deadline)
 
     def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
-        """Abort the rest of what was decided; return what became of it.
+        """Abort the rest of a decided batch. Return the outcomes of all its transactions.
 
-        The driver that has decided it may be there still, and commit it just now.
+        The driver that decided it may still run, and commit it just now.
         """
         left = [each.transaction for each, found in outcomes.items() if found is Outcome.OPEN]
         errors = self._transactions.end(left, commit=False)
@@ -249,14 +253,14 @@ class TwoPhaseCommit:
         return self._transactions.outcomes(decision.winners)
 
     def _end_left(self, last: Decision | None, winners: Sequence[PreparedTransaction]) -> None:
-        """Commit what is open of the micro-batch before: its driver was told, and went on."""
+        """Commit the open rest of the earlier micro-batch: its driver had an error and went on."""
         if last is None:
             return
         begun_anew = {each.transactional_id for each in winners}
         left = [each for each in last.winners if each.transactional_id not in begun_anew]
         outcomes = self._transactions.outcomes(left)
         if Outcome.OPEN in outcomes.values():
-            logger.warning("%s was not ended; it is now", last.batch)
+            logger.warning("%s was not ended; its transactions are committed now", last.batch)
             self._commit_all(last, outcomes)
 
     # -- transactions ------------------------------------------------------------------------------
@@ -269,8 +273,8 @@ class TwoPhaseCommit:
         where: TopicPartition,
         number: int,
     ) -> None:
-        # They are listed before the decision, and aborted after it: no other driver was there by
-        # then, so that none has decided on them.
+        # List them before the decision, and abort them after it. No other driver was there until
+        # then, so none has decided on them.
         abandoned = self._transactions.abandoned(winners)
         began_seconds = time.monotonic()
         self._decisions.begin(control, part_count(len(winners)))
@@ -281,7 +285,7 @@ class TwoPhaseCommit:
                 self._decisions.undo(control)
             raise
         self._reached(Step.CHECKED)
-        # The other half is for ending them.
+        # The other half of the time is for the ends.
         most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
         deadline = Deadline.after_ms(most_ms)
         decision = Decision(batch, tuple(checked), number)
@@ -296,10 +300,10 @@ class TwoPhaseCommit:
     def _checked(
         self, control: ProducerId, winners: Sequence[PreparedTransaction], began_seconds: float
     ) -> tuple[list[Winner], int]:
-        """Return what is decided, and for how long all of it is open still, in milliseconds.
+        """Return the winners, and the time in milliseconds for which all of them stay open.
 
-        Raises `TransactionTimedOutError` where one is not open, or not for long enough. What time
-        it is brokers say: by the start of the transaction that the decision is made in.
+        Raises `TransactionTimedOutError` if one is not open, or not for long enough. The brokers'
+        clock counts: the start of the control transaction tells the time.
         """
         control_id = self._names.control_id
         found = self._transactions.described(
@@ -320,23 +324,23 @@ class TwoPhaseCommit:
         return checked, min(left_ms)
 
     def _drop(self, control: ProducerId, winners: Sequence[PreparedTransaction]) -> None:
-        """Abort what was written of a micro-batch that had been decided before."""
+        """Abort this run's transactions of a micro-batch that was already decided."""
         self._transactions.abort(winners)
         abandoned = self._transactions.abandoned(winners)
         if not abandoned:
             return
-        try:  # As long as there is no other driver, none can have decided on them.
+        try:  # If there is no other driver, none can have decided on them.
             self._decisions.begin(control, 1)
             self._decisions.undo(control)
         except OtherDriverError as error:
-            logger.info("What is left open is left to another driver: %s", error)
+            logger.info("Open transactions are left to another driver: %s", error)
             return
         self._transactions.abort(abandoned)
 
     def _commit_all(
         self, decision: Decision, outcomes: dict[Winner, Outcome] | None = None
     ) -> None:
-        """Commit what was decided, as far as it is open by what is known of it.
+        """Commit the transactions that are open by `outcomes`; by default all.
 
         Raises `NotYetCommittedError`, or `DecidedRowsLostError`.
         """

@@ -1,7 +1,7 @@
-"""Consumer groups: who reads which partitions.
+"""Consumer groups: how members share the partitions.
 
-`Membership` keeps a consumer in its group, `assignors` divides the partitions among the members, on
-the one whom the coordinator chose.
+`Membership` keeps a consumer in its group. `assignors` divide the partitions among the members; the
+member that the coordinator chose as leader runs one of them.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The classic group protocol: the members join, one of them divides the partitions.
+"""The classic group protocol: the members join, and one of them divides the partitions.
 
 https://cwiki.apache.org/confluence/display/KAFKA/Kafka+Client-side+Assignment+Proposal, with
 cooperative rebalances (KIP-429), member ids from the coordinator (KIP-394), static members
@@ -58,13 +58,14 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# The coordinator answers JoinGroup once all members have joined, or the rebalance timeout is over.
+# The coordinator answers JoinGroup once all members have joined, or when the rebalance timeout
+# ends.
 _AFTER_REBALANCE_TIMEOUT_MS = 5_000
 _INCONSISTENT = error_named("INCONSISTENT_GROUP_PROTOCOL").code
 
 
 class ClassicParticipant(Participant):
-    """A member of the classic protocol; `topics_of` says what there is to divide."""
+    """A member of the classic protocol. `topics_of` returns the partitions to divide."""
 
     def __init__(
         self,
@@ -95,24 +96,27 @@ class ClassicParticipant(Participant):
         self._assigned = Assignment(())
         self._subscription: frozenset[str] = frozenset()
         self._heartbeat_at_seconds = 0.0
-        # What the leader divided, and when it looks again.
+        # What the leader divided, and when it looks at the topics again.
         self._divided: Cluster | None = None
         self._watch_at_seconds = 0.0
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether partitions are kept while the group rebalances: all assignors must be able to."""
+        """Whether members keep partitions during a rebalance: true if all assignors support it."""
         assignors = self._assignors.values()
         return all(each.protocol is RebalanceProtocol.COOPERATIVE for each in assignors)
 
     @property
     def state(self) -> State:
-        """Where it stands."""
+        """State of the member."""
         return self._state
 
     @property
     def member(self) -> Member | None:
-        """Who it is; None while it is in no generation, or on its way to another."""
+        """Identity of the member.
+
+        None while it has no generation, or while it is joining another.
+        """
         with self.changed:
             between = (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
             if self._generation_id == NO_GENERATION or self._state in between:
@@ -122,7 +126,7 @@ class ClassicParticipant(Participant):
             )
 
     def _after(self, event: Event) -> bool:
-        """Whether the event still meant something."""
+        """Apply the event. Return False if it came too late to matter."""
         found = TRANSITIONS.get((self._state, event))
         if found is None:
             logger.debug("Group %r: %s, too late in %s", self._group_id, event, self._state)
@@ -138,19 +142,22 @@ class ClassicParticipant(Participant):
     # -- in the thread that polls ------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
-        """Topics by name. Raises `LocalError` for a pattern, which no coordinator here can read."""
+        """Subscribe to topics by name.
+
+        Raises `LocalError` for a pattern: the coordinator cannot read one in the classic protocol.
+        """
         if regex is not None:
             raise LocalError("the classic protocol knows topics by name: match patterns before it")
         with self.changed:
             self._subscription = frozenset(topics)
 
     def rejoin(self, reason: str) -> None:
-        """Has the group divide the partitions anew, from the next poll on."""
+        """Make the group divide the partitions again, from the next poll on."""
         with self.changed:
             self._rejoin_reason = reason
 
     def next_step(self) -> Step | None:
-        """To give up what must be before joining, or to take over what was assigned."""
+        """Return the next step: give up partitions before joining, or take over an assignment."""
         with self.changed:
             if self._state is State.ASSIGNED:
                 return Step(self._take_over, self.assignment - frozenset(self._assigned.partitions))
@@ -178,13 +185,14 @@ class ClassicParticipant(Participant):
             self._lose(first_error)
         else:
             dropped = self._given_up_before_joining()
-            # With eager assignors the listener is told of nothing, too, as in Kafka's client.
+            # Eager assignors tell the listener even of no partitions, as Kafka's client does.
             if dropped or not self.is_cooperative:
                 first_error.tell(self._listener.revoked, dropped)
             self.assignment -= dropped
         with self.changed:
             is_in_generation = self._generation_id != NO_GENERATION
-            # What is still owned may have been lost meanwhile: then that comes first.
+            # The member may have lost its partitions meanwhile. It must tell the listener of that
+            # first.
             if is_in_generation or not self.assignment:
                 self._join_reason, self._rejoin_reason = self._rejoin_reason, None
                 self._joined_with = self._subscription
@@ -221,7 +229,7 @@ class ClassicParticipant(Participant):
         first_error.reraise()
 
     def leave(self, deadline: Deadline, reason: str) -> None:
-        """Gives up all partitions, and has the coordinator told so, unless the member is static."""
+        """Give up all partitions, and tell the coordinator unless the member is static."""
         first_error = FirstError()
         if self.assignment:
             told = self._listener.lost if self.member is None else self._listener.revoked
@@ -243,7 +251,10 @@ class ClassicParticipant(Participant):
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
     def next_request(self) -> Outgoing | float:
-        """What to ask the coordinator now; a leader may look after its topics before."""
+        """Return the next request to the coordinator.
+
+        A leader first checks its topics if that is due.
+        """
         self._watch()
         return super().next_request()
 
@@ -295,7 +306,7 @@ class ClassicParticipant(Participant):
         )
 
     def answered(self, request: Any, response: Any) -> None:
-        """Takes in what the coordinator answered. Raises what goes to `failed` then."""
+        """Take in the coordinator's answer. An error that it raises then goes to `failed`."""
         _TAKE_IN[type(request)](self, request, response)
 
     def _joined(self, request: JoinGroupRequest, response: JoinGroupResponse) -> None:
@@ -331,7 +342,10 @@ class ClassicParticipant(Participant):
             )
 
     def _check_protocol(self, what: str, found: str | None, expected: str) -> None:
-        """Brokers before v7 of JoinGroup, v5 of SyncGroup, do not say it (KIP-559)."""
+        """Check the protocol in an answer.
+
+        Before JoinGroup v7 and SyncGroup v5 there is none (KIP-559).
+        """
         if found is not None and found != expected:
             self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
 
@@ -339,7 +353,7 @@ class ClassicParticipant(Participant):
         self._check(response.error_code, "SyncGroup")
         self._check_protocol("SyncGroup", response.protocol_type, PROTOCOL_TYPE)
         self._check_protocol("SyncGroup", response.protocol_name, request.protocol_name or "")
-        # Nothing at all, where the leader does not know of the member.
+        # The assignment has no bytes at all if the leader does not know the member.
         empty = not response.assignment
         assigned = Assignment(()) if empty else Assignment.decode(response.assignment)
         with self.changed:
@@ -370,7 +384,7 @@ class ClassicParticipant(Participant):
     def _farewell_failed(self, farewell: Outgoing, error: Exception) -> None:
         leaving: Any = farewell.request
         if isinstance(error, UnsupportedVersionError) and leaving.members:
-            # Before v3 one member at a time leaves.
+            # Before v3 LeaveGroup names one member only.
             alone = LeaveGroupRequest(self._group_id, leaving.members[0].member_id)
             self._say_farewell(alone, farewell.deadline)
         else:
@@ -415,7 +429,7 @@ class ClassicParticipant(Participant):
         self.to_consumer.wake()
 
     def _watch(self) -> None:
-        """The leader joins again where what it divided is not what there is any more."""
+        """As the leader, join again if the topics have other partitions than those divided."""
         with self.changed:
             divided = self._divided
             is_due = self._state is State.STABLE and self._watch_at_seconds <= self._clock()
@@ -428,7 +442,7 @@ class ClassicParticipant(Participant):
             logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
             return
         with self.changed:
-            # Racks are of interest only to one that is in a rack itself, as in Kafka's client.
+            # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
             by_rack = bool(self.config.client_rack)
             changed = changed_topics(divided, cluster, by_rack=by_rack)
             if changed and self._divided is divided:

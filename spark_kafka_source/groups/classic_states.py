@@ -1,16 +1,16 @@
-"""Where a member of the classic protocol stands, and what moves it: one table."""
+"""States of a classic member and the events that change them, in one table."""
 
 from collections.abc import Mapping
 from enum import Enum
 
 
 class State(Enum):
-    """As Kafka's `MemberState`, with ASSIGNED, which waits for the next poll, and FENCED."""
+    """States as in Kafka's `MemberState`, with FENCED and ASSIGNED, which waits for a poll."""
 
     UNJOINED = "in no generation; the next poll begins to join one"
     PREPARING_REBALANCE = "JoinGroup: the coordinator gathers the members"
     COMPLETING_REBALANCE = "SyncGroup: the leader divides the partitions"
-    FENCED = "another has its instance id; it can only leave"
+    FENCED = "another member has its instance id; it can only leave"
     ASSIGNED = "in a generation; the next poll takes its assignment over"
     STABLE = "in a generation, with its assignment"
 
@@ -18,24 +18,24 @@ class State(Enum):
 class Event(Enum):
     """What happens to a member."""
 
-    PREPARED = "it gave up what it had to, and wants to join"
+    PREPARED = "the member gave up what it had to, and wants to join"
     JOINED = "JoinGroup was answered"
     SYNCED = "SyncGroup was answered"
     TAKEN_OVER = "the listener was told of the assignment"
-    JOIN_AGAIN = "the generation came to nothing"
-    GENERATION_LOST = "the coordinator does not know its generation"
-    MEMBER_LOST = "the coordinator does not know it"
-    FENCED = "another joined with its instance id"
+    JOIN_AGAIN = "the generation failed to form"
+    GENERATION_LOST = "the coordinator does not know the member's generation"
+    MEMBER_LOST = "the coordinator does not know the member"
+    FENCED = "another member joined with the same instance id"
     FAILED = "an error must be raised first"
-    LEFT = "it leaves the group, or closes"
+    LEFT = "the member leaves the group, or closes"
 
 
 class Keep(Enum):
-    """What it still is after an event."""
+    """What a member keeps of its identity after an event."""
 
-    ALL = "itself, in its generation"
-    MEMBER_ID = "itself, in no generation"
-    NOTHING = "nobody"
+    ALL = "its member id and its generation"
+    MEMBER_ID = "its member id"
+    NOTHING = "nothing"
 
 
 _FROM_ANYWHERE: Mapping[Event, tuple[State, Keep]] = {
@@ -64,4 +64,7 @@ TRANSITIONS: Mapping[tuple[State, Event], tuple[State, Keep]] = {
         if state is not State.FENCED or event is Event.LEFT
     },
 }
-"""What is not in it comes too late, and changes nothing."""
+"""The state after an event.
+
+An event that is not in the table comes too late and changes nothing.
+"""

@@ -1,4 +1,4 @@
-"""How a consumer is a member of its group: Kafka's configuration, from `kafka.*` options."""
+"""Kafka's configuration of a group member, from `kafka.*` options."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -11,7 +11,7 @@ _EARLY_ENOUGH = "Give less than 'kafka.session.timeout.ms'; a third of it is usu
 
 
 class GroupProtocol(Enum):
-    """Who divides the partitions."""
+    """The group protocols; they differ in which side divides the partitions."""
 
     CLASSIC = "one of the members, by an assignor that all of them have"
     CONSUMER = "the broker (KIP-848), from Kafka 4.0 on"
@@ -22,10 +22,11 @@ class GroupProtocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:
-    """Names and defaults of https://kafka.apache.org/documentation/#consumerconfigs.
+    """Settings of a group member, with Kafka's names and defaults.
 
-    With the protocol of KIP-848 the broker says how long a session is and how often to be heard.
-    Raises `ConfigurationError` for values that do not go together, or an assignor there is not.
+    See https://kafka.apache.org/documentation/#consumerconfigs. With the protocol of KIP-848 the
+    broker sets the session timeout and the heartbeat interval. Raises `ConfigurationError` for
+    values that do not go together, or for an unknown assignor.
     """
 
     group_id: str = setting("")

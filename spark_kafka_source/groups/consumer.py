@@ -1,4 +1,4 @@
-"""The group protocol of KIP-848: the coordinator divides, and members are told by heartbeats.
+"""The group protocol of KIP-848: the coordinator divides and tells the members in heartbeats.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-848%3A+The+Next+Generation+of+the+Consumer+Rebalance+Protocol
 """
@@ -43,11 +43,11 @@ _LEAVE_EPOCH = -1
 _LEAVE_STATIC_EPOCH = -2
 _LONGEST_LOOKUP_MS = 10_000
 _HEARTBEAT_TIMEOUT_MS = 30_000
-# Whatever the coordinator says.
+# A lower bound for the interval that the coordinator sets.
 _SHORTEST_INTERVAL_MS = 10
 
 NamesOf = Callable[[Collection[uuid.UUID], Deadline], Mapping[uuid.UUID, str]]
-"""The names of topics; those that are not known (yet) are left out."""
+"""Returns the names of topics by their ids. Topics that are not known (yet) are left out."""
 
 Owned = frozenset[tuple[uuid.UUID, int]]
 _NOTHING: Owned = frozenset()
@@ -55,7 +55,7 @@ _NOTHING: Owned = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What the member subscribes to: topics, or those that the coordinator finds by a pattern."""
+    """What the member subscribes to: topics, or a pattern that the coordinator matches."""
 
     topics: frozenset[str] = frozenset()
     regex: str | None = None
@@ -65,7 +65,10 @@ class _Wanted:
 
 
 class ConsumerParticipant(Participant):
-    """A member by KIP-848; `names_of` tells the names of the topics that it is assigned."""
+    """A member of KIP-848's protocol.
+
+    `names_of` returns the names of the topics that it is assigned.
+    """
 
     def __init__(
         self,
@@ -79,11 +82,11 @@ class ConsumerParticipant(Participant):
         self._names_of = names_of
         self._names: dict[uuid.UUID, str] = {}
         self._state = ConsumerState.UNSUBSCRIBED
-        # It lasts as long as the consumer does (KIP-1082).
+        # The member id lasts as long as the consumer does (KIP-1082).
         self._member_id = str(uuid.uuid4())
         self._epoch = _JOIN_EPOCH
         self._wanted = _Wanted()
-        # What the coordinator was told last; None: all is to be said again.
+        # What the coordinator was told last. None: the next heartbeat says everything again.
         self._told: _Wanted | None = None
         self._target: Owned = _NOTHING
         self._owned: Owned = _NOTHING
@@ -92,19 +95,19 @@ class ConsumerParticipant(Participant):
 
     @property
     def state(self) -> ConsumerState:
-        """Where it stands."""
+        """State of the member."""
         return self._state
 
     @property
     def member(self) -> Member | None:
-        """Who it is; None while the coordinator has not given it an epoch."""
+        """Identity of the member. None until the coordinator gives it an epoch."""
         with self.changed:
             if not self._is_member:
                 return None
             return Member(self._group_id, self._member_id, self._epoch, self._group_instance_id)
 
     def _after(self, event: ConsumerEvent) -> bool:
-        """Whether the event still meant something."""
+        """Apply the event. Return False if it came too late to matter."""
         found = CONSUMER_TRANSITIONS.get((self._state, event))
         if found is None:
             logger.debug("Group %r: %s, too late in %s", self._group_id, event, self._state)
@@ -118,24 +121,27 @@ class ConsumerParticipant(Participant):
     # -- in the thread that polls ------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
-        """Topics by name, and those whose whole names the coordinator finds to match an RE2."""
+        """Subscribe to topics by name, and to topics whose whole names match an RE2 pattern.
+
+        The coordinator matches the pattern.
+        """
         with self.changed:
             self._wanted = _Wanted(frozenset(topics), regex)
             self.to_coordinator.wake()
 
     def rejoin(self, reason: str) -> None:
-        """Not in a member's power: the coordinator divides when there is reason to."""
+        """Log a warning: with KIP-848 the coordinator decides when to rebalance."""
         logger.warning("Group %r: its coordinator decides when to rebalance", self._group_id)
 
     def next_step(self) -> Step | None:
-        """To join, to own what it is to own, or to give up what is lost."""
+        """Return the next step: join, reconcile with the target, or give up what is lost."""
         with self.changed:
             if self._state is ConsumerState.FENCED:
                 return Step(self._give_up)
             if self._state is ConsumerState.UNSUBSCRIBED and self._wanted:
                 return Step(self._join, joins=True)
             if self._state is ConsumerState.RECONCILING:
-                # The target that is looked at now: it may move on before the step is taken.
+                # Keep the target of this moment: it may change before the step runs.
                 revoked = frozenset(self._named(self._owned - self._target))
                 return Step(partial(self._reconcile, self._target), revoked)
             return None
@@ -161,7 +167,7 @@ class ConsumerParticipant(Participant):
         return [TopicPartition(self._names[topic_id], each) for topic_id, each in owned]
 
     def _reconcile(self, target: Owned) -> None:
-        """Gives up what it is not to own any more, then takes what is new."""
+        """Give up partitions that are not in the target, then take the new ones."""
         first_error = FirstError()
         revoked, added = self._owned - target, target - self._owned
         if revoked:
@@ -173,13 +179,13 @@ class ConsumerParticipant(Participant):
             self._own(target)
             first_error.tell(self._listener.assigned, self._named(added))
             with self.changed:
-                # The target may have moved on meanwhile: that is for another step.
+                # The target may have changed meanwhile. Another step then takes it over.
                 if self._target == target and self._after(ConsumerEvent.RECONCILED):
                     self.to_coordinator.wake()
         first_error.reraise()
 
     def leave(self, deadline: Deadline, reason: str) -> None:
-        """Gives up all partitions, and has the coordinator told so; KIP-848 has no reasons."""
+        """Give up all partitions and tell the coordinator. KIP-848 has no reasons."""
         first_error = FirstError()
         if self.assignment:
             told = self._listener.lost if self.member is None else self._listener.revoked
@@ -216,7 +222,10 @@ class ConsumerParticipant(Participant):
         return Outgoing(request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS))
 
     def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest:
-        """Says all when it joins, or an answer failed to come; else what is news."""
+        """Return a heartbeat.
+
+        It says everything if the member joins or an answer was lost, otherwise only changes.
+        """
         request = ConsumerGroupHeartbeatRequest(
             self._group_id, self._member_id, self._epoch, self._group_instance_id
         )
@@ -239,7 +248,7 @@ class ConsumerParticipant(Participant):
     def answered(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
     ) -> None:
-        """Takes in what the coordinator answered. Raises what goes to `failed` then."""
+        """Take in the coordinator's answer. An error that it raises then goes to `failed`."""
         self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
         target = None
         if response.assignment is not None:
@@ -268,9 +277,10 @@ class ConsumerParticipant(Participant):
             self._after(ConsumerEvent.CONFIRMED)
 
     def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
-        """What is assigned, as far as the topics' names are known.
+        """Return the assigned partitions of topics whose names are known.
 
-        Where some are not, the next heartbeat says all, and is told the whole assignment again.
+        If a name is not known, the next heartbeat says everything, and the coordinator answers with
+        the whole assignment again.
         """
         ids = {each.topic_id for each in assigned}
         unknown = ids - self._names.keys()

@@ -1,32 +1,32 @@
-"""Where a member of KIP-848's protocol stands, and what moves it: one table."""
+"""States of a KIP-848 member and the events that change them, in one table."""
 
 from collections.abc import Mapping
 from enum import Enum
 
 
 class ConsumerState(Enum):
-    """As Kafka's `MemberState`."""
+    """States as in Kafka's `MemberState`."""
 
-    UNSUBSCRIBED = "no member; the next poll joins where there is something to read"
-    JOINING = "it asks to be a member, by an epoch of 0"
-    RECONCILING = "it is to own something else; the next poll sees to that"
-    ACKNOWLEDGING = "it owns what it is to own, and tells the coordinator"
-    STABLE = "it owns what it is to own, and the coordinator knows"
-    FENCED = "the coordinator does not know it; the next poll gives all up as lost"
-    FATAL = "another has its instance id; it can only leave"
+    UNSUBSCRIBED = "not a member; the next poll joins if there is a subscription"
+    JOINING = "it asks to be a member, with epoch 0"
+    RECONCILING = "its target has changed; the next poll takes the target over"
+    ACKNOWLEDGING = "it owns its target, and tells the coordinator"
+    STABLE = "it owns its target, and the coordinator knows"
+    FENCED = "the coordinator does not know it; the next poll gives everything up as lost"
+    FATAL = "another member has its instance id; it can only leave"
 
 
 class ConsumerEvent(Enum):
     """What happens to a member."""
 
-    SUBSCRIBED = "it wants to be a member"
-    ASSIGNED = "the coordinator says what it is to own, and that is news"
-    CONFIRMED = "the coordinator says what it is to own, and it does"
-    RECONCILED = "it owns what it was told to"
-    ACKNOWLEDGED = "the coordinator knows that"
-    LOST = "the coordinator does not know it in its epoch, or it did not poll"
-    TAKEN_OVER = "another has its instance id"
-    LEFT = "it leaves the group, or closes"
+    SUBSCRIBED = "the member wants to join"
+    ASSIGNED = "the coordinator sends a target that the member does not own yet"
+    CONFIRMED = "the coordinator sends a target that the member owns already"
+    RECONCILED = "the member owns its target"
+    ACKNOWLEDGED = "the coordinator knows that the member owns its target"
+    LOST = "the coordinator does not know the member in its epoch, or the member did not poll"
+    TAKEN_OVER = "another member has the same instance id"
+    LEFT = "the member leaves the group, or closes"
 
 
 _State, _Event = ConsumerState, ConsumerEvent
@@ -44,4 +44,7 @@ CONSUMER_TRANSITIONS: Mapping[tuple[ConsumerState, ConsumerEvent], ConsumerState
     **{(state, _Event.TAKEN_OVER): _State.FATAL for state in _MEMBERS},
     **{(state, _Event.LEFT): _State.UNSUBSCRIBED for state in _State},
 }
-"""What is not in it comes too late, and changes nothing."""
+"""The state after an event.
+
+An event that is not in the table comes too late and changes nothing.
+"""

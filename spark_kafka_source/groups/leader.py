@@ -1,4 +1,4 @@
-"""What the member does that the coordinator chose to lead: it divides what all of them read."""
+"""The work of the group's leader: it divides the partitions among all members."""
 
 from collections.abc import Mapping
 
@@ -16,19 +16,21 @@ from spark_kafka_source.protocol import JoinGroupResponse, SyncGroupRequestAssig
 from spark_kafka_source.topic_partition import TopicPartition
 
 LONGEST_LOOKUP_MS = 10_000
-"""Of topics, which may be those of other members."""
+"""Timeout for a lookup of topics, which may be topics of other members only."""
 
-# It may move what a member claims that was away for a generation: such a claim is void.
+# Kafka's cooperative assignor may move partitions that a member claims after it missed a
+# generation. Such a claim is void, so the check below does not apply.
 _CHECKS_CLAIMS = CooperativeStickyAssignor().name
 
 
 def divide(
     response: JoinGroupResponse, assignor: Assignor, topics_of: TopicsOf, *, is_cooperative: bool
 ) -> tuple[Cluster, list[SyncGroupRequestAssignment]]:
-    """What there is to divide, and what each member gets; nothing where nothing is to change.
+    """Return the topics to watch with their partitions, and what each member gets.
 
-    Raises `ProtocolError` for what members say that cannot be read, `LocalError` for an assignor
-    that does what it may not, and what it or a lookup of topics raises.
+    The assignments are empty if the coordinator says that nothing is to change. Raises
+    `ProtocolError` for member metadata that cannot be read, `LocalError` for an assignor that
+    breaks the cooperative rules, and what the assignor or the lookup of topics raises.
     """
     subscriptions = {
         each.member_id: Subscription.decode(each.metadata, each.group_instance_id)
@@ -50,7 +52,7 @@ def divide(
 def _check_nothing_moves(
     name: str, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
 ) -> None:
-    """In a cooperative group nobody may get what another still owns (KIP-429)."""
+    """Check that no member of a cooperative group gets what another still owns (KIP-429)."""
     given_up, added = set[TopicPartition](), set[TopicPartition]()
     for member_id, subscription in subscriptions.items():
         partitions = assigned[member_id].partitions if member_id in assigned else ()
@@ -59,13 +61,13 @@ def _check_nothing_moves(
     if given_up & added:
         moved = ", ".join(map(str, sorted(given_up & added)))
         raise LocalError(
-            f"assignor {name!r} is cooperative, but gave to one member what another still owns: "
-            f"{moved}; that must wait for the rebalance after this one"
+            f"assignor {name!r} is cooperative, but it gave partitions to one member that another "
+            f"still owns: {moved}; these must wait for the rebalance after this one"
         )
 
 
 def changed_topics(before: Cluster, now: Cluster, *, by_rack: bool) -> list[str]:
-    """Topics that have other partitions than before; by rack, also those whose replicas moved."""
+    """Return topics with a new number of partitions; `by_rack` adds those with moved replicas."""
     return sorted(
         topic
         for topic, found in before.items()

@@ -1,4 +1,4 @@
-"""Who is told what a member gets and what it must give up, in the thread that polls."""
+"""Listeners for what a member gets and what it must give up, called in the thread that polls."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol
@@ -9,40 +9,49 @@ Partitions = Collection[TopicPartition]
 
 
 class RebalanceListener(Protocol):
-    """Told in the thread that polls; when it is, is that of Kafka's `ConsumerRebalanceListener`.
+    """A listener for rebalances, called as Kafka's `ConsumerRebalanceListener` is.
 
-    What it raises comes out of `poll` once the member is in order again, and does not keep a
-    rebalance from going on.
+    All calls come in the thread that polls. An error that the listener raises does not stop the
+    rebalance: `poll` raises it once the member is in order again.
     """
 
     def revoked(self, partitions: Partitions) -> None:
-        """These are to be given up: the last moment to commit. They are still in `assignment`."""
+        """Called before the member gives up `partitions`, which are still in `assignment`.
+
+        This is the last moment to commit their offsets.
+        """
 
     def assigned(self, partitions: Partitions) -> None:
-        """These are new, and in `assignment`; called after each rebalance, also with none."""
+        """Called after each rebalance with the new partitions, also with none.
+
+        They are in `assignment`.
+        """
 
     def lost(self, partitions: Partitions) -> None:
-        """These are another's already, maybe: nothing of them can be committed any more."""
+        """Called for partitions that others may own already.
+
+        Their offsets can no longer be committed.
+        """
 
 
 class FirstError:
-    """Calls one after another, and in the end raises what the first of them raised, if any."""
+    """A chain of calls. After the last of them, `reraise` raises the first error, if any."""
 
     def __init__(self) -> None:
         self._error: Exception | None = None
 
     def call(self, what: Callable[..., None], *arguments: object) -> None:
-        """Calls it."""
+        """Call `what`, and keep its error if it is the first."""
         try:
             what(*arguments)
         except Exception as error:  # Whatever a user's code may raise.
             self._error = self._error or error
 
     def tell(self, what: Callable[[Partitions], None], partitions: Partitions) -> None:
-        """Calls it with partitions in order."""
+        """Call `what` with the partitions in order."""
         self.call(what, tuple(sorted(partitions)))
 
     def reraise(self) -> None:
-        """Raises it, as it was raised."""
+        """Raise the first error, if there was one."""
         if self._error is not None:
             raise self._error

@@ -1,4 +1,4 @@
-"""What members ask of the metadata: what there is to divide, and the names of topics."""
+"""Metadata for members: the partitions to divide, and the names of topics."""
 
 import uuid
 from collections.abc import Callable, Collection
@@ -13,10 +13,10 @@ TopicsOf = Callable[[Collection[str], Deadline], Cluster]
 
 
 def partition_racks(client: KafkaClient, topics: Collection[str], deadline: Deadline) -> Cluster:
-    """The partitions of topics, and in which racks they are; asks once.
+    """Return the partitions of topics, each with the racks of its replicas. Ask once.
 
-    A topic that does not exist (yet), or has no leaders (yet), is left out.
-    Raises `BrokerError` where the broker will not tell of one, and what a client raises.
+    A topic that does not exist (yet), or has no leaders (yet), is left out. Raises `BrokerError` if
+    the broker refuses to describe a topic, and what a client raises.
     """
     found = client.topics(sorted(topics), deadline) if topics else []
     for topic in found:
@@ -37,7 +37,10 @@ def _racks(client: KafkaClient, topic: Topic) -> list[frozenset[str]]:
 def topic_names(
     client: KafkaClient, topic_ids: Collection[uuid.UUID], deadline: Deadline
 ) -> dict[uuid.UUID, str]:
-    """The names of topics; asks once. One that does not exist (yet) is left out."""
+    """Return the names of topics by their ids.
+
+    Ask once, and leave out topics that do not exist (yet).
+    """
     wanted = [MetadataRequestTopic(topic_id=each, name=None) for each in topic_ids]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     found = client.send_to_any(request, deadline)

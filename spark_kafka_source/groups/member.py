@@ -1,4 +1,4 @@
-"""Who a consumer is in its group."""
+"""Identity of a consumer in its group."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ NO_MEMBER_ID = ""
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What a commit must carry; `generation_id` is the member epoch with KIP-848."""
+    """A member as commits name it. With KIP-848 `generation_id` is the member epoch."""
 
     group_id: str
     member_id: str

@@ -1,8 +1,8 @@
-"""A consumer's membership in its group: what it owns now, kept up by a thread of its own.
+"""A consumer's membership in its group, kept up by a thread of its own.
 
-All that goes to the coordinator goes from that thread: finding it, joining, heartbeats. All that a
-listener is told, and what an assignor hears of, is said in the thread that polls. The two never
-wait for each other, but for a `leave`.
+That thread does all work with the coordinator: it finds it, joins, and sends heartbeats. The thread
+that polls makes all calls to listeners, and tells assignors of their assignment. The two threads
+wait for each other only in `leave`.
 """
 
 import logging
@@ -38,9 +38,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# To have a thread end that was told to, once nobody waits for the coordinator any more.
+# Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
 _LAST_WORDS_SECONDS = 1.0
-# A coordinator keeps some answers back on purpose: it is looked for less often meanwhile.
+# A coordinator holds some answers back on purpose. Meanwhile the member looks for it less often.
 _HELD_LOOK_MS = 3_000
 
 
@@ -48,9 +48,10 @@ _HELD_LOOK_MS = 3_000
 class Hooks:
     """Two functions of the consumer that the membership calls.
 
-    `is_ready`, in the thread that polls: whether the member may take its next step now. Where it
-    may not, the next `poll` asks again, and no poll waits. `on_request`, in the other thread: how
-    many ms a request to the coordinator took, and the error that it ended with, or None.
+    `is_ready` runs in the thread that polls. It says whether the member may take its next step now.
+    If not, the next `poll` asks again, and no poll waits. `on_request` runs in the other thread. It
+    gets the request to the coordinator, its duration in ms, and the error that it ended with, or
+    None.
     """
 
     is_ready: Callable[[Step], bool] = lambda _: True
@@ -58,16 +59,17 @@ class Hooks:
 
 
 class Membership:
-    """Belongs to the consumer's thread; only `fileno` may be waited for elsewhere.
+    """A consumer's place in its group. Only the consumer's thread may use it.
 
-    Poll it often, also while the consumer waits for records: `kafka.max.poll.interval.ms` after
-    the last `poll` it leaves the group, and what the consumer owned is lost.
+    Other threads may only wait for `fileno`. Poll often, also while the consumer waits for records:
+    if `kafka.max.poll.interval.ms` pass without a `poll`, the member leaves the group, and the
+    consumer loses its partitions.
     """
 
     def __init__(
         self, client: KafkaClient, participant: Participant, hooks: Hooks | None = None
     ) -> None:
-        """`client` is its own from now on: nobody else may use it, and `close` closes it."""
+        """Take over `client`: nobody else may use it from now on, and `close` closes it."""
         self._client = client
         self._participant = participant
         self._key = CoordinatorKey.of_group(participant.config.group_id)
@@ -78,20 +80,20 @@ class Membership:
     # -- the consumer's side -----------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str] = (), regex: str | None = None) -> None:
-        """These topics from the next `poll` on, in place of those before.
+        """Subscribe to these topics from the next `poll` on, in place of the earlier ones.
 
-        With KIP-848 also those that the coordinator finds to match a pattern of RE2's; the classic
-        protocol raises `LocalError` for one.
+        With KIP-848 `regex` adds the topics that match an RE2 pattern; the coordinator matches it.
+        The classic protocol raises `LocalError` for a pattern.
         """
         self._participant.subscribe(topics, regex)
 
     def poll(self) -> None:
-        """Takes what steps can be taken now, and waits for nothing but the listener.
+        """Take the steps that can be taken now. Wait for nothing but the listener.
 
         Call it once `fileno` is readable, and before records are handed out. Raises what the
         listener raises, what an assignor raises, and a `KafkaError` that has no remedy: a
         `BrokerError` such as GROUP_AUTHORIZATION_FAILED, `AuthenticationError`,
-        `UnsupportedVersionError`. The next `poll` tries again; FENCED_INSTANCE_ID stays.
+        `UnsupportedVersionError`. The next `poll` tries again, but FENCED_INSTANCE_ID stays.
         """
         self._start()
         self._participant.begin_poll()
@@ -101,36 +103,41 @@ class Membership:
             step.run()
 
     def fileno(self) -> int:
-        """Readable once there is something to `poll` for; to wait for along with records."""
+        """Return a file descriptor that is readable once a `poll` has work.
+
+        Wait for it with records.
+        """
         return self._participant.to_consumer.fileno()
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """What this member owns; during `revoked` still, during `assigned` already."""
+        """Partitions that this member owns: the old ones in `revoked`, the new in `assigned`."""
         return self._participant.assignment
 
     @property
     def member(self) -> Member | None:
-        """What commits carry; None where there is no generation to commit in.
+        """Identity of the member for commits, or None if there is no generation to commit in.
 
-        Then the group rebalances (commit again later), or what was owned is lost already.
+        With None, either the group rebalances (commit again later), or the partitions are lost
+        already.
         """
         return self._participant.member
 
     @property
     def state(self) -> Enum:
-        """Where it stands, by its protocol."""
+        """State of the member in its protocol."""
         return self._participant.state
 
     def rejoin(self, reason: str) -> None:
-        """Has the group divide the partitions anew, from the next `poll` on (KIP-568)."""
+        """Make the group divide the partitions again, from the next `poll` on (KIP-568)."""
         self._participant.rejoin(reason)
 
     def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
-        """Gives everything up: `revoked` or `lost`, and the coordinator is told by `deadline`.
+        """Give up all partitions and leave the group. The coordinator is told by `deadline`.
 
-        A static member keeps its place. Errors of the coordinator are logged; raises what the
-        listener raises. After it one may subscribe again.
+        Calls the listener's `revoked` or `lost`. A static member keeps its place. Errors of the
+        coordinator are logged. Raises what the listener raises. The consumer may subscribe again
+        afterwards.
         """
         try:
             self._participant.leave(deadline, reason)
@@ -142,7 +149,10 @@ class Membership:
                 )
 
     def close(self, deadline: Deadline) -> None:
-        """Leaves, and ends the thread and its connections, by `deadline` and a second; once."""
+        """Leave, and end the thread and its connections, by `deadline` plus a second.
+
+        Works once.
+        """
         if self._is_ending:
             return
         try:
@@ -178,7 +188,7 @@ class Membership:
                 self._go_on()
             except ClosedError:
                 return
-            except Exception as error:  # An assignor's, or a bug: not to end in silence.
+            except Exception as error:  # An assignor's, or a bug: must not end the thread silently.
                 logger.exception("Group %r", self._participant.config.group_id)
                 self._participant.broke(error)
 
@@ -198,7 +208,7 @@ class Membership:
             error = None
         except ClosedError:
             raise
-        except Exception as found:  # What an assignor raises goes the same way.
+        except Exception as found:  # An assignor's error takes the same way.
             error = found
         took_ms = (time.monotonic() - began_seconds) * 1000
         self._hooks.on_request(due.request, took_ms, error)
@@ -216,9 +226,9 @@ class Membership:
             asked.abandon()
 
     def _is_answered(self, asked: Asked[Any], due: Outgoing, coordinator: Broker) -> bool:
-        """Wait for the answer, unless it is not wanted any more.
+        """Wait for the answer. Return False if it is no longer wanted.
 
-        Where the coordinator is silent and the group has another by now, the request is given up.
+        If the coordinator is silent and the group has another one by now, give the request up.
         """
         wakeup = self._participant.to_coordinator
         look_ms = _HELD_LOOK_MS if due.is_held else LONGEST_SILENCE_MS
@@ -247,9 +257,9 @@ def new_membership(
     assignors: Sequence[Assignor] = (),
     hooks: Hooks | None = None,
 ) -> Membership:
-    """Create a member by the protocol in `config`. `assignors` replace the configured ones.
+    """Create a member for the protocol in `config`. `assignors` replace the configured ones.
 
-    Raises `ConfigurationError` for an assignor that there is not.
+    Raises `ConfigurationError` for an unknown assignor.
     """
     if config.group_protocol is GroupProtocol.CONSUMER:
         return consumer_membership(client, config, listener, hooks)
@@ -264,7 +274,7 @@ def classic_membership(
     listener: RebalanceListener,
     hooks: Hooks | None = None,
 ) -> Membership:
-    """A member by the classic protocol (`group.protocol=classic`)."""
+    """Create a member of the classic protocol (`group.protocol=classic`)."""
     topics_of = partial(partition_racks, client)
     participant = ClassicParticipant(
         config,
@@ -283,7 +293,7 @@ def consumer_membership(
     listener: RebalanceListener,
     hooks: Hooks | None = None,
 ) -> Membership:
-    """A member by the protocol of KIP-848 (`group.protocol=consumer`), from Kafka 4.0 on."""
+    """Create a member of KIP-848's protocol (`group.protocol=consumer`), from Kafka 4.0 on."""
     names_of = partial(topic_names, client)
     participant = ConsumerParticipant(config, listener, names_of, _retry_of(client))
     return Membership(client, participant, hooks)

@@ -1,4 +1,4 @@
-"""A group's committed offsets, read and written by one of its members or by one who is none.
+"""A group's committed offsets, read and written by a member or by a client outside the group.
 
 https://kafka.apache.org/protocol#The_Messages_OffsetCommit
 """
@@ -35,18 +35,21 @@ from spark_kafka_source.protocol import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-# Topics go by name up to v9, by id from v10 on.
+# Topics have names up to v9, and ids from v10 on.
 _COMMIT_BY_NAME = 9
-# Groups are asked for one at a time up to v7, several at once from v8 on (KIP-709).
+# A request asks for one group up to v7, and for several from v8 on (KIP-709).
 _FETCH_ONE_GROUP = 7
 _FETCH_BY_NAME = 9
 _STALE = "STALE_MEMBER_EPOCH"
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
-# A coordinator may hear of a new topic later than others; of one that was deleted it never will.
+# A coordinator may hear of a new topic later than other brokers. It never hears of a deleted one.
 _TRIES_OF_UNKNOWN = 3
 
 MemberOf = Callable[[], Member | None]
-"""Who commits, asked before each try: its generation may have changed; see `Membership.member`."""
+"""Returns the member that commits.
+
+It is called before each try: the generation may have changed.
+"""
 
 
 _REBALANCED = (
@@ -64,12 +67,12 @@ _ADVICE: Mapping[str, str] = {
 
 
 class CommitFailedError(LocalError):
-    """Nothing was committed: the group rebalances, or has done so since, without this member."""
+    """Nothing was committed: the group rebalances, or it has rebalanced without this member."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """Where a group goes on in one partition; the leader epoch is -1 where nobody said it."""
+    """Position of a group in one partition. The leader epoch is -1 if it is not known."""
 
     offset: int
     leader_epoch: int = -1
@@ -86,16 +89,17 @@ def commit_offsets(
     timeout_ms: int | None = None,
     member_of: MemberOf | None = None,
 ) -> None:
-    """Commits the next offset to read of each partition to the group.
+    """Commit the next offset to read of each partition for the group.
 
-    `leader_epochs`, where they are known, let who goes on from there see a truncated log
-    (KIP-320); `metadata` is a short text for people, which tools show, the same for all or one for
+    `leader_epochs`, where they are known, let the next reader notice a truncated log (KIP-320).
+    `metadata` is a short text for people that tools show: one text for all partitions, or one for
     each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
-    Coordinator errors are tried again until `timeout_ms` (`default.api.timeout.ms` unless given),
-    and so is an epoch that became stale. Offsets that can be committed are, whatever becomes of
-    others: only then raises `BrokerError`, naming the group and the partitions that were refused,
-    such as those of a topic that is deleted. Raises `KafkaTimeoutError`, and `CommitFailedError`
-    where `member_of` gives nobody, or one that the group does not take for a member any more.
+
+    Coordinator errors are tried again until `timeout_ms` (default `default.api.timeout.ms`), and so
+    is an epoch that became stale. A refused partition does not keep the other offsets from being
+    committed. After that, `BrokerError` names the group and the refused partitions, such as those
+    of a deleted topic. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if `member_of`
+    returns None, or a member that the group no longer knows.
     """
 
     left = dict(offsets)
@@ -139,7 +143,10 @@ def commit_offsets(
 def committed_offsets(
     client: KafkaClient, group_id: str, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """The group's committed offsets, by one who is no member; those without one are left out."""
+    """Return the group's committed offsets, read from outside.
+
+    Partitions without one are left out.
+    """
     found = committed(client, group_id, topic_partitions)
     return {where: each.offset for where, each in found.items()}
 
@@ -152,10 +159,10 @@ def committed(
     timeout_ms: int | None = None,
     member_of: MemberOf | None = None,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """What the group has committed; a partition without is left out.
+    """Return what the group has committed. Partitions without a commit are left out.
 
-    A member waits for the end of transactions that commit offsets to the group (KIP-447). Raises
-    as `commit_offsets` does.
+    A member waits for the end of transactions that commit offsets to the group (KIP-447). Raises as
+    `commit_offsets` does.
     """
     topic_partitions = list(topic_partitions)
 
@@ -194,7 +201,7 @@ def _who(group_id: str, member_of: MemberOf | None) -> Member:
 def _fetch_requests(
     group_id: str, member_of: MemberOf | None, topic_partitions: Iterable[TopicPartition]
 ) -> list[tuple[OffsetFetchRequest, int]]:
-    """Ways to ask, and up to which version; the best is first, and old brokers know the last."""
+    """Return the requests to try, each with its highest version, from the best to the oldest."""
     by_topic = _by_topic(topic_partitions)
     topics = [OffsetFetchRequestTopic(name, found) for name, found in by_topic.items()]
     alone = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=False)
@@ -220,7 +227,7 @@ def _fetch(
     group_id: str,
     deadline: Deadline,
 ) -> OffsetFetchResponse:
-    """The answer to the first of them that the broker's versions can say."""
+    """Return the answer to the first request that the broker's versions can carry."""
     *better, (last, last_version) = requests
     key = CoordinatorKey.of_group(group_id)
     for request, max_version in better:
@@ -234,7 +241,7 @@ def _fetch(
 def _answered(
     answer: OffsetFetchResponse,
 ) -> tuple[int, list[tuple[str, OffsetFetchResponsePartition | OffsetFetchResponsePartitions]]]:
-    """The error of the group, and what is said of each partition, by its topic."""
+    """Return the error of the group, and the answer for each partition with its topic."""
     if answer.groups:
         group = answer.groups[0]
         return group.error_code, [(t.name, each) for t in group.topics for each in t.partitions]
@@ -300,13 +307,16 @@ def _error(
     where: TopicPartition | None = None,
     member_of: MemberOf | None = None,
 ) -> BrokerError:
-    """Return the error; raises `CommitFailedError` where it says that the commit is too late."""
+    """Return the error.
+
+    Raises `CommitFailedError` if the error means that the commit is too late.
+    """
     found = error_code(code)
     what = f"{api} of {where} for" if where else f"{api} of"
     detail = lacking(found, topic=where.topic if where else "", group_id=group_id)
     error = BrokerError(found, f"{what} group {group_id!r}", detail)
     if member_of is not None and error.error.name == _STALE:
-        error.remedy = Remedy.RETRY  # Its next heartbeat brings the member's new epoch.
+        error.remedy = Remedy.RETRY  # The next heartbeat brings the member's new epoch.
     if member_of is not None and found.name in _ADVICE:
         raise CommitFailedError(f"{error}. {_ADVICE[found.name]}") from error
     return error
@@ -315,7 +325,7 @@ def _error(
 def _refused(
     group_id: str, refusals: Mapping[TopicPartition, BrokerError], asked: int
 ) -> BrokerError:
-    """Return one error for all partitions whose offsets the coordinator does not take."""
+    """Return one error for all partitions whose offsets the coordinator refused."""
     first = refusals[min(refusals)]
     others = asked - len(refusals)
     if len(refusals) == 1 and not others:

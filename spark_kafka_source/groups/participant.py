@@ -1,7 +1,7 @@
-"""What both group protocols have in common: one side polls, the other talks to the coordinator.
+"""What both group protocols share: one thread polls, the other talks to the coordinator.
 
-No IO and no thread of its own: `Membership` has both, and asks for the next request. What the two
-threads share is held by one lock, which is never held while a listener is called.
+There is no IO and no thread in here. `Membership` has both, and asks for the next request. One lock
+guards the state that the two threads share. No thread holds it while it calls a listener.
 """
 
 import logging
@@ -27,19 +27,19 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 UNTIL_WOKEN_SECONDS = 3600.0
-"""How long to wait where nothing is due."""
+"""How long to wait if nothing is due."""
 
 
 LONGEST_FAREWELL_MS = 5_000
-"""The time for LeaveGroup where the consumer did not poll in time."""
+"""Timeout for LeaveGroup if the consumer did not poll in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A request for the coordinator, and how long its answer may take.
 
-    One that is not held back is answered within `request.timeout.ms`, too, or the coordinator is
-    looked for anew.
+    `is_held` marks a request whose answer the coordinator holds back. Any other request must also
+    be answered within `request.timeout.ms`, or the member looks for the coordinator again.
     """
 
     request: Request[Any]
@@ -49,10 +49,10 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a member does next in the thread that polls.
+    """A member's next step in the thread that polls.
 
-    `run` tells the listener, and may raise what the listener raises. `revokes` are the partitions
-    that it is about to give up; `joins` says that the member is about to join its group.
+    `run` calls the listener, and raises what the listener raises. `revokes` has the partitions that
+    the member is about to give up. `joins` says that the member is about to join its group.
     """
 
     run: Callable[[], None]
@@ -61,10 +61,10 @@ class Step:
 
 
 class Participant(ABC):
-    """A member of a group, as far as it goes without a connection.
+    """A member of a group, without its connection.
 
-    In the thread that polls: `subscribe`, `begin_poll`, `next_step`, `leave`. In the other:
-    `next_request`, and what came of it by `answered` or `failed`.
+    The thread that polls calls `subscribe`, `begin_poll`, `next_step` and `leave`. The other thread
+    calls `next_request`, and then `answered` or `failed`.
     """
 
     def __init__(
@@ -93,10 +93,16 @@ class Participant(ABC):
 
     @abstractmethod
     def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
-        """What to read from the next poll on; nothing at all does not leave the group."""
+        """Set what to read from the next poll on.
+
+        An empty subscription does not leave the group.
+        """
 
     def begin_poll(self) -> None:
-        """The consumer lives. Raises what went wrong since the last poll; a fence every time."""
+        """Note that the consumer polls.
+
+        Raise the error since the last poll; a fenced member always raises.
+        """
         with self.changed:
             self.to_consumer.clear()
             self._polled_seconds = self._clock()
@@ -109,25 +115,25 @@ class Participant(ABC):
 
     @abstractmethod
     def next_step(self) -> Step | None:
-        """Return what is to do now in this thread, if anything."""
+        """Return the next step in this thread, if any."""
 
     @property
     @abstractmethod
     def state(self) -> Enum:
-        """Where it stands."""
+        """State of the member."""
 
     @property
     @abstractmethod
     def member(self) -> Member | None:
-        """Who it is; None while it is in no generation that could commit."""
+        """Identity of the member. None while it is in no generation that could commit."""
 
     @abstractmethod
     def rejoin(self, reason: str) -> None:
-        """Has the group divide the partitions anew."""
+        """Make the group divide the partitions again."""
 
     @abstractmethod
     def leave(self, deadline: Deadline, reason: str) -> None:
-        """Gives up all partitions, and has the coordinator told so until `deadline`.
+        """Give up all partitions, and tell the coordinator by `deadline`.
 
         Raises what the listener raises.
         """
@@ -138,14 +144,14 @@ class Participant(ABC):
         return self._farewell is None
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Close both wakeups: no thread waits any more."""
         self.to_consumer.close()
         self.to_coordinator.close()
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
     def next_request(self) -> Outgoing | float:
-        """What to ask the coordinator now, or for how many seconds there is nothing."""
+        """Return the next request to the coordinator, or how many seconds there is none."""
         with self.changed:
             due = self._due()
             self._asking = due.request if isinstance(due, Outgoing) else None
@@ -171,15 +177,15 @@ class Participant(ABC):
         return due
 
     def wanted(self, request: Request[Any]) -> bool:
-        """Whether the answer is still of use; where it is not, nobody need wait for it."""
+        """Whether the answer is still of use. If not, nobody need wait for it."""
         return request is self._asking
 
     @abstractmethod
     def answered(self, request: Any, response: Any) -> None:
-        """Takes in what the coordinator answered. Raises what goes to `failed` then."""
+        """Take in the coordinator's answer. An error that it raises then goes to `failed`."""
 
     def failed(self, request: Request[Any], error: Exception) -> None:
-        """Does what the table of reactions says about an error. Never raises."""
+        """Do what the table of reactions says about an error. Never raises."""
         with self.changed:
             if self._farewell is not None and request is self._farewell.request:
                 self._farewell_failed(self._farewell, error)
@@ -193,7 +199,7 @@ class Participant(ABC):
             self.changed.notify_all()
 
     def broke(self, error: Exception) -> None:
-        """No request could be made at all, since an assignor failed: the next poll raises it."""
+        """Keep the error of an assignor that prevented any request. The next poll raises it."""
         with self.changed:
             self._break(error)
 
@@ -203,7 +209,7 @@ class Participant(ABC):
             self._pause()
             return
         if found not in (Reaction.GONE, Reaction.LOSE_MEMBER):
-            logger.warning("Group %r was not told of a member that left: %s", self._group_id, error)
+            logger.warning("Group %r was not told that a member left: %s", self._group_id, error)
         self._farewell = None
 
     # -- what a protocol has of its own ------------------------------------------------------------
@@ -211,28 +217,28 @@ class Participant(ABC):
     @property
     @abstractmethod
     def _is_member(self) -> bool:
-        """Whether it has a place in the group that it loses where it does not poll."""
+        """Whether it has a place in the group, which it loses if it does not poll."""
 
     @abstractmethod
     def _expire(self) -> None:
-        """Leaves the group for want of a poll."""
+        """Leave the group because the consumer did not poll."""
 
     @abstractmethod
     def _next(self, now_seconds: float) -> Outgoing | float:
-        """As `next_request`, where there is neither a farewell nor an error nor a pause."""
+        """Do as `next_request`, but without a farewell, an error or a pause to look at."""
 
     @property
     @abstractmethod
     def _is_fenced(self) -> bool:
-        """Whether another has taken its place, which it must not take back."""
+        """Whether another member has taken its place. It must not take the place back."""
 
     @abstractmethod
     def _break(self, error: Exception) -> None:
-        """Has the next poll raise it, and try anew after that."""
+        """Make the next poll raise the error, and try again after that."""
 
     @abstractmethod
     def _react(self, found: Reaction, request: Any, error: Exception) -> None:
-        """Does what is to do about an error."""
+        """Do what `found` says about an error."""
 
     # -- for both ----------------------------------------------------------------------------------
 
@@ -245,14 +251,14 @@ class Participant(ABC):
         return self.config.group_instance_id or None
 
     def _check(self, code: int, what: str, detail: str | None = None) -> None:
-        """Raises `BrokerError`, with what a user can do, unless all is well."""
+        """Raise `BrokerError`, with what a user can do, if the code is an error."""
         if code:
             error = error_code(code)
             details = [text for text in (detail, ADVICE.get(error.name)) if text]
             raise BrokerError(error, f"{what} of group {self._group_id!r}", "; ".join(details))
 
     def _pause(self, *, first_is_free: bool = False) -> None:
-        """Before the next request; the longer the more of them failed in a row."""
+        """Pause before the next request. The pause grows with the failures in a row."""
         self._tries += 1
         tries = self._tries - first_is_free
         pause_seconds = self._retry.pause_seconds(tries) if tries else 0.0
@@ -263,7 +269,7 @@ class Participant(ABC):
         self._not_before_seconds = 0.0
 
     def _fail(self, error: Exception) -> None:
-        """The next poll raises it; until then the coordinator hears nothing."""
+        """Make the next poll raise the error. Send nothing to the coordinator until then."""
         self._failure = error
         self._pause()
         self.to_consumer.wake()
@@ -277,8 +283,8 @@ class Participant(ABC):
     def _warn_of_expiry(self) -> None:
         logger.warning(
             "Group %r: the consumer has not polled for %s (%d ms), so it leaves and others get its "
-            "partitions. Raise that interval, or have fewer records come at once, so that they "
-            "take less time: of a poll by %s, of a query's micro-batch by 'maxOffsetsPerTrigger'",
+            "partitions. Raise that interval, or take fewer records at once, so that they need "
+            "less time: for a poll by %s, for a query's micro-batch by 'maxOffsetsPerTrigger'",
             self._group_id,
             as_written("'kafka.max.poll.interval.ms'"),
             self.config.max_poll_interval_ms,

@@ -1,7 +1,8 @@
-"""What a member does about each error of its coordinator's, in one table.
+"""What a member does about each error of its coordinator, in one table.
 
-As Kafka's `AbstractCoordinator` and `AbstractHeartbeatRequestManager` do. An error that is not in
-the table is tried again where `errors.ERRORS` has a remedy for it, and raised where it has none.
+The table follows Kafka's `AbstractCoordinator` and `AbstractHeartbeatRequestManager`. A request
+that failed with an error outside the table is tried again if `errors.ERRORS` has a remedy for it.
+Otherwise the error is raised.
 """
 
 from collections.abc import Mapping
@@ -20,19 +21,20 @@ from spark_kafka_source.protocol import (
 
 
 class Reaction(Enum):
-    """What comes of an error."""
+    """What a member does about an error."""
 
-    RETRY = "the same again after a pause, once the error's remedy was taken"
-    JOIN_AGAIN = "join again at once, with the member id that is known by now"
-    REBALANCE = "the group gathers anew: the next poll joins again"
-    LOSE_GENERATION = "what was assigned is lost; the next poll joins under the same member id"
-    LOSE_MEMBER = "what was assigned is lost; the next poll joins as a new member"
-    FENCED = "what was assigned is lost, and all polls to come raise the error"
+    RETRY = "send the same request again after a pause, with the error's remedy"
+    JOIN_AGAIN = "join again at once, with the member id known by now"
+    REBALANCE = "the group rebalances: the next poll joins again"
+    LOSE_GENERATION = "the assignment is lost; the next poll joins under the same member id"
+    LOSE_MEMBER = "the assignment is lost; the next poll joins as a new member"
+    FENCED = "the assignment is lost, and every later poll raises the error"
     RAISE = "the next poll raises the error"
-    GONE = "it is not a member any more, which is what was asked for"
+    GONE = "it is no longer a member, which was the aim of the request"
 
 
-# What one is told that joins by KIP-848 where the group cannot be converted: it is none of these.
+# The answer to a member that joins by KIP-848 if the group cannot be converted: the group is
+# classic.
 _IS_CLASSIC = "GROUP_ID_NOT_FOUND"
 
 _COORDINATOR: Mapping[str, Reaction] = {
@@ -55,7 +57,7 @@ REACTIONS: Mapping[type[Request[Any]], Mapping[str, Reaction]] = {
         "GROUP_ID_NOT_FOUND": Reaction.GONE,
     },
     ConsumerGroupHeartbeatRequest: {
-        # Its session was over, and the group was deleted. For one that joins see `reaction`.
+        # The session ended and the group was deleted. For a member that joins, see `reaction`.
         "GROUP_ID_NOT_FOUND": Reaction.LOSE_MEMBER,
         "UNKNOWN_MEMBER_ID": Reaction.LOSE_MEMBER,
         "FENCED_MEMBER_EPOCH": Reaction.LOSE_MEMBER,
@@ -64,7 +66,7 @@ REACTIONS: Mapping[type[Request[Any]], Mapping[str, Reaction]] = {
         "UNRELEASED_INSTANCE_ID": Reaction.FENCED,
     },
 }
-"""By request and the name of the error."""
+"""The reaction, by the request and the name of the error."""
 
 ADVICE: Mapping[str, str] = {
     "FENCED_INSTANCE_ID": "another consumer of the group has the same 'kafka.group.instance.id'",
@@ -72,16 +74,16 @@ ADVICE: Mapping[str, str] = {
     "'kafka.group.instance.id' and is still a member",
     "INVALID_SESSION_TIMEOUT": "'kafka.session.timeout.ms' is not between the broker's "
     "'group.min.session.timeout.ms' and 'group.max.session.timeout.ms'",
-    "INCONSISTENT_GROUP_PROTOCOL": "the members of the group have no assignor in common, or speak "
+    "INCONSISTENT_GROUP_PROTOCOL": "the members of the group have no assignor in common, or use "
     "another protocol; see 'kafka.partition.assignment.strategy' and 'kafka.group.protocol'",
     "GROUP_MAX_SIZE_REACHED": "the group has as many members as the broker allows",
     "UNSUPPORTED_ASSIGNOR": "the broker does not have what 'kafka.group.remote.assignor' names",
     "INVALID_GROUP_ID": "see 'kafka.group.id'",
-    _IS_CLASSIC: "the group's members speak the classic protocol, and the broker does not let them "
+    _IS_CLASSIC: "the group's members use the classic protocol, and the broker does not let them "
     "mix with others; see its 'group.consumer.migration.policy' and 'kafka.group.protocol'",
     "INVALID_REGULAR_EXPRESSION": "the broker reads patterns as RE2 does",
 }
-"""What a user can do about an error that is raised, by its name."""
+"""What a user can do about an error that is raised, by the name of the error."""
 
 
 def _joins(request: Request[Any]) -> bool:
@@ -89,7 +91,7 @@ def _joins(request: Request[Any]) -> bool:
 
 
 def reaction(request: Request[Any], error: Exception) -> Reaction:
-    """What to do about an error that came of a request."""
+    """Return what to do about an error of a request."""
     if isinstance(error, BrokerError):
         if error.error.name == _IS_CLASSIC and _joins(request):
             return Reaction.RAISE

@@ -1,4 +1,4 @@
-"""Sockets, and the only place with any: connections to brokers and servers of HTTP."""
+"""Sockets: connections to brokers and to HTTP servers. No other package opens any."""
 
 from spark_kafka_source.net.address import Address, parse_addresses
 from spark_kafka_source.net.connection import (

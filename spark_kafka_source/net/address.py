@@ -13,7 +13,7 @@ _ADDRESS = re.compile(
 
 
 class Address(NamedTuple):
-    """Where a broker listens; prints as `host:port`, an IPv6 host in brackets."""
+    """Host and port of a broker. It prints as `host:port`, with an IPv6 host in brackets."""
 
     host: str
     port: int
@@ -24,9 +24,9 @@ class Address(NamedTuple):
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """The addresses of a comma-separated list, without repeats and in order.
+    """Return the addresses of a comma-separated list, in order and without repeats.
 
-    Raises `ConfigurationError` where there is none, or one that is not `host:port`.
+    Raises `ConfigurationError` if the list is empty, or has an address that is not `host:port`.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
@@ -42,7 +42,7 @@ def _parse_address(text: str) -> Address:
             _OPTION,
             "{} is not an address",
             "Give 'host:port', as in 'broker1:9092'",
-            # Before it there may be a name and a password, as in some URLs.
+            # A name and a password may stand before the '@', as in some URLs.
             text.rpartition("@")[2],
         )
     return Address(match["ipv6"] or match["host"], port)

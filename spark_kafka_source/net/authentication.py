@@ -1,6 +1,6 @@
 """SASL with a broker: SaslHandshake chooses the mechanism, SaslAuthenticate carries its messages.
 
-https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for how long it holds.
+https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for the session's lifetime.
 """
 
 import math
@@ -22,42 +22,42 @@ from spark_kafka_source.protocol import (
 
 R = TypeVar("R", bound=Response)
 
-# No mechanism needs more; a broker could go on for ever.
+# No mechanism needs more, but a broker could go on for ever.
 _MOST_MESSAGES = 20
 _MOST_SHOWN = 300
 _RENEWED_AFTER = 0.85
 _LONGEST_SECONDS = 10 * 365 * 86_400
-# A broker takes a second renewal sooner than that for a request like any other, and refuses it.
+# A broker takes an earlier second renewal for an ordinary request, and refuses it.
 _SOONEST_SECONDS = 1.0
 
 _UNSUPPORTED_MECHANISM = error_named("UNSUPPORTED_SASL_MECHANISM")
 _ILLEGAL_STATE = error_named("ILLEGAL_SASL_STATE")
 _REFUSED = error_named("SASL_AUTHENTICATION_FAILED")
 _LOOK_AT = {
-    "OAUTHBEARER": "Check that the token has not expired, and that the broker trusts who gave it "
-    "out ('kafka.sasl.oauthbearer.token.endpoint.url', or your provider), its audience and scope",
+    "OAUTHBEARER": "Check that the token has not expired, that the broker trusts its issuer "
+    "('kafka.sasl.oauthbearer.token.endpoint.url', or your provider), and its audience and scope",
     "GSSAPI": "Check the ticket ('klist'), the principal, and 'kafka.sasl.kerberos.service.name'",
 }
 
 
 class Ask(Protocol):
-    """Sends one request to the broker and returns its answer."""
+    """A function that sends one request to the broker and returns its answer."""
 
     def __call__(self, request: Request[R]) -> R:
-        """Raises what a connection raises."""
+        """Send the request. Raises what a connection raises."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """How long an authentication holds, on the monotonic clock; by default for ever."""
+    """Lifetime of an authentication, on the monotonic clock. By default it has no end."""
 
     renewed_at_seconds: float = math.inf
     ends_at_seconds: float = math.inf
 
     @classmethod
     def lasting_ms(cls, lifetime_ms: int, since_seconds: float) -> "Session":
-        """One that began after `since_seconds` and before now; of 0 ms, for ever."""
+        """Return a session that began between `since_seconds` and now. 0 ms means no end."""
         if lifetime_ms <= 0:
             return cls()
         lifetime_seconds = min(lifetime_ms / 1000, _LONGEST_SECONDS)
@@ -66,19 +66,19 @@ class Session:
         return cls(max(renewed_at_seconds, soonest_seconds), since_seconds + lifetime_seconds)
 
     def is_due(self) -> bool:
-        """Whether it is time to authenticate anew."""
+        """Whether it is time to authenticate again."""
         return time.monotonic() >= self.renewed_at_seconds
 
     def is_over(self) -> bool:
-        """Whether the broker may have ended it."""
+        """Whether the broker may have ended the session."""
         return time.monotonic() >= self.ends_at_seconds
 
 
 def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
-    """Goes through with it.
+    """Authenticate, and return the session.
 
-    Raises `AuthenticationError` where either side is not satisfied, `BrokerError` for an error of
-    the broker's that says nothing about who we are, and what `ask` raises.
+    Raises `AuthenticationError` if either side refuses the other, `BrokerError` if the broker has
+    an error that has nothing to do with the credentials, and what `ask` raises.
     """
     since_seconds = time.monotonic()
     _choose(ask, mechanism.name)
@@ -92,15 +92,15 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
         if answer is None:
             return Session.lasting_ms(response.session_lifetime_ms, since_seconds)
         message = answer
-    raise AuthenticationError(mechanism.name, f"not done after {_MOST_MESSAGES} messages")
+    raise AuthenticationError(mechanism.name, f"not complete after {_MOST_MESSAGES} messages")
 
 
 def expects_sasl(address: Address, mechanisms: Sequence[str], *, tls: bool) -> AuthenticationError:
-    """The error for a listener that answers only those who authenticate."""
+    """Return the error for a listener that answers only clients that authenticate."""
     protocol = SecurityProtocol.SASL_SSL if tls else SecurityProtocol.SASL_PLAINTEXT
     return AuthenticationError(
         "SASL",
-        f"{address}: the broker's listener expects it, by {', '.join(mechanisms)[:_MOST_SHOWN]}",
+        f"{address}: the broker's listener expects it, with {', '.join(mechanisms)[:_MOST_SHOWN]}",
         f"Set '{PROTOCOL_OPTION}' to {protocol.name}, and one of them in 'kafka.sasl.mechanism'",
     )
 
@@ -118,7 +118,7 @@ def _choose(ask: Ask, mechanism: str) -> None:
     if found == _ILLEGAL_STATE:
         raise AuthenticationError(
             mechanism,
-            "the broker's listener is one without SASL",
+            "the broker's listener does not use SASL",
             f"Set '{PROTOCOL_OPTION}' to PLAINTEXT or SSL, or give the address of another listener",
         )
     if found.code:

@@ -1,8 +1,7 @@
 """One connection to one broker: the socket under an `Exchange`, https://kafka.apache.org/protocol.
 
-Requests may be sent ahead of their answers; a broker answers in the order it was asked. A
-connection that failed once, timeouts included, is closed: its stream can no longer be trusted to
-be in step.
+Requests may be sent before earlier ones are answered; a broker answers in the order of requests. A
+connection is closed after its first failure, timeouts included: its stream may be out of step.
 """
 
 import contextlib
@@ -49,7 +48,7 @@ E = TypeVar("E", bound=KafkaError)
 
 _PROBE_TIMEOUT_MS = 2_000
 _BUFFER = "-1: as large as the system makes it"
-# What a socket raises that has to be waited for.
+# Errors of a socket that only mean that the caller has to wait.
 _NOT_YET = (
     TimeoutError,
     BlockingIOError,
@@ -57,20 +56,20 @@ _NOT_YET = (
     ssl.SSLWantReadError,
     ssl.SSLWantWriteError,
 )
-# How long an address that took the connection may say nothing, where its host has others.
+# How long an address that accepted the connection may stay silent, if its host has other addresses.
 _LONGEST_SILENCE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How to connect; the names and defaults of Kafka's consumer configuration."""
+    """Settings of connections, with the names and defaults of Kafka's consumer configuration."""
 
     client_id: str = setting("spark-kafka-source")
     socket_connection_setup_timeout_ms: int = setting(10_000, minimum=1)
     request_timeout_ms: int = setting(
         30_000,
         minimum=1,
-        meaning="how long one request may take, and how long a first contact is tried",
+        meaning="the timeout of one request, and of the first contact with a cluster",
     )
     connections_max_idle_ms: int = setting(540_000, minimum=-1)
     receive_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
@@ -80,22 +79,22 @@ class ConnectionSettings:
 
 
 class RequestTimeoutError(KafkaTimeoutError):
-    """A broker did not answer in time; it may be gone, so its role is looked up afresh."""
+    """A broker did not answer in time. It may be gone, so the client looks up the leader again."""
 
     remedy = Remedy.REFRESH_METADATA
 
 
 class Awaited(Generic[R]):
-    """A request on a connection, and its answer once that is here."""
+    """A request on a connection, and its answer once it has come."""
 
     def __init__(self, end_bytes: int | None) -> None:
-        """Without an answer, `end_bytes` is `Outgoing.sent_bytes` once the request is sent."""
+        """Create it. Without an answer, `end_bytes` is `Outgoing.sent_bytes` once it is sent."""
         self.end_bytes = end_bytes
         self.response: R | None = None
 
 
 class Connection:
-    """A connected socket whose broker has said which versions it speaks; see `connect`."""
+    """A connected socket to a broker whose API versions are known; see `connect`."""
 
     def __init__(
         self,
@@ -133,15 +132,17 @@ class Connection:
         *,
         contacts: Contacts | None = None,
     ) -> "Connection":
-        """Connect, agree on versions and authenticate, as set, within the set-up timeout.
+        """Connect, agree on versions, and authenticate if set, within the set-up timeout.
 
-        All addresses that the host's name resolves to are tried, in quick turns; one that takes
-        the connection and says nothing has two seconds before it is the next one's turn.
-        `contacts` tells which to try last, and learns of them. `opened` is called before the first
-        wait for an answer, so that another thread can close the connection by then.
-        Raises `ConnectionFailedError` or `RequestTimeoutError`, with what went wrong at each
-        address, `TlsError` and `AuthenticationError` where one of the two will not have the other,
-        and what `Exchange.api_versions` raises.
+        All addresses that the host's name resolves to are tried, in quick turns. An address that
+        accepts the connection and stays silent has two seconds before the next one's turn.
+        `contacts` says which addresses to try last, and learns the results. `opened` is called
+        before the first wait for an answer, so that another thread can close the connection from
+        then on.
+
+        Raises `ConnectionFailedError` or `RequestTimeoutError`, with the fault at each address,
+        `TlsError` and `AuthenticationError` if one side refuses the other, and what
+        `Exchange.api_versions` raises.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         contacts = contacts or Contacts()
@@ -163,16 +164,16 @@ class Connection:
     def request(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
     ) -> R:
-        """Sends one request and returns its answer."""
+        """Send one request and return its answer."""
         self.send(request, deadline, max_version=max_version)
         return cast(R, self.receive(deadline))
 
     def send(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
     ) -> None:
-        """Sends one request; its answer is taken by a `receive` of its own, in order.
+        """Send one request. Each needs a `receive` of its own, in the same order.
 
-        With nothing in flight it may first authenticate anew, before the session ends.
+        With nothing in flight it may first authenticate again, before the session ends.
         """
         if self.needs_login:
             self.renew(deadline)
@@ -182,12 +183,12 @@ class Connection:
             raise self._failed(TimeoutError(), "sending")
 
     def begin(self, request: Request[R], *, max_version: int | None = None) -> Awaited[R]:
-        """Send as much of one request as goes out without waiting, behind those before it.
+        """Send as much of a request as goes out without waiting, after earlier requests.
 
-        The rest goes out as `advance` and `receive_by` are called. The answer is put into what is
-        returned; a Produce request with `acks` of 0 has none.
+        The rest goes out during calls of `advance` and `receive_by`. The returned object gets the
+        answer. A Produce request with `acks` of 0 has no answer.
         """
-        # Encoding first: a request that cannot be said leaves the connection as it was.
+        # Encode first: a request that cannot be encoded leaves the connection as it was.
         self._outgoing.queue(self._exchange.request_frame(request, max_version=max_version))
         expects_answer = self._exchange.expects_answer(request)
         awaited = Awaited[R](None if expects_answer else self._outgoing.queued_bytes)
@@ -197,7 +198,7 @@ class Connection:
         return awaited
 
     def _write_some(self, deadline: Deadline | None) -> None:
-        """Send what goes out by then; without a deadline do not wait."""
+        """Send what goes out before the deadline. Without a deadline, do not wait."""
         try:
             self._set_timeout(deadline)
             while self._outgoing:
@@ -214,21 +215,21 @@ class Connection:
         return self._socket.sendmsg(pieces)
 
     def receive(self, deadline: Deadline) -> Response:
-        """Wait for the answer to the oldest request still unanswered, and return it."""
+        """Wait for the answer to the oldest unanswered request, and return it."""
         response = self.receive_by(deadline)
         if response is None:
             raise self._failed(TimeoutError(), "waiting for an answer")
         return response
 
     def receive_by(self, deadline: Deadline | None) -> Response | None:
-        """Return the same, or None where it is not here whole by then; it can be waited for again.
+        """Return the next answer, or None if it is incomplete at the deadline. Then call again.
 
-        Without a deadline do not wait at all.
+        Without a deadline, do not wait at all.
         """
         try:
             while (frame := self._incoming.frame()) is None:
                 self._write_some(None)
-                # A broker that answers may read no more before its answer is read.
+                # A broker that is answering may read no more requests until its answer is read.
                 if not self._read_some(None if self._outgoing else deadline):
                     if not self._outgoing or deadline is None or deadline.expired:
                         return None
@@ -243,10 +244,10 @@ class Connection:
         return response
 
     def advance(self, awaited: Awaited[R], deadline: Deadline | None) -> bool:
-        """Send and receive, and return whether this request is over: answered, or sent if acks=0.
+        """Send and receive. Return whether this request is over: answered, or sent if acks=0.
 
-        Wait until the deadline; without one do not wait. Answers to requests before it are put
-        into theirs. Raises why the connection ended, also where that was seen for another request.
+        Wait until the deadline; without one, do not wait. Earlier requests get their answers first.
+        Raises the error that ended the connection, even if it came with another request.
         """
         while awaited.response is None:
             if self._failure is not None:
@@ -260,16 +261,22 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests await their answers."""
+        """Number of requests that wait for their answers."""
         return len(self._awaited)
 
     @property
     def has_unsent(self) -> bool:
-        """Whether a part of a request is still to be sent: wait for the socket to take more."""
+        """Whether part of a request is still to be sent.
+
+        If so, wait for the socket to take more.
+        """
         return bool(self._outgoing)
 
     def _read_some(self, deadline: Deadline | None) -> bool:
-        """Wait for more of the answer. Without a deadline do not; return whether some came."""
+        """Read more of the answer, and return whether some came.
+
+        Without a deadline, do not wait.
+        """
         try:
             with self._incoming.room() as room:
                 self._set_timeout(deadline)
@@ -284,16 +291,16 @@ class Connection:
 
     @property
     def silent_seconds(self) -> float:
-        """For how long nothing has come in, or the connection was not used."""
+        """Seconds since something was received or sent."""
         return time.monotonic() - self._last_used_seconds
 
     @property
     def needs_login(self) -> bool:
-        """Whether it is time to authenticate anew, before the next request."""
+        """Whether it is time to authenticate again, before the next request."""
         return not self.in_flight and self._session.is_due()
 
     def renew(self, deadline: Deadline) -> None:
-        """Authenticate anew, on the same connection (KIP-368)."""
+        """Authenticate again, on the same connection (KIP-368)."""
         if self._settings.security.sasl is None:
             return
         self.is_renewing = True
@@ -303,20 +310,20 @@ class Connection:
             self.is_renewing = False
 
     def supports(self, request_type: type[Request[R]], version: int) -> bool:
-        """Whether the broker speaks `version` of this API."""
+        """Whether the broker supports `version` of this API."""
         return self._exchange.supports(request_type, version)
 
     @property
     def usable(self) -> bool:
-        """Whether it may be sent on, with nothing in flight; see `takes`."""
+        """Whether a request may be sent with nothing in flight; see `takes`."""
         return self.takes(1)
 
     def takes(self, most_in_flight: int) -> bool:
-        """Whether one more request may be sent, so that no more than these await their answers.
+        """Whether one more request may be sent, with at most `most_in_flight` unanswered.
 
-        It is open, in step, not idle too long, not closed over there. Its session goes on: a broker
-        closes the connection at the next request otherwise, and only with nothing in flight can one
-        authenticate anew.
+        The connection must be open, in step, not idle for too long, and not closed by the broker.
+        Its session must last: a broker closes a connection with an expired session at the next
+        request, and a client can authenticate again only with nothing in flight.
         """
         if self.closed or self.is_renewing or self._session.is_over():
             return False
@@ -328,18 +335,19 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is awaited, or a login that another thread makes."""
+        """Whether it waits for an answer, or another thread logs in on it."""
         return self.in_flight > 0 or self.is_renewing
 
     def fileno(self) -> int:
-        """Of the socket, to wait for several at once; -1 once it is closed."""
+        """Return the socket's descriptor, to wait for several at once; -1 once it is closed."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Closes the socket, waking a thread that waits on it. Never raises."""
+        """Close the socket, and wake a thread that waits on it. Never raises."""
         self.closed = True
-        with contextlib.suppress(OSError):  # It may not be connected any more.
-            # Not that of TLS's sockets: a thread that sends would go on, without TLS.
+        with contextlib.suppress(OSError):  # The socket may have lost its connection.
+            # Not the method of TLS's sockets: after it, a thread that sends would go on without
+            # TLS.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         self._socket.close()
 
@@ -358,7 +366,7 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        # Any listener says its versions. Whether it expects SASL shows in what it does next.
+        # Any listener tells its versions. Only the next answer shows whether it expects SASL.
         self._is_proven = self._settings.security.sasl is not None
         self._is_set_up = True
 
@@ -370,20 +378,21 @@ class Connection:
         except OSError as error:
             was_ended = not self.closed and isinstance(error, ssl.SSLEOFError | ConnectionError)
             failure = self._failed(error, "starting TLS")
-            # A broker that dies and a listener without TLS end it alike, but one may come back.
+            # A broker that dies and a listener without TLS end the connection alike, but a broker
+            # may come back.
             if was_ended and _answers_without_tls(self.address, self._settings, deadline):
                 failure = speaks_no_tls(self.address)
             raise failure from error
 
     def _log_in(self, settings: SaslSettings, deadline: Deadline) -> None:
-        """Authenticate, at first or anew (KIP-368)."""
+        """Authenticate, for the first time or again (KIP-368)."""
         self._contacts.log_in(partial(self._authenticate, settings, deadline), deadline)
 
     def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
         def ask(request: Request[R]) -> R:
             return self.request(request, deadline)
 
-        self._session = Session()  # The requests to come are not to begin it once more.
+        self._session = Session()  # Or the login's own requests would start another login.
         try:
             self._session = authenticate(ask, mechanism_for(settings, self.address.host))
         except AuthenticationError as error:
@@ -397,7 +406,7 @@ class Connection:
     def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
         response = self.request(ApiVersionsRequest(), first_by)
         self._exchange.api_versions(response)
-        # A broker that does not know our version answers with the ones it does (KIP-511).
+        # A broker that does not know our version answers with the ones that it knows (KIP-511).
         while response.error_code:
             response = self.request(ApiVersionsRequest(), deadline)
             self._exchange.api_versions(response)
@@ -414,13 +423,16 @@ class Connection:
         self._socket.settimeout(remaining_seconds)
 
     def give_up(self, reason: str) -> RequestTimeoutError:
-        """Close it, with this as the reason for all that await their answers on it."""
+        """Close the connection, with this reason for all requests that wait for their answers."""
         error = RequestTimeoutError(f"{self.address}: {reason}")
         self._fail(error)
         return error
 
     def _fail(self, error: E) -> E:
-        """Close it; those that await their answers on it fail alike."""
+        """Close the connection.
+
+        All requests that wait for their answers fail with the same error.
+        """
         self.close()
         self._failure = self._failure or error
         return error
@@ -446,7 +458,7 @@ class Connection:
         return ConnectionFailedError(text + (self._suspicion() if hung_up else ""))
 
     def _silence(self) -> str:
-        """What may be the matter where the port took the connection, and then said nothing."""
+        """Return a hint for a port that accepted the connection and then stayed silent."""
         if self.is_heard:
             return ""
         return (
@@ -455,21 +467,24 @@ class Connection:
         )
 
     def _suspicion(self) -> str:
-        """What a listener may miss that hangs up on a client before it answered a question."""
+        """Return what a listener may expect that closes the connection before it answers."""
         tls = self._settings.security.tls
         if self._is_proven or self._is_set_up:
             return ""
         if tls is None:
             expected = f"TLS ('{PROTOCOL_OPTION}')"
         elif not tls.has_key:
-            expected = "a certificate of the client's ('kafka.ssl.keystore.location')"
+            expected = "a client certificate ('kafka.ssl.keystore.location')"
         else:
             return ""
         return f" (does this listener expect {expected}?)"
 
     def _hung_up(self) -> bool:
-        """With nothing in flight, a readable socket can only be telling of its end."""
-        # TLS cannot peek; but what is read in its place is of no use, and the connection ends.
+        """Whether the broker closed the connection.
+
+        With nothing in flight, "readable" can only mean that.
+        """
+        # TLS cannot peek. Bytes read in its place are of no use anyway, and the connection ends.
         flags = 0 if isinstance(self._socket, ssl.SSLSocket) else socket.MSG_PEEK
         try:
             self._socket.settimeout(0)
@@ -483,15 +498,15 @@ class Connection:
 
 
 def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
-    """Those of a listener that expects SASL; none of any other. No secret goes out."""
+    """Return the mechanisms of a listener that expects SASL, else none. No secret is sent."""
     deadline = Deadline.after_ms(_PROBE_TIMEOUT_MS)
     try:
         connection = Connection.connect(address, settings, deadline)
     except KafkaError:
         return []
-    connection._is_proven = True  # One that hangs up on this, too, is not asked once more.
+    connection._is_proven = True  # If this one is closed as well, do not probe again.
     try:
-        # Which one does not matter: the answer names all that there are.
+        # The mechanism does not matter: the answer names all that the listener has.
         return connection.request(SaslHandshakeRequest("PLAIN"), deadline).mechanisms
     except KafkaError:
         return []
@@ -502,7 +517,7 @@ def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
 def _answers_without_tls(
     address: Address, settings: ConnectionSettings, deadline: Deadline
 ) -> bool:
-    """Asks for the versions and nothing else: no secret goes out."""
+    """Whether the broker answers a request for its versions without TLS. No secret is sent."""
     deadline = deadline.within_ms(_PROBE_TIMEOUT_MS)
     try:
         Connection.connect(

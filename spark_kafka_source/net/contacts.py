@@ -1,4 +1,4 @@
-"""What a client has learnt of brokers: which addresses answer, and whether its login is good."""
+"""What a client has learnt about brokers: which addresses answer, and whether its login is good."""
 
 import threading
 import time
@@ -11,14 +11,15 @@ from spark_kafka_source.net.sasl import AuthenticationError, refuses_login
 
 A = TypeVar("A", bound=tuple[object, ...])
 
-# A broker that falls silent in mid-login is no refusal: others must have their turn in time.
+# A broker that falls silent during a login has not refused it, so other logins get their turn in
+# time.
 _LONGEST_TURN_MS = 3_000
 _QUIET_SECONDS = 3.0
 _MOST_REMEMBERED = 1_000
 
 
 class Contacts:
-    """Shared by the clients of one consumer, whose threads may use it at the same time."""
+    """Contacts of the clients of one consumer. Their threads may use it at the same time."""
 
     def __init__(self) -> None:
         self._failed: dict[tuple[object, ...], int] = {}
@@ -30,14 +31,17 @@ class Contacts:
         """Whether any broker ever answered anything."""
 
     def failed(self, address: tuple[object, ...]) -> None:
-        """Have this address, of a broker or of one of its hosts, tried last from now on."""
+        """Note that this address, of a broker or of one of its hosts, failed.
+
+        It is tried last from now on.
+        """
         self._failed.pop(address, None)
         self._failed[address] = next(self._failures)
         if len(self._failed) > _MOST_REMEMBERED:
             self._failed.pop(next(iter(self._failed)), None)
 
     def answered(self, address: tuple[object, ...]) -> None:
-        """Have this address tried in its turn again."""
+        """Note that this address answered. It is tried in its usual turn again."""
         self.was_reached = True
         self._failed.pop(address, None)
 
@@ -46,14 +50,14 @@ class Contacts:
         return address in self._failed
 
     def best_first(self, addresses: Iterable[A]) -> list[A]:
-        """Return them in their order, but those that failed last, the latest of them at the end."""
+        """Return the addresses in order, but failed ones at the end, the latest failure last."""
         return sorted(addresses, key=lambda each: self._failed.get(each, -1))
 
     def log_in(self, attempt: Callable[[], None], deadline: Deadline) -> None:
-        """Make an attempt to log in, one at a time, and none in the three seconds after a refusal.
+        """Try to log in: one attempt at a time, and none within three seconds of a refusal.
 
-        So a wrong password is shown to one broker only, however many connections are made at once:
-        showing it to all could lock the account. Raises what `attempt` raises, or the
+        So only one broker sees a wrong password, even if many connections are made at once. Showing
+        it to all of them could lock the account. Raises what `attempt` raises, or the
         `AuthenticationError` of the attempt that was refused.
         """
         wait_seconds = deadline.within_ms(_LONGEST_TURN_MS).remaining_seconds()

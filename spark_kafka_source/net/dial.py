@@ -1,8 +1,8 @@
-"""A connection that a thread of its own makes, so that nobody has to wait for it.
+"""Connections made in the background, so that no thread has to wait for them.
 
-Resolving a name, connecting, TLS and a login may each take many seconds, and some of it cannot be
-interrupted. A dial goes on in the background; its caller waits for several at once, or does
-something else meanwhile.
+To resolve a name, to connect, TLS and a login may each take many seconds, and some of it cannot be
+interrupted. A dial does it in a thread of its own. Its caller waits for several dials at once, or
+does something else meanwhile.
 """
 
 import threading
@@ -21,7 +21,10 @@ Opened = Callable[[Connection], None]
 
 
 class Dial:
-    """A connection to one broker, on its way. Belongs to one thread; `close` to any."""
+    """A connection to one broker while it is made.
+
+    One thread uses it; any thread may call `close`.
+    """
 
     def __init__(self, address: Address, make: Callable[[Opened], Connection]) -> None:
         """Begin at once; see `connecting` and `renewing`."""
@@ -34,14 +37,14 @@ class Dial:
         self._result: Connection | None = None
         self._error: BaseException | None = None
         name = f"connecting to {address}"
-        run = copy_context().run  # Errors name settings as the user of this front does.
+        run = copy_context().run  # Errors then name settings as this front's users do.
         threading.Thread(target=run, args=[self._run], name=name, daemon=True).start()
 
     @classmethod
     def connecting(
         cls, address: Address, settings: ConnectionSettings, contacts: Contacts
     ) -> "Dial":
-        """Connect within `socket.connection.setup.timeout.ms`, see `Connection.connect`."""
+        """Connect within `socket.connection.setup.timeout.ms`; see `Connection.connect`."""
         timeout_ms = settings.socket_connection_setup_timeout_ms
 
         def make(opened: Opened) -> Connection:
@@ -52,7 +55,7 @@ class Dial:
 
     @classmethod
     def renewing(cls, connection: Connection, timeout_ms: int) -> "Dial":
-        """Authenticate anew on a connection, see `Connection.renew`."""
+        """Authenticate again on a connection; see `Connection.renew`."""
 
         def make(opened: Opened) -> Connection:
             opened(connection)
@@ -68,19 +71,20 @@ class Dial:
 
     @property
     def is_good(self) -> bool:
-        """Whether it goes on, or has led to a connection that can be used."""
+        """Whether it is under way, or has led to a usable connection."""
         return self._error is None and (self._result is None or self._result.usable)
 
     @property
     def is_heard(self) -> bool:
-        """Whether a broker has said anything yet."""
+        """Whether the broker has answered anything yet."""
         return self._connection is not None and self._connection.is_heard
 
     def connection(self) -> Connection:
         """Return the connection, once `is_done`. Raises what `Connection.connect` raises."""
         if not self.is_done:
             raise ClosedError("the connection is not made yet")
-        # An error refers to this dial: without it, two sockets stay open until the next collection.
+        # An error refers to this dial. Unless closed here, two sockets would stay open until the
+        # next garbage collection.
         with self._lock:
             self._done.close()
         if self._error is not None:
@@ -88,11 +92,11 @@ class Dial:
         return cast(Connection, self._result)
 
     def fileno(self) -> int:
-        """Readable once it is done or closed; -1 once its connection was taken."""
+        """Return a descriptor: readable once the dial is done or closed, -1 once it is taken."""
         return self._done.fileno()
 
     def close(self) -> None:
-        """Give it up: the connection is closed, now or as soon as it is made. Never raises."""
+        """Give up: close the connection now, or as soon as it is made. Never raises."""
         with self._lock:
             self._is_closed = True
             if self._connection is not None:

@@ -1,4 +1,4 @@
-"""Reading answers of HTTP that end: by a deadline, and after so many bytes."""
+"""HTTP answers that end: by a deadline, and after a number of bytes."""
 
 import io
 import socket
@@ -7,10 +7,10 @@ from spark_kafka_source.net.deadline import Deadline
 
 
 class BoundedLink:
-    """What the standard library takes for the socket that it asks by, and reads one answer from.
+    """A socket for the standard library's HTTP client, for one request and its answer.
 
-    A timeout of a socket starts anew with every byte; this deadline does not. Without an end to the
-    bytes a chunk of -1 of them is read by the standard library for ever.
+    A socket's timeout starts again with every byte; this deadline does not. Without a limit on
+    bytes, the standard library would read a chunk of size -1 for ever.
     """
 
     def __init__(self, link: socket.socket, most_bytes: int, deadline: Deadline) -> None:
@@ -23,16 +23,16 @@ class BoundedLink:
         return self._answer.left_bytes == 0
 
     def sendall(self, data: bytes) -> None:
-        """Raises `OSError`."""
+        """Send all bytes. Raises `OSError`."""
         set_timeout(self._link, self._deadline)
         self._link.sendall(data)
 
     def makefile(self, _: str) -> io.BufferedReader:
-        """What the answer is read from."""
+        """Return a file from which to read the answer."""
         return io.BufferedReader(self._answer)
 
     def close(self) -> None:
-        """Nothing: whoever opened the socket closes it, once the answer has been read."""
+        """Do nothing: the owner of the socket closes it once the answer has been read."""
 
 
 class _Answer(io.RawIOBase):
@@ -40,12 +40,12 @@ class _Answer(io.RawIOBase):
         self._link, self.left_bytes, self._deadline = link, most_bytes, deadline
 
     def readable(self) -> bool:
-        """It is."""
+        """Return that it is readable."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # it has no other
-        """Raises `OSError`."""
-        if not self.left_bytes:  # To a socket, no bytes are as many as there is room for.
+        """Read into the buffer. Raises `OSError`."""
+        if not self.left_bytes:  # A socket would take 0 bytes for "as many as fit".
             return 0
         set_timeout(self._link, self._deadline)
         count = self._link.recv_into(buffer, min(len(buffer), self.left_bytes))
@@ -54,8 +54,11 @@ class _Answer(io.RawIOBase):
 
 
 def set_timeout(link: socket.socket, deadline: Deadline) -> None:
-    """What is done next with the socket is over by then, or fails. Raises `TimeoutError`."""
+    """Let the next call on the socket end by the deadline.
+
+    Raises `TimeoutError` if it has passed.
+    """
     remaining_seconds = deadline.remaining_seconds()
-    if not remaining_seconds:  # To a socket, 0 is not to wait at all.
+    if not remaining_seconds:  # For a socket, 0 means not to wait at all.
         raise TimeoutError("timed out")
     link.settimeout(remaining_seconds)

@@ -1,4 +1,4 @@
-"""One connection to one server of HTTP/1.1, kept for the next request."""
+"""One connection to one HTTP/1.1 server, kept for later requests."""
 
 import http.client
 import socket
@@ -20,13 +20,13 @@ from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.net.tls import start_tls
 from spark_kafka_source.net.tls_failures import Peer, tls_failure
 
-# Headers, which the standard library bounds as well, and the sizes of chunks.
+# For headers, which the standard library limits as well, and for the sizes of chunks.
 _BESIDE_BODY_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What is asked, perhaps twice; `target` is a path and a query. Headers may be secret."""
+    """A request, which may be sent twice. `target` is a path and a query. Headers may be secret."""
 
     method: str
     target: str
@@ -36,7 +36,10 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What was answered; the headers' names are in lower case, of which the first counts."""
+    """An answer.
+
+    Header names are in lower case; of several headers with one name the first counts.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -44,10 +47,10 @@ class HttpAnswer:
 
 
 class HttpConnection:
-    """Connects when it is asked to ask. No redirection and no proxy leads it elsewhere.
+    """A connection that is made with the first request. It follows no redirection and no proxy.
 
-    Not for several threads at a time. Without `tls` it speaks plain HTTP; `peer` is what texts call
-    the server. A body of more than `most_bytes` is refused.
+    Only one thread at a time may use it. Without `tls` it is plain HTTP. `peer` is the server's
+    name in texts. A body of more than `most_bytes` is refused.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class HttpConnection:
 
     @property
     def host(self) -> str:
-        """What the header `Host` says: without the port, where it is the usual one."""
+        """The `Host` header: without the port if it is the usual one."""
         usual = 80 if self._tls is None else 443
         return str(self.address).removesuffix(f":{usual}")
 
@@ -69,14 +72,14 @@ class HttpConnection:
         """Send a request, and return its answer, whatever its status.
 
         Raises `ConnectionFailedError`, `RequestTimeoutError`, `TlsError`, `ProtocolError` for an
-        answer that is too long, and `ConfigurationError` for what TLS cannot use.
+        answer that is too long, and `ConfigurationError` for settings that TLS cannot use.
         """
         kept = self._link
         if kept is not None and not readable([kept], Deadline.after_ms(0)):
             try:
                 return self._exchange(kept, request, deadline)
             except ConnectionError:
-                # It had been closed over there in the meantime, as happens to what is kept.
+                # The server had closed it in the meantime, as happens to kept connections.
                 self.close()
         self.close()
         try:
@@ -86,7 +89,7 @@ class HttpConnection:
             raise self._failed(error) from error
 
     def close(self) -> None:
-        """Close it; the next request connects anew."""
+        """Close the connection. The next request makes a new one."""
         if self._link is not None:
             self._link.close()
             self._link = None
@@ -107,7 +110,7 @@ class HttpConnection:
                 set_timeout(link, deadline)
                 secured.do_handshake()
         except BaseException as error:
-            # Nothing may ever go out on it without TLS.
+            # Nothing may ever be sent on it without TLS.
             link.close()
             if isinstance(error, OSError):
                 raise self._failed(error) from error
@@ -118,12 +121,15 @@ class HttpConnection:
     def _exchange(
         self, link: socket.socket, request: HttpRequest, deadline: Deadline
     ) -> HttpAnswer:
-        """Raises `ConnectionError` where the connection was closed before an answer began."""
+        """Send and receive.
+
+        Raises `ConnectionError` if the connection was closed before an answer.
+        """
         bounded = BoundedLink(link, self._most_bytes + _BESIDE_BODY_BYTES, deadline)
         is_over = True
         try:
             connection = http.client.HTTPConnection(str(self.address))
-            # To the type checker a socket; what is asked of it is what `BoundedLink` has.
+            # The type checker expects a socket. `BoundedLink` has all that is used of one.
             connection.sock = cast(socket.socket, bounded)
             headers = {"Host": self.host, **request.headers}
             connection.request(request.method, request.target, request.body, headers)
@@ -159,7 +165,10 @@ class HttpConnection:
         return ProtocolError(f"{self.address}: an answer of more than {self._most_bytes} bytes")
 
     def _failed(self, error: Exception) -> KafkaError:
-        """Close it. The next try, if the name has several addresses, is at another one."""
+        """Close the connection.
+
+        If the host has several addresses, the next try takes another one.
+        """
         self.close()
         self._contacts.failed(self._target)
         if isinstance(error, TimeoutError):
@@ -170,5 +179,5 @@ class HttpConnection:
                 return found
         text = getattr(error, "strerror", None) or str(error)
         if not isinstance(error, OSError):
-            text = f"no whole answer of HTTP ({type(error).__name__})"
+            text = f"no complete HTTP answer ({type(error).__name__})"
         return ConnectionFailedError(f"{self.address}: {text}")

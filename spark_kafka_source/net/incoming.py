@@ -1,16 +1,16 @@
-"""The answer that is coming in on a connection, without IO: a size of four bytes, then so many."""
+"""The next answer on a connection, without IO: four bytes with its size, then the answer."""
 
 from collections.abc import Callable
 
-# A frame's memory is taken in steps as its bytes come in, whatever length its first four claim.
+# Memory for a frame is taken in steps while its bytes come in, whatever size the first four claim.
 _STEP_BYTES = 4 * 1024 * 1024
 _PREFIX_BYTES = 4
 
 
 class Incoming:
-    """Says where the next bytes belong, and gives each frame once it is whole.
+    """A buffer that says where the next bytes go, and gives each frame once it is complete.
 
-    `size_of` makes a size of the first four bytes, and raises for one that cannot be.
+    `size_of` returns the size in the first four bytes, and raises for an impossible one.
     """
 
     def __init__(self, size_of: Callable[[bytes], int]) -> None:
@@ -24,11 +24,11 @@ class Incoming:
         return memoryview(self._buffer)[self._received :]
 
     def received(self, count: int) -> None:
-        """So many bytes of the room are filled."""
+        """Note that `count` bytes of the room are filled."""
         self._received += count
 
     def frame(self) -> memoryview | None:
-        """Return the frame, without its size, or None while some of it is still to come."""
+        """Return the frame without its size, or None while part of it is missing."""
         if self._received < len(self._buffer):
             return None
         if self._size is None:

@@ -15,7 +15,7 @@ from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 
 SocketAddress = tuple[str, int]
-"""Of IPv6 it has two more numbers."""
+"""With IPv6 it has two more numbers."""
 
 Target = tuple[int, int, int, str, SocketAddress]
 """Family, kind, protocol, canonical name and socket address, as the resolver gives them."""
@@ -25,10 +25,10 @@ _TURN_SECONDS = 0.25
 
 
 class Opening:
-    """Connects to all addresses of one name, one a quarter of a second after the other.
+    """Attempts to connect to all addresses of one name, a quarter of a second apart.
 
-    `next` gives the first socket that is connected, and after it the others: the first may lead to
-    a broker that never says a word. `close` gives up those that are still being connected.
+    `next` returns the first connected socket, then the others: the first may lead to a broker that
+    never answers. `close` gives up the attempts under way.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Opening:
         contacts: Contacts,
         deadline: Deadline,
     ) -> None:
-        """Resolve the name; `buffer_bytes` are sizes by socket option, where they are over 0.
+        """Resolve the name. `buffer_bytes` are sizes by socket option; 0 and less are left out.
 
         Raises `ConnectionFailedError`.
         """
@@ -54,19 +54,19 @@ class Opening:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are addresses left to be heard of."""
+        """Whether there are addresses left to try or to wait for."""
         return bool(self._waiting or self._selector.get_map())
 
     def close(self) -> None:
-        """Give up what is not connected yet."""
+        """Give up all attempts that are not connected yet."""
         for key in list(self._selector.get_map().values()):
             cast(socket.socket, key.fileobj).close()
         self._selector.close()
 
     def next(self) -> tuple[socket.socket, SocketAddress]:
-        """Return the next connected socket, and what it is connected to.
+        """Return the next connected socket and its address.
 
-        Raises `ConnectionFailedError`, with what went wrong at each address, when none is left.
+        Raises `ConnectionFailedError`, with the fault at each address, when none is left.
         """
         while self.has_more and not self._deadline.expired:
             if self._waiting and time.monotonic() >= self._next_turn_seconds:
@@ -81,10 +81,10 @@ class Opening:
         raise ConnectionFailedError(f"{self._address} ({', '.join(self._failures)})")
 
     def _begin(self, target: Target) -> tuple[socket.socket, SocketAddress] | None:
-        """Start to connect. A refusal, which comes at once, makes it the turn of the next."""
+        """Start to connect. A refusal comes at once, and then the next address has its turn."""
         try:
             link = socket.socket(*target[:3])
-        except OSError as error:  # As where IPv6 is switched off.
+        except OSError as error:  # For example if IPv6 is switched off.
             self._failed(target, error.strerror or str(error))
             return None
         try:
@@ -102,7 +102,7 @@ class Opening:
         return link, target[4]
 
     def _connected(self) -> tuple[socket.socket, SocketAddress] | None:
-        """Wait for one of those under way, until it is the turn of the next."""
+        """Wait for one of the attempts under way, until it is the next address's turn."""
         seconds = self._deadline.remaining_seconds()
         if self._waiting:
             seconds = min(seconds, max(0.0, self._next_turn_seconds - time.monotonic()))
@@ -123,9 +123,9 @@ class Opening:
 
 
 def _resolve(address: Address) -> list[Target]:
-    """Return all that the host's name stands for now, IPv6 and IPv4 in turns (RFC 8305)."""
-    if not 0 < address.port < 65536:  # The system would take what is left of it in 16 bits.
-        raise ConnectionFailedError(f"{address} ({address.port} is no number of a port)")
+    """Return all addresses of the host's name, IPv6 and IPv4 in turns (RFC 8305)."""
+    if not 0 < address.port < 65536:  # The system would use only its last 16 bits.
+        raise ConnectionFailedError(f"{address} ({address.port} is not a port number)")
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -138,7 +138,7 @@ def _resolve(address: Address) -> list[Target]:
 
 def _set_options(link: socket.socket, buffer_bytes: Mapping[int, int]) -> None:
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # A half-open connection is noticed even where nothing is in flight.
+    # So a half-open connection is noticed even with nothing in flight.
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, size in buffer_bytes.items():
         if size > 0:

@@ -1,4 +1,4 @@
-"""PEM, as files and options have it: blocks of base64 between two lines (RFC 7468, KIP-651)."""
+"""PEM in files and options: blocks of base64 between two lines (RFC 7468, KIP-651)."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _CERTIFICATES = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
 
 
 class Block(NamedTuple):
-    """One object: what it is, and its whole text."""
+    """One object: its label and its whole text."""
 
     label: str
     text: str
@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether it takes a password to read."""
+        """Whether a password is needed to read it."""
         return self.label.startswith("ENCRYPTED") or "4,ENCRYPTED" in self.text
 
     def __repr__(self) -> str:
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 
 def pem_blocks(text: str) -> list[Block]:
-    """The blocks of a text, without what stands between; an option may have them on one line."""
+    """Return the blocks of a text, without the text between them. They may be on one line."""
     return [
         Block(match["label"], _lines(match["label"], match["body"]))
         for match in _BLOCK.finditer(text)
@@ -45,7 +45,7 @@ def pem_blocks(text: str) -> list[Block]:
 
 
 def _lines(label: str, body: str) -> str:
-    if ":" in body:  # The headers of an old encrypted key stand in lines of their own.
+    if ":" in body:  # The headers of an old encrypted key are on lines of their own.
         content = body.strip()
     else:
         base64 = "".join(body.split())

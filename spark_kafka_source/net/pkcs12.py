@@ -11,9 +11,10 @@ class LibraryMissingError(Exception):
 
 
 def pkcs12_blocks(data: bytes, password: Secret) -> tuple[list[Block], Secret]:
-    """The certificates, that of the key first, and the key; and a new password that it takes.
+    """Return the certificates (the key's first), the key, and a new password for the key.
 
-    Raises `ValueError` for a wrong password and for what is no such store, `LibraryMissingError`.
+    Raises `ValueError` for a wrong password or data that is no such store, and
+    `LibraryMissingError`.
     """
     try:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
@@ -32,7 +33,7 @@ def pkcs12_blocks(data: bytes, password: Secret) -> tuple[list[Block], Secret]:
     ]
     one_time = Secret(secrets.token_hex(32))
     if found.key is not None:
-        # OpenSSL takes a key from a file only: there it is not to lie open.
+        # OpenSSL reads a key only from a file, so it must be encrypted there.
         key = found.key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,

@@ -1,4 +1,4 @@
-"""Waits for several connections at once."""
+"""Waiting for several connections at once."""
 
 import selectors
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from spark_kafka_source.net.deadline import Deadline
 
 
 class HasFileno(Protocol):
-    """A socket, or what has one.
+    """A socket, or an object that has one.
 
-    Where it says `has_unsent`, it is also waited for until its socket takes more.
+    If it has `has_unsent` and that is true, it is also waited for until its socket takes more.
     """
 
     def fileno(self) -> int:
-        """Its descriptor, or -1 where it is closed."""
+        """Return the descriptor, or -1 if it is closed."""
         ...
 
 
@@ -22,9 +22,9 @@ F = TypeVar("F", bound=HasFileno)
 
 
 def readable(waited_for: Iterable[F], deadline: Deadline) -> list[F]:
-    """Those that can be read from, or are closed, once there are any; none at the deadline.
+    """Return those that can be read or are closed, once there are any. At the deadline, none.
 
-    Several may share a socket. Those that have something to send are ready, too, when they can.
+    Several may share a socket. Those with bytes to send are also ready when they can send.
     """
     by_fileno: dict[int, list[F]] = {}
     for each in waited_for:

@@ -1,4 +1,4 @@
-"""The one loop that tries again: backoff with jitter, by the error's remedy, until a deadline."""
+"""The one retry loop: backoff with jitter, by the error's remedy, until a deadline."""
 
 import logging
 import random
@@ -14,14 +14,14 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Kafka's clients spread a pause by a fifth, so that those who failed together do not come back
+# Kafka's clients vary a pause by a fifth, so that clients that failed together do not come back
 # together.
 _JITTER = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and how long to try: pauses double from `backoff_ms` to `backoff_max_ms`."""
+    """Pauses between tries. They double from `backoff_ms` to `backoff_max_ms`."""
 
     backoff_ms: int = 100
     backoff_max_ms: int = 1_000
@@ -34,11 +34,11 @@ class Retry:
         recover: Callable[[KafkaError], None],
         deadline: Deadline,
     ) -> T:
-        """The first answer that `attempt` gives, calling `recover` between two tries.
+        """Return the first answer of `attempt`. Call `recover` between two tries.
 
-        An error without a remedy is raised as it is. When time is up, `KafkaTimeoutError` says
-        what was tried and how it failed the last two times: the last try may have had no time. A
-        `BootstrapError` stays one, since it lists the addresses, unless a broker was reached.
+        An error without a remedy is raised as it is. At the deadline, `KafkaTimeoutError` names the
+        call and its last two failures, since the last try may have had no time. A `BootstrapError`
+        is raised as it is, since it lists the addresses, unless a broker was reached.
         """
         tries = 0
         previous: KafkaError | None = None
@@ -52,7 +52,7 @@ class Retry:
                 pause_seconds = self.pause_seconds(tries)
                 if pause_seconds >= deadline.remaining_seconds():
                     failure = _gave_up(what, tries, deadline, error, previous)
-                    # An error that is its own cause has a chain without an end.
+                    # An error that is its own cause would have an endless chain.
                     raise failure from (None if failure is error else error)
                 logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
                 recover(error)
@@ -60,38 +60,38 @@ class Retry:
             self.sleep(pause_seconds)
 
     def beginning_with(self, pause_ms: int) -> "Retry":
-        """Return the same with a first pause that is not longer than this."""
+        """Return a copy whose first pause is at most `pause_ms`."""
         return replace(self, backoff_ms=min(pause_ms, self.backoff_ms))
 
     def pause_seconds(self, tries: int) -> float:
-        """How long to wait after so many tries that failed, with jitter."""
+        """Return the pause, with jitter, after `tries` failures."""
         doubled = self.backoff_ms << min(tries - 1, 20)
         spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - a pause is no secret
         return min(doubled, self.backoff_max_ms) * spread / 1000
 
 
 class NextTry:
-    """When something is to be tried again, for who cannot wait in `Retry.run`."""
+    """The time of the next try, for code that cannot wait in `Retry.run`."""
 
     def __init__(self, pause_seconds: Callable[[int], float]) -> None:
-        """`pause_seconds` is `Retry.pause_seconds`, or a client's."""
+        """Create it. `pause_seconds` is `Retry.pause_seconds`, or a client's."""
         self._pause_seconds = pause_seconds
         self._tries = 0
         self.at_seconds = 0.0
-        """On the monotonic clock; at once to begin with."""
+        """On the monotonic clock. At first, a try is due at once."""
 
     @property
     def is_due(self) -> bool:
-        """Whether it may be tried now."""
+        """Whether a try is due."""
         return time.monotonic() >= self.at_seconds
 
     def failed(self) -> None:
-        """Take note that it was tried in vain."""
+        """Note a failed try."""
         self._tries += 1
         self.at_seconds = time.monotonic() + self._pause_seconds(self._tries)
 
     def succeeded(self) -> None:
-        """Take note that it was not: the next pause is as short as the first."""
+        """Note a success: the next pause is as short as the first."""
         self._tries = 0
 
 

@@ -1,4 +1,4 @@
-"""How to reach a broker safely, from `kafka.security.protocol`, `kafka.ssl.*`, `kafka.sasl.*`.
+"""Security of connections, from `kafka.security.protocol`, `kafka.ssl.*` and `kafka.sasl.*`.
 
 https://kafka.apache.org/documentation/#consumerconfigs_security.protocol
 """
@@ -14,12 +14,12 @@ from spark_kafka_source.settings import Settings, nearest, setting, settings_of
 PROTOCOL_OPTION = "kafka.security.protocol"
 
 _NONE_GIVEN = Secret("")
-_STORE_TYPE = "PEM or PKCS12, seen by the content; JKS is refused"
+_STORE_TYPE = "PEM or PKCS12, found by the content; JKS is refused"
 _A_SLIP = 0.9
 
 
 class SecurityProtocol(Enum):
-    """What is spoken to a broker: TLS or not, authentication by SASL or not."""
+    """The protocols towards a broker: with or without TLS, with or without SASL."""
 
     PLAINTEXT = (False, False)
     SSL = (True, False)
@@ -36,16 +36,16 @@ class SecurityProtocol(Enum):
 
     @property
     def has_sasl(self) -> bool:
-        """Whether the client authenticates itself by SASL."""
+        """Whether the client authenticates by SASL."""
         return self.value[1]
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """Whom to trust and who we are, under Kafka's names.
+    """Trusted certificates and the client's own, under Kafka's names.
 
-    An empty text is an option that is not given. What a store holds is seen by its content, so a
-    type need not be given; certificates in PEM count as passwords, as they do with Kafka.
+    An empty text means that the option is not given. The type of a store is found by its content,
+    so it need not be given. Certificates in PEM are treated as passwords, as Kafka treats them.
     """
 
     ssl_truststore_location: str = setting("")
@@ -71,7 +71,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SecuritySettings:
-    """The protocol and what it needs; None is what it does not have."""
+    """The protocol, and the settings that it needs. Settings that it does not need are None."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsSettings | None = None
@@ -81,9 +81,9 @@ class SecuritySettings:
     def from_settings(
         cls, settings: Settings, token_provider: TokenProvider | None = None
     ) -> "SecuritySettings":
-        """`token_provider` is for OAUTHBEARER where no token endpoint is given.
+        """Read the security options. `token_provider` is for OAUTHBEARER without a token endpoint.
 
-        Raises `ConfigurationError`, also for security options that would do nothing.
+        Raises `ConfigurationError`, also for security options that would have no effect.
         """
         protocol = settings.choice(PROTOCOL_OPTION, SecurityProtocol.PLAINTEXT)
         _refuse_what_would_do_nothing(settings, protocol)
@@ -100,15 +100,15 @@ SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings), *SASL_
 """The names of the options that `SecuritySettings.from_settings` reads."""
 
 _WITHOUT_EFFECT_BY_REASON = {
-    "Java's providers of security cannot be used here": """
+    "Java's security providers cannot be used here": """
         security.providers ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation
         ssl.trustmanager.algorithm
         """,
-    "the library of Kerberos sees to the tickets": """
+    "the Kerberos library manages the tickets": """
         sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
         sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
         """,
-    "the broker checks a token, not who shows it": """
+    "the broker checks a token, not the client": """
         sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
         sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
         sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
@@ -121,11 +121,11 @@ SECURITY_WITHOUT_EFFECT = {
     for reason, names in _WITHOUT_EFFECT_BY_REASON.items()
     for name in names.split()
 }
-"""Security options that may do nothing without harm, each with its reason."""
+"""Security options that may be without effect, since that does no harm, each with the reason."""
 
 
 def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol) -> None:
-    """A security option without effect, such as a slip in its name, is worse than an error."""
+    """Refuse a security option without effect, such as a misspelt one. An error is better."""
     for prefix, matters, protocols in (
         ("kafka.ssl.", protocol.has_tls, "SSL or SASL_SSL"),
         ("kafka.sasl.", protocol.has_sasl, "SASL_SSL"),
@@ -150,7 +150,7 @@ INSTEAD = {
         "Use 'kafka.ssl.keystore.location' and 'kafka.ssl.truststore.location'"
     ),
 }
-"""What to use in the place of what Kafka's own client has, by how the names of that begin."""
+"""What to use in place of options of Kafka's own client, by the beginnings of their names."""
 
 
 def _nearest(name: str) -> str:

@@ -1,6 +1,6 @@
-"""Where certificates and keys come from: PEM in options or files, PKCS12 files (KIP-651).
+"""Certificates and keys: PEM in options or files, and PKCS12 files (KIP-651).
 
-Java's own JKS is refused with the command that converts it.
+A store in Java's own JKS is refused; the error has the command that converts it.
 """
 
 import re
@@ -17,9 +17,9 @@ from spark_kafka_source.settings import if_resembling
 _TRUSTSTORE = "kafka.ssl.truststore"
 _KEYSTORE = "kafka.ssl.keystore"
 _MOST_BYTES = 16 * 1024 * 1024
-# What a file begins with; PEM may have anything before its first block.
+# The first bytes of a file. PEM may have any text before its first block.
 _BEGINNINGS = ((b"\xfe\xed\xfe\xed", "JKS"), (b"\xce\xce\xce\xce", "JCEKS"), (b"\x30", "PKCS12"))
-# Java, too, reads PKCS12 where it was told JKS, which is Kafka's default.
+# Java also reads PKCS12 if the type is JKS, which is Kafka's default.
 _TYPES = ("PEM", "PKCS12", "JKS", "JCEKS")
 _PATH = re.compile(r"[^\n]*[/\\][^\n]*|[^\n]+\.[A-Za-z0-9]{2,10}")
 _TYPES_FOR = {"PEM": ("", "PEM"), "PKCS12": ("", "PKCS12", "JKS")}
@@ -35,7 +35,7 @@ class TrustedCertificates:
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """Our certificates and then our key, in PEM, with the options that gave them."""
+    """The client's certificates and key, in PEM, with the options that gave them."""
 
     certificate_option: str
     key_option: str
@@ -47,7 +47,7 @@ class ClientKey:
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """A file as its options describe it; their names begin with `name`."""
+    """A file as its options describe it. The names of the options begin with `name`."""
 
     name: str
     location: str
@@ -60,7 +60,7 @@ class _Store:
 
     @property
     def shown_location(self) -> str | Secret:
-        """The path, if it may be one: a key or a password may stand in its place by mistake."""
+        """The path, if it may be one. The user may have put a key or a password here."""
         return self.location if _PATH.fullmatch(self.location) else Secret(self.location)
 
     @property
@@ -69,9 +69,9 @@ class _Store:
 
 
 def trusted_certificates(settings: TlsSettings) -> TrustedCertificates | None:
-    """Those of the truststore, or of the option with PEM; None where neither is given.
+    """Return the certificates of the truststore or of the PEM option. None if neither is given.
 
-    Raises `ConfigurationError`, naming the option, for what cannot be read.
+    Raises `ConfigurationError`, which names the option, for certificates that cannot be read.
     """
     store = _Store(
         _TRUSTSTORE,
@@ -91,9 +91,9 @@ def trusted_certificates(settings: TlsSettings) -> TrustedCertificates | None:
 
 
 def client_key(settings: TlsSettings) -> ClientKey | None:
-    """That of the keystore, or of the options with PEM; None where neither is given.
+    """Return the key of the keystore or of the PEM options. None if neither is given.
 
-    Raises `ConfigurationError`, naming the option, for what cannot be read.
+    Raises `ConfigurationError`, which names the option, for a key that cannot be read.
     """
     store = _Store(
         _KEYSTORE,
@@ -107,7 +107,7 @@ def client_key(settings: TlsSettings) -> ClientKey | None:
     chain_option, key_option = f"{_KEYSTORE}.certificate.chain", f"{_KEYSTORE}.key"
     for secret, option in ((chain, chain_option), (key, key_option)):
         if not secret:
-            text = "is missing, where its other half is given"
+            text = "is missing, but its other half is given"
             raise ConfigurationError(
                 option, text, f"Give both, '{chain_option}' and '{key_option}'"
             )
@@ -170,7 +170,7 @@ def _check_inline(store: _Store, option: str) -> None:
 
 
 def _read_store(store: _Store) -> tuple[list[Block], Secret]:
-    """What is in the file, and the password that its key is encrypted with here, if it is ours."""
+    """Return the blocks in the file, and the password that we encrypted its key with, if any."""
     data = _read_file(store)
     kind = _kind(data)
     _check_kind(store, kind)
@@ -187,7 +187,7 @@ def _read_store(store: _Store) -> tuple[list[Block], Secret]:
             "Install it by pip install 'spark-kafka-source[tls]', on the driver and on every "
             "executor, or convert the store to PEM by 'openssl pkcs12'"
         )
-        text = "PKCS12 takes the library 'cryptography', which is not installed"
+        text = "PKCS12 needs the library 'cryptography', which is not installed"
         raise ConfigurationError(store.option, text, expected) from None
     except ValueError as error:
         text, where = "does not open {}", store.shown_location
@@ -203,7 +203,7 @@ def _read_file(store: _Store) -> bytes:
         reason = getattr(error, "strerror", None) or type(error).__name__
         text, where = f"{{}} cannot be read: {reason}", store.shown_location
         expected = "Give a file that the driver and every executor can read"
-        # Its text has the location in full.
+        # The error's own text has the location in full.
         raise ConfigurationError(store.option, text, expected, where) from None
     if len(data) > _MOST_BYTES:
         text, expected = f"{{}} has more than {_MOST_BYTES} bytes", "Give a file in PEM or PKCS12"

@@ -1,6 +1,6 @@
-"""TLS towards a broker: a context made from settings, and the handshake on a connected socket.
+"""TLS towards a broker: a context made from settings, and a connected socket under TLS.
 
-TLS 1.2 and 1.3 only. Without a truststore the system's certificate authorities are trusted.
+Only TLS 1.2 and 1.3. Without a truststore the system's certificate authorities are trusted.
 """
 
 import logging
@@ -28,33 +28,34 @@ _CONTEXTS_KEPT = 8
 
 
 def tls_context(settings: TlsSettings) -> ssl.SSLContext:
-    """The context of these settings, made once a process and anew when a store's file changes.
+    """Return the context for these settings.
 
-    Raises `ConfigurationError`, naming the option, for what cannot be used.
+    Each process makes it once, and again if a store changes. Raises `ConfigurationError`, which
+    names the option, for settings that cannot be used.
     """
     stores = (settings.ssl_truststore_location, settings.ssl_keystore_location)
     return _context(settings, *map(_state_of_file, stores))
 
 
 def start_tls(link: socket.socket, settings: TlsSettings, host: str) -> ssl.SSLSocket:
-    """The socket under TLS, yet without its handshake; `link` itself is of no use any more.
+    """Return the socket under TLS, before its handshake. Do not use `link` any more.
 
     Raises `OSError`.
     """
     try:
-        # A dot at the end is the resolver's; no certificate has it.
+        # A dot at the end is for the resolver. No certificate has it.
         name = host.rstrip(".")
         context = tls_context(settings)
         return context.wrap_socket(link, server_hostname=name, do_handshake_on_connect=False)
     except ValueError as error:
-        raise OSError(f"{host!r} is no name that a certificate could have: {error}") from error
+        raise OSError(f"{host!r} is not a name that a certificate could have: {error}") from error
 
 
 def _state_of_file(location: str) -> tuple[int, int] | None:
     try:
         state = Path(location).stat() if location else None
     except (OSError, ValueError):
-        return None  # Reading it will say what is wrong.
+        return None  # Reading the file will say what is wrong.
     return (state.st_mtime_ns, state.st_size) if state else None
 
 
@@ -97,13 +98,13 @@ def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
     named = [name.strip() for name in settings.ssl_enabled_protocols.split(",") if name.strip()]
     for name in named:
         if name not in (*_VERSIONS, *_BROKEN_VERSIONS):
-            expected = f"Give {' or '.join(_VERSIONS)}, or both by comma"
+            expected = f"Give {' or '.join(_VERSIONS)}, or both with a comma between"
             raise ConfigurationError(option, "found {}", expected, if_resembling(name, _VERSIONS))
     limit = _VERSIONS[_NEWEST_BY_PROTOCOL[newest]]
     enabled = [_VERSIONS[name] for name in named if name in _VERSIONS and _VERSIONS[name] <= limit]
     if not enabled:
         text = f"none of {{}} is left, with 'kafka.ssl.protocol' {newest}"
-        expected = f"Give {' or '.join(_VERSIONS)}, or both by comma"
+        expected = f"Give {' or '.join(_VERSIONS)}, or both with a comma between"
         raise ConfigurationError(option, text, expected, ", ".join(named))
     context.minimum_version, context.maximum_version = min(enabled), max(enabled)
 
@@ -117,7 +118,7 @@ def _limit_cipher_suites(context: ssl.SSLContext, settings: TlsSettings) -> None
         if _name_in_openssl(name) not in known:
             raise ConfigurationError(
                 _CIPHER_SUITES,
-                "{} is not to be had here, or too weak",
+                "{} is not available here, or is too weak",
                 f"There are {', '.join(known)}, and Java's names of them",
                 if_resembling(_name_in_openssl(name), known),
             )
@@ -126,14 +127,14 @@ def _limit_cipher_suites(context: ssl.SSLContext, settings: TlsSettings) -> None
     if chosen & of_1_3 and not chosen >= of_1_3:
         raise ConfigurationError(
             _CIPHER_SUITES,
-            "names only some of those of TLS 1.3, among which Python cannot choose",
+            "names only some of TLS 1.3's suites, but Python cannot choose among these",
             f"Give all of {', '.join(sorted(of_1_3))}, or none of them",
         )
     _use_cipher_suites(context, chosen - of_1_3, with_1_3=bool(chosen & of_1_3))
 
 
 def _use_cipher_suites(context: ssl.SSLContext, of_1_2: set[str], *, with_1_3: bool) -> None:
-    """A version none of whose suites are wanted is not spoken."""
+    """Enable cipher suites. A version without any of them is switched off."""
     if of_1_2:
         context.set_ciphers(":".join(sorted(of_1_2)))
     lowest = ssl.TLSVersion.TLSv1_2 if of_1_2 else ssl.TLSVersion.TLSv1_3
@@ -141,15 +142,18 @@ def _use_cipher_suites(context: ssl.SSLContext, of_1_2: set[str], *, with_1_3: b
     lowest = max(lowest, context.minimum_version)
     highest = min(highest, context.maximum_version)
     if lowest > highest:
-        text = "has none for the versions of 'kafka.ssl.enabled.protocols'"
+        text = "has no suite for the versions in 'kafka.ssl.enabled.protocols'"
         raise ConfigurationError(_CIPHER_SUITES, text, "Give some, or leave it out")
-    # In this order no moment has a minimum above the maximum.
+    # In this order the minimum is never above the maximum.
     context.maximum_version = highest
     context.minimum_version = lowest
 
 
 def _name_in_openssl(name: str) -> str:
-    """`TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` is `ECDHE-RSA-AES128-GCM-SHA256` to OpenSSL."""
+    """Return OpenSSL's name: `ECDHE-RSA-AES128-GCM-SHA256`.
+
+    Java's is `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
+    """
     if "_WITH_" not in name:
         return name
     text = name.removeprefix("TLS_").replace("_WITH_", "_").replace("_CBC_", "_")
@@ -162,7 +166,7 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if trusted is None:
         context.load_default_certs()
         return
-    # As Java has it: what is in the truststore is trusted, be it a root or not.
+    # As in Java: a certificate in the truststore is trusted, whether it is a root or not.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     _load_certificates(context, trusted.option, trusted.certificates)
 
@@ -176,13 +180,14 @@ def _load_certificates(context: ssl.SSLContext, option: str, certificates: str) 
 
 
 def _load_key(context: ssl.SSLContext, key: ClientKey) -> None:
-    # Only for its verdict: what reads a chain and a key says not which of them is wrong.
+    # Only to check the certificates: an error for chain and key does not say which of the two is
+    # wrong.
     _load_certificates(
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), key.certificate_option, key.certificates
     )
     # Without a function for the password, OpenSSL would ask on the terminal.
     password = key.password.reveal
-    descriptor, path = tempfile.mkstemp(suffix=".pem")  # For this user alone.
+    descriptor, path = tempfile.mkstemp(suffix=".pem")  # Only this user can read it.
     try:
         os.close(descriptor)
         Path(path).write_text(key.certificates + key.key.reveal(), "utf-8", errors="replace")

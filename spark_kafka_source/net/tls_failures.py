@@ -1,4 +1,4 @@
-"""What a failure of TLS means, and which option it hangs on."""
+"""The meaning of TLS failures, and the options that matter."""
 
 import ssl
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _TRUST = (
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end, and what to do where its name or its port is another one."""
+    """The server, and advice if its name is another one, or its port does not use TLS."""
 
     name: str
     other_name: str
@@ -47,7 +47,7 @@ _BY_VERIFY_CODE = {
 _REFUSED = ("the {peer}'s certificate is refused", _TRUST)
 _NO_TLS = ("the server does not speak TLS there", "{no_tls}")
 _KEY_WANTED = (
-    "the {peer} demands a certificate of the client's",
+    "the {peer} demands a client certificate",
     "Give it by 'kafka.ssl.keystore.location', or by 'kafka.ssl.keystore.certificate.chain' and "
     "'kafka.ssl.keystore.key'",
 )
@@ -64,7 +64,7 @@ _NO_CIPHER_SUITE = (
     "there is no cipher suite that both sides take",
     "See 'kafka.ssl.cipher.suites', and those of the {peer}",
 )
-# Parts of OpenSSL's reasons, which change their beginnings between versions.
+# Parts of OpenSSL's reasons. Their beginnings differ between versions.
 _BY_REASON = {
     "WRONG_VERSION_NUMBER": _NO_TLS,
     "PACKET_LENGTH_TOO_LONG": _NO_TLS,
@@ -85,7 +85,7 @@ _BY_REASON = {
 
 
 class TlsError(RemoteError):
-    """TLS with a server cannot be: `found` says why, and `expected` which option it hangs on."""
+    """TLS with a server failed. `found` says why, and `expected` names the option that matters."""
 
     def __init__(self, address: Address, found: str, expected: str) -> None:
         super().__init__(address, found, expected)
@@ -98,7 +98,7 @@ class TlsError(RemoteError):
 def tls_failure(
     error: ssl.SSLError, address: Address, settings: TlsSettings, peer: Peer = BROKER
 ) -> TlsError | None:
-    """The error that says what the matter is; None for what may pass, or that nobody foresaw."""
+    """Return the error with the cause. None for a failure that may pass, or an unknown one."""
     if isinstance(error, ssl.SSLCertVerificationError):
         known = _BY_VERIFY_CODE.get(error.verify_code, _REFUSED)
         return _said(address, peer, known, error.verify_message.rstrip("."))
@@ -109,13 +109,13 @@ def tls_failure(
     if meaning is _KEY_REFUSED and not settings.has_key:
         meaning = _KEY_WANTED
     if meaning is _NO_CIPHER_SUITE and not settings.has_key:
-        # A server may say the same in TLS 1.2 for want of a certificate.
+        # In TLS 1.2 a server may say the same because it misses a certificate.
         meaning = (f"{meaning[0]}, or {_KEY_WANTED[0]}", f"{meaning[1]}. {_KEY_WANTED[1]}")
     return _said(address, peer, meaning, reason)
 
 
 def speaks_no_tls(address: Address) -> TlsError:
-    """The error for a broker that hangs up on TLS, and answers without."""
+    """Return the error for a broker that closes connections with TLS, and answers without."""
     return TlsError(address, _NO_TLS[0], BROKER.no_tls)
 
 

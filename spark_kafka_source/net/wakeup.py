@@ -1,11 +1,11 @@
-"""How one thread ends another's wait for connections."""
+"""A way for one thread to end another's wait for connections."""
 
 import contextlib
 import socket
 
 
 class Wakeup:
-    """Something that `readable` waits for, until any thread calls `wake`."""
+    """An object that `readable` waits for, until any thread calls `wake`."""
 
     def __init__(self) -> None:
         self._heard, self._said = socket.socketpair()
@@ -13,26 +13,27 @@ class Wakeup:
         self._said.setblocking(False)
 
     def wake(self) -> None:
-        """Ends the wait, or the next one. Never raises, also not once it is closed."""
-        with contextlib.suppress(OSError):  # One that is full wakes as well.
+        """End the wait, or the next one. Never raises, not even once it is closed."""
+        with contextlib.suppress(OSError):  # A full buffer wakes the reader as well.
             self._said.send(b"\0")
 
     def clear(self) -> None:
-        """Forgets all calls of `wake` so far."""
+        """Forget all calls of `wake` so far."""
         with contextlib.suppress(OSError):
             while self._heard.recv(4096):
                 pass
 
     def fileno(self) -> int:
-        """Readable once it is to wake; -1 once it is closed."""
+        """Return a descriptor: readable once it is woken, -1 once it is closed."""
         return self._heard.fileno()
 
     def __del__(self) -> None:
-        # Another thread may still wait when its user closes all: it is closed with its last user.
+        # Another thread may still wait while the owner closes everything, so the last user closes
+        # it.
         if hasattr(self, "_said"):
             self.close()
 
     def close(self) -> None:
-        """Close it. A thread that waits must be woken before."""
+        """Close it. Wake a waiting thread first."""
         self._said.close()
         self._heard.close()

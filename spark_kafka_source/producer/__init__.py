@@ -1,4 +1,4 @@
-"""Kafka's producer, which takes Arrow; the layer beside `consumer`."""
+"""Kafka's producer for single records and Arrow columns. The layer beside `consumer`."""
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,10 @@ if TYPE_CHECKING:
         TransactionOpenError,
         TransactionStateError,
     )
-    from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
+    from spark_kafka_source.producer.transaction_coordinator import (
+        TransactionCoordinator,
+        end_each,
+    )
 
 __all__ = [
     "CONSISTENT_RANDOM",
@@ -67,6 +70,7 @@ __all__ = [
     "TransactionStateError",
     "UnknownPartitionError",
     "UnsendableRecordError",
+    "end_each",
     "group_by_partition",
 ]
 
@@ -101,6 +105,7 @@ if not TYPE_CHECKING:
             "TransactionStateError": "transaction",
             "UnknownPartitionError": "topics",
             "UnsendableRecordError": "errors",
+            "end_each": "transaction_coordinator",
             "group_by_partition": "partitioners",
         },
     )

@@ -1,4 +1,4 @@
-"""The records that wait to be sent, by partition: what senders and the producer's thread share."""
+"""The records that wait, by partition. Callers of `send` and the producer's thread share them."""
 
 import math
 import threading
@@ -22,9 +22,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 @dataclass(eq=False, slots=True)
 class PartitionQueue:
-    """The batches of one partition: those that wait, in order, and at the end one that is open.
+    """The batches of one partition: those that wait, in order, and last the open one.
 
-    What is in flight, and the sequences, belong to the producer's thread.
+    Only the producer's thread uses the batches in flight and the sequences.
     """
 
     topic_partition: TopicPartition
@@ -34,44 +34,44 @@ class PartitionQueue:
     producer: ProducerId | None = None
     next_sequence: int = 0
     is_known: bool = False
-    """Whether the leader has taken a batch with these sequences: before it takes any number."""
+    """Whether the leader has taken a batch with these sequences. Until then it takes any number."""
 
     def begin_sequences(self, producer: ProducerId | None) -> None:
-        """Number the batches to come from 0 on, as this producer's."""
+        """Number the next batches from 0, for this producer."""
         self.producer, self.next_sequence, self.is_known = producer, 0, False
 
     @property
     def most_in_flight(self) -> float:
-        """How many batches may be in flight so that none can be written before another.
+        """The most batches in flight with which the leader keeps their order.
 
-        A leader that knows nothing of a producer takes the second batch where the first has failed.
+        A leader that does not know the producer accepts the second batch after the first failed.
         """
         return 1 if self.producer is not None and not self.is_known else math.inf
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits in it."""
+        """Whether no batch waits in the queue."""
         return self.open is None and not self.waiting
 
 
 _Closed = tuple[OpenBatch, ProducerBatch]
-"""What is to be encoded, and what for."""
+"""The open batch to encode, and the closed batch that gets the result."""
 
 
 class Accumulator:
-    """Takes records from any thread, and gives batches to one."""
+    """Take records from any thread, and give batches to the producer's thread."""
 
     def __init__(self, config: ProducerConfig) -> None:
         self.wakeup = Wakeup()
-        """Woken where there may be something to send."""
+        """Woken when there may be a batch to send."""
         self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
         self.emptied_by: threading.Thread | None = None
-        """The producer's thread: where it waits for room or for records, nobody else sends them."""
+        """The producer's thread. It must not wait for room or records: only it makes room."""
         self.compression: Compression = config.compression
         self._batch_bytes = min(config.batch_size, config.buffer_memory)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
-        # It may be taken twice by one thread: the garbage collector closes a forgotten producer.
+        # One thread may take it twice: the garbage collector closes a forgotten producer.
         self._lock = threading.RLock()
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._unfinished: dict[int, Delivery] = {}
@@ -82,18 +82,18 @@ class Accumulator:
     # -- from any thread ---------------------------------------------------------------------------
 
     def append(self, topic_partition: TopicPartition, row: Row, size: int) -> tuple[Delivery, int]:
-        """Add one record of at most `size` bytes; return its delivery, and its number there.
+        """Add one record of at most `size` bytes. Return its delivery and its number there.
 
-        Waits for room. Raises `BufferFullError`, and what it was given to `refuse` records with.
+        Waits for room. Raises `BufferFullError`, or the error of `refuse` or `hold`.
         """
         return self._put(topic_partition, size, lambda batch: batch.append(row, size))
 
     def append_columns(
         self, topic_partition: TopicPartition, columns: pa.RecordBatch, size: int
     ) -> Run:
-        """Add rows that take at most `size` bytes, which is no more than `batch_bytes`.
+        """Add rows that take at most `size` bytes, which is at most `batch_bytes`.
 
-        One row may take more. Waits for room, and raises as `append` does.
+        A single row may take more. Waits for room, and raises as `append` does.
         """
         delivery, first = self._put(
             topic_partition, size, lambda batch: batch.append_columns(columns, size)
@@ -103,9 +103,9 @@ class Accumulator:
     def append_batch(
         self, topic_partition: TopicPartition, size: int, encode: Callable[[], EncodedBatch]
     ) -> Run:
-        """Add rows as a batch of their own, which `encode` makes; they take at most `size` bytes.
+        """Add rows as a separate batch that `encode` makes. They take at most `size` bytes.
 
-        Waits for room, and raises as `append` does. What is in the open batch goes out before it.
+        Waits for room, and raises as `append` does. The open batch goes out before it.
         """
         self._take_room(size)
         unused, closed = size, list[_Closed]()
@@ -131,7 +131,7 @@ class Accumulator:
     def _put(
         self, topic_partition: TopicPartition, size: int, append: Callable[[OpenBatch], int]
     ) -> tuple[Delivery, int]:
-        """Return what `append` does, with the delivery of the batch that is open."""
+        """Call `append` with the open batch. Return the batch's delivery and the call's result."""
         self._take_room(size)
         closed: list[_Closed] = []
         try:
@@ -142,13 +142,13 @@ class Accumulator:
                     self._close(self._queues[topic_partition], batch, closed)
             if closed:
                 self._encode(closed)
-        except BaseException:  # As Ctrl-C, after which a user may go on.
+        except BaseException:  # For example Ctrl-C, after which a user may go on.
             self._mend(topic_partition, closed)
             raise
         return batch.delivery, number
 
     def _mend(self, topic_partition: TopicPartition, closed: list[_Closed]) -> None:
-        """Put in order what was interrupted; what is to be encoded the producer's thread does."""
+        """Repair the queue after an interrupt. The producer's thread encodes what is left."""
         with self._lock:
             queue = self._queues.get(topic_partition)
             for opened, batch in closed:
@@ -167,11 +167,11 @@ class Accumulator:
 
     @property
     def batch_bytes(self) -> int:
-        """How large a batch becomes, before its compression."""
+        """The size at which a batch is full, before compression."""
         return self._batch_bytes
 
     def room_in(self, topic_partition: TopicPartition) -> int:
-        """Return how many bytes the open batch of a partition takes still."""
+        """Return how many more bytes the open batch of a partition takes."""
         queue = self._queues.get(topic_partition)
         batch = None if queue is None else queue.open
         return self._batch_bytes if batch is None else max(self._batch_bytes - batch.size, 0)
@@ -182,14 +182,14 @@ class Accumulator:
         return 0 if queue is None else len(queue.waiting)
 
     def unfinished(self) -> list[Delivery]:
-        """Return all deliveries of which something is still to be known."""
+        """Return all deliveries whose outcome is not complete."""
         with self._lock:
             return list(self._unfinished.values())
 
     def flush(self, deadline: Deadline | None) -> bool:
-        """Have all that is there sent at once, and wait for it; return whether it is over.
+        """Send all batches at once, and wait for them. Return whether all are done in time.
 
-        Raises `LocalError` in a callback, which would wait for itself.
+        Raises `LocalError` in a callback, which would wait for its own thread.
         """
         self.refuse_callbacks()
         with self._lock:
@@ -205,17 +205,17 @@ class Accumulator:
                 self._flushing -= 1
 
     def refuse_callbacks(self) -> None:
-        """Raise `LocalError` in the producer's thread: it cannot wait for what it does itself."""
+        """Raise `LocalError` in the producer's thread, which cannot wait for its own work."""
         if threading.current_thread() is self.emptied_by:
             raise LocalError("a callback of the producer cannot wait for its records to be sent")
 
     def hold(self, error: KafkaError | None) -> None:
-        """Take no records for this reason, until there is none any more."""
+        """Refuse records with this error, until a call with None."""
         with self._lock:
             self._held = error
 
     def refuse(self, error: KafkaError) -> None:
-        """Take no more records, for this reason."""
+        """Refuse all further records with this error."""
         with self._lock:
             self._refusal = self._refusal or error
         self.memory.close(self._refusal)
@@ -224,7 +224,7 @@ class Accumulator:
     def _open_for(
         self, topic_partition: TopicPartition, size: int, closed: list[_Closed]
     ) -> OpenBatch:
-        """Return the batch that takes so many bytes; add one that it is the successor of."""
+        """Return the open batch with room for `size` bytes. Close a full one and open another."""
         try:
             self._check_taken()
         except KafkaError:
@@ -240,7 +240,7 @@ class Accumulator:
         return queue.open
 
     def _check_taken(self) -> None:
-        """Raise why no records are taken just now, if so."""
+        """Raise the error with which records are refused now, if there is one."""
         refusal = self._refusal or self._held
         if refusal is not None:
             raise refusal.with_traceback(None)
@@ -253,21 +253,21 @@ class Accumulator:
 
     @staticmethod
     def _close(queue: PartitionQueue, opened: OpenBatch, closed: list[_Closed]) -> None:
-        """Let it take no more. It has its place among those that wait before it is encoded."""
+        """Close the open batch. It takes its place in the queue before it is encoded."""
         batch = opened.close()
         closed.append((opened, batch))
         queue.waiting.append(batch)
         queue.open = None
 
     def _encode(self, closed: list[_Closed]) -> None:
-        """Encode batches that nobody else does, without the lock."""
+        """Encode batches without the lock. No other thread encodes them."""
         for opened, batch in closed:
             if batch.encoded is not None or batch.error is not None:
                 continue
             try:
                 encoded = opened.encode(self.compression, time.time_ns() // 1_000_000)
             except Exception as error:
-                # Rows are checked before they are added, so that this is no row's fault.
+                # Rows are checked before they are added, so no row has caused this.
                 batch.error = LocalError(f"a batch of {batch.topic_partition}: {error!r}")
                 batch.error.__cause__ = error
             else:
@@ -281,19 +281,19 @@ class Accumulator:
     # -- from the producer's thread ----------------------------------------------------------------
 
     def queues(self) -> list[PartitionQueue]:
-        """Return those that have anything in them."""
+        """Return the queues that are not empty."""
         with self._lock:
             return [each for each in self._queues.values() if each.in_flight or not each.is_empty]
 
     def queue(self, topic_partition: TopicPartition) -> PartitionQueue:
-        """Return that of a partition that was written to before."""
+        """Return the queue of a partition that was written to before."""
         return self._queues[topic_partition]
 
     def head(self, queue: PartitionQueue) -> ProducerBatch | None:
-        """Return the batch that is to be sent next, if it takes no more records.
+        """Return the encoded batch to send next, or None.
 
-        One that has waited for `linger.ms` is closed and encoded here; so is any where somebody
-        waits for room, or for all to be sent.
+        An open batch that has waited for `linger.ms` is closed and encoded here. So is any open
+        batch while a caller waits for room or in `flush`.
         """
         closed: list[_Closed] = []
         with self._lock:
@@ -313,23 +313,23 @@ class Accumulator:
         return head if head.encoded is not None or head.error is not None else None
 
     def ready_at_seconds(self, batch: OpenBatch) -> float:
-        """Return when an open batch is to be sent although it takes more, monotonic."""
+        """Return the monotonic time in seconds at which an open batch is sent, full or not."""
         if self._flushing or self.memory.is_exhausted or self._refusal is not None:
             return 0.0
         return batch.created_at_seconds + self._linger_seconds
 
     def take(self, queue: PartitionQueue) -> ProducerBatch:
-        """Take the batch that is next out of those that wait."""
+        """Remove the next batch from the queue, and return it."""
         with self._lock:
             return queue.waiting.popleft()
 
     def batches(self, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return those that take no more records: first what is in flight, then what waits."""
+        """Return the closed batches: first those in flight, then those that wait."""
         with self._lock:  # Another thread may add one any time.
             return [*queue.in_flight, *queue.waiting]
 
     def put_back(self, queue: PartitionQueue, batches: list[ProducerBatch]) -> None:
-        """Have batches sent again, in the order in which they were sent first."""
+        """Return batches to the queue, in the order in which they were first sent."""
         with self._lock:
             sent = [each for each in queue.waiting if each.order]
             new = [each for each in queue.waiting if not each.order]
@@ -338,7 +338,7 @@ class Accumulator:
     def drop(
         self, queue: PartitionQueue, is_wanted: Callable[[ProducerBatch], bool]
     ) -> list[ProducerBatch]:
-        """Take those out that are not wanted any more, and return them; the open one stays."""
+        """Remove the waiting batches that are not wanted, and return them. The open one stays."""
         with self._lock:
             dropped = [each for each in queue.waiting if not is_wanted(each)]
             if dropped:
@@ -346,7 +346,7 @@ class Accumulator:
         return dropped
 
     def close_open(self) -> None:
-        """Let no open batch take more records."""
+        """Close all open batches."""
         closed: list[_Closed] = []
         with self._lock:
             for each in self._queues.values():
@@ -355,7 +355,7 @@ class Accumulator:
         self._encode(closed)
 
     def release(self, batch: ProducerBatch) -> None:
-        """Give back the room of a batch that is over."""
+        """Give back the memory of a finished batch."""
         with self._lock:
             freed, batch.reserved_bytes, batch.encoded = batch.reserved_bytes, 0, None
             if batch.delivery.is_done:
@@ -363,6 +363,6 @@ class Accumulator:
         self.memory.give_back(freed)
 
     def raise_if_refused(self) -> None:
-        """Raise why no more records are taken, if so."""
+        """Raise the error with which all further records are refused, if there is one."""
         if self._refusal is not None:
             raise self._refusal.with_traceback(None)

@@ -1,4 +1,4 @@
-"""What comes of the batches of a request: delivered, sent again, split, or failed."""
+"""The fate of a request's batches: delivered, sent again, split, or failed."""
 
 import logging
 import time
@@ -39,11 +39,11 @@ class Flight:
     sent_at_seconds: float
     looked_at_seconds: float
     lookup: Lookup[bool] | None = None
-    """Whether the broker, which is silent, leads any of the partitions still."""
+    """Whether the silent broker still leads any of the partitions."""
 
 
 class Answers:
-    """Takes leaders' answers, in the producer's thread."""
+    """Handle the leaders' answers, in the producer's thread."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Answers:
         self._metrics = metrics
 
     def take(self, flight: Flight) -> None:
-        """Take what a leader said about the batches of a request."""
+        """Handle the leader's answer about the batches of a request."""
         try:
             response = flight.asked.answer()
         except KafkaError as error:
@@ -81,10 +81,10 @@ class Answers:
         }
         found = {where: each for where, each in found.items() if where in flight.batches}
         self._learn_leaders(response, found)
-        # In the order of the first sending: what fails first is what others fail because of.
+        # In the order of the first sending: later batches fail because of the first failure.
         for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
             queue = self._landed(batch)
-            if batch.is_over:  # Its time was up before.
+            if batch.is_over:  # It has failed before, when its time was up.
                 self._accumulator.release(batch)
             elif where in found:
                 self._answered(queue, batch, found[where])
@@ -100,9 +100,9 @@ class Answers:
     def _learn_leaders(
         self, response: ProduceResponse, found: dict[TopicPartition, PartitionProduceResponse]
     ) -> None:
-        """Take the leaders that the answer names in place of the one that was asked (KIP-951).
+        """Take the new leaders that the answer names (KIP-951).
 
-        Where it names none, they have to be asked for.
+        If a moved partition's new leader is not named, forget its leader, so that it is looked up.
         """
         nodes = {
             each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
@@ -180,7 +180,7 @@ class Answers:
             self.fail(queue, batch, self._error(batch, code, found.error_message))
             return
         self._metrics.failed(len(named))
-        # First, for whoever waits for the records is to know that their transaction has failed.
+        # Before the outcome is known: a waiting caller must see that its transaction has failed.
         self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
         for number, said in named.items():
             batch.failed_record(number, self._error(batch, code, said or found.error_message))
@@ -189,7 +189,7 @@ class Answers:
     def _replace(
         self, queue: PartitionQueue, batch: ProducerBatch, parts: list[ProducerBatch]
     ) -> None:
-        """Send parts of a batch in its place."""
+        """Put the parts of a batch back into the queue in its place."""
         for part in parts:
             part.tries += 1
         if parts:
@@ -198,7 +198,7 @@ class Answers:
             self._accumulator.release(batch)
 
     def _try_again(self, batch: ProducerBatch, error: KafkaError) -> None:
-        """Send a batch again after a pause, if its error can heal and it has tries left."""
+        """Send a batch again after a pause, if its error is retriable and it has tries left."""
         queue = self._accumulator.queue(batch.topic_partition)
         if batch.is_over:
             self._accumulator.release(batch)
@@ -232,8 +232,8 @@ class Answers:
         self._accumulator.release(batch)
 
     def fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
-        """Say that a batch's records are not written, and why."""
-        error = error or LocalError(f"a batch of {batch.topic_partition} came to nothing")
+        """Fail a batch's records with this error."""
+        error = error or LocalError(f"a batch of {batch.topic_partition} failed without an error")
         self._metrics.failed(batch.record_count)
         self._identity.failed(error, was_sent=bool(batch.order))
         batch.failed(error)
@@ -241,11 +241,11 @@ class Answers:
             self._accumulator.release(batch)
 
     def fail_all(self, error: KafkaError) -> None:
-        """Fail what is left when the thread ends."""
+        """Fail all that is left when the thread ends."""
         self._accumulator.close_open()
         for queue in self._accumulator.queues():
             in_flight, queue.in_flight = queue.in_flight, []
             for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
                 self.fail(queue, batch, error)
-        for delivery in self._accumulator.unfinished():  # Of a batch that this thread died over.
+        for delivery in self._accumulator.unfinished():  # Of the batch that ended this thread.
             delivery.give_up(error)

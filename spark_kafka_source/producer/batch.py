@@ -23,13 +23,13 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 Headers = Sequence[tuple[str, bytes | None]]
 Row = tuple[bytes | None, bytes | None, Headers, int]
-"""A record that comes by itself: its key, value, headers and timestamp in milliseconds."""
+"""A single record: its key, value, headers and timestamp in milliseconds."""
 
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def columns_of(rows: Sequence[Row]) -> pa.RecordBatch:
-    """Return records that came one by one as columns that `encode_columns` takes."""
+    """Return single records as columns for `encode_columns`."""
     keys, values, headers, timestamps_ms = zip(*rows, strict=True)
     columns = {
         "key": pa.array(keys, pa.binary()),
@@ -50,41 +50,42 @@ class ProducerBatch:
     created_at_seconds: float
     record_count: int
     reserved_bytes: int
-    """Of `buffer.memory`."""
+    """Its share of `buffer.memory`."""
     first: int = 0
-    """The number of its first record in the delivery."""
+    """The number of the batch's first record in the delivery."""
     encoded: EncodedBatch | None = None
-    """None until whoever closed the batch has encoded it."""
+    """None until the thread that closed the batch has encoded it."""
     left: "OpenBatch | None" = None
-    """Its records, where who closed it was interrupted: the producer's thread is to encode them."""
+    """The records, if the thread that closed the batch was interrupted. The producer's thread
+    then encodes them."""
     producer: ProducerId | None = None
     base_sequence: int = -1
     order: int = 0
-    """Batches of a partition are sent for the first time in this order; 0 before it."""
+    """The order in which a partition's batches are first sent; 0 before that."""
     tries: int = 0
     retry_at_seconds: float = 0.0
     error: KafkaError | None = field(default=None, repr=False)
-    """What went wrong the last time."""
+    """The error of the last attempt."""
     is_over: bool = False
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, encoded: EncodedBatch) -> "ProducerBatch":
-        """Make one of records that never were in an open batch."""
+        """Make a batch of records that were never in an open batch."""
         count, delivery = encoded.record_count, Delivery(topic_partition)
         delivery.closed(count)
         now_seconds = time.monotonic()
         return cls(topic_partition, delivery, now_seconds, count, encoded.size, encoded=encoded)
 
     def __lt__(self, other: "ProducerBatch") -> bool:
-        """Whether it is to be sent before another that was sent once, too."""
+        """Whether this batch goes before another one when both are sent again."""
         return (self.order, self.first) < (other.order, other.first)
 
     def delivered(self, offset: int = NO_OFFSET, append_time_ms: int = -1) -> None:
-        """Tell those that wait for its records where they are."""
+        """Tell the waiting callers where the records are."""
         self._over(Outcome(self.first, self.record_count, offset, append_time_ms, None))
 
     def failed(self, error: KafkaError) -> None:
-        """Tell those that wait for its records that they are not there, and why."""
+        """Tell the waiting callers why the records failed."""
         self._over(Outcome(self.first, self.record_count, NO_OFFSET, -1, error))
 
     def _over(self, outcome: Outcome) -> None:
@@ -93,13 +94,13 @@ class ProducerBatch:
             self.delivery.is_over(outcome)
 
     def halves(self, compression: Compression) -> list["ProducerBatch"]:
-        """Return its records as two batches, for a broker that finds it too large."""
+        """Return the records as two batches, for a broker that finds the batch too large."""
         encoded = self._encoded()
         first, second = split_batch(encoded, compression)
         return self._parts([(0, first), (first.record_count, second)])
 
     def without(self, numbers: Sequence[int], compression: Compression) -> list["ProducerBatch"]:
-        """Return its records but some, by their numbers in it, as a batch for each run."""
+        """Return the records except these numbers, as one batch for each run."""
         ends = [-1, *sorted(set(numbers)), self.record_count]
         runs = [(left + 1, right) for left, right in pairwise(ends) if left + 1 < right]
         starts = [start for start, _ in runs]
@@ -107,7 +108,7 @@ class ProducerBatch:
         return self._parts(list(zip(starts, cut, strict=True)))
 
     def failed_record(self, number: int, error: KafkaError) -> None:
-        """Say that one record is not there; `without` has the others."""
+        """Fail one record; `without` returns the others."""
         self.delivery.is_over(Outcome(self.first + number, 1, NO_OFFSET, -1, error))
 
     def _encoded(self) -> EncodedBatch:
@@ -116,7 +117,7 @@ class ProducerBatch:
         return self.encoded
 
     def _parts(self, found: list[tuple[int, EncodedBatch]]) -> list["ProducerBatch"]:
-        """Sequences count records: a part has those that its records had."""
+        """Return the parts. Each record keeps its sequence, since sequences count records."""
         left = self.reserved_bytes
         parts = []
         for start, encoded in found:
@@ -138,10 +139,10 @@ class ProducerBatch:
 
 
 class OpenBatch:
-    """A batch that takes more records: rows that came one by one, and pieces of columns.
+    """A batch that takes more records: single rows and pieces of columns.
 
-    Not for two threads at once. One that Ctrl-C interrupts leaves it sound: a record is in it by
-    one step, and then counts.
+    Only one thread may use it at a time. Ctrl-C cannot break it: one step adds a record, and the
+    record counts from then on.
     """
 
     def __init__(self, topic_partition: TopicPartition) -> None:
@@ -149,13 +150,13 @@ class OpenBatch:
         self.delivery = Delivery(topic_partition)
         self.created_at_seconds = time.monotonic()
         self.size = 0
-        """What its records take at most, in bytes, before their compression."""
+        """The most bytes that the records take, before compression."""
         self._pieces: list[tuple[int, pa.RecordBatch | list[Row]]] = []
-        """Each after the number of its first record."""
+        """Each piece follows the number of its first record."""
 
     @property
     def record_count(self) -> int:
-        """How many records it has so far."""
+        """The number of records so far."""
         if not self._pieces:
             return 0
         first, piece = self._pieces[-1]
@@ -172,14 +173,14 @@ class OpenBatch:
         return first + len(rows) - 1
 
     def append_columns(self, columns: pa.RecordBatch, size: int) -> int:
-        """Add rows that take at most `size` bytes; return the number of the first."""
+        """Add rows that take at most `size` bytes. Return the number of the first row."""
         first = self.record_count
         self.size += size
         self._pieces.append((first, columns))
         return first
 
     def close(self) -> ProducerBatch:
-        """Return the batch that takes no more; it is still to be encoded."""
+        """Close the batch and return it. It is not encoded yet."""
         self.delivery.closed(self.record_count)
         return ProducerBatch(
             self.topic_partition,
@@ -190,7 +191,7 @@ class OpenBatch:
         )
 
     def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
-        """Return its records as one batch; those without a timestamp get this one."""
+        """Return the records as one batch. `timestamp_ms` fills missing timestamps."""
         pieces = [
             columns_of(each) if isinstance(each, list) else each
             for _, each in self._pieces

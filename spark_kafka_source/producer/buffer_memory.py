@@ -1,4 +1,4 @@
-"""The bound on what a producer holds: senders wait for their turn (`buffer.memory`)."""
+"""The bound on the bytes that a producer holds (`buffer.memory`). Senders wait in turn."""
 
 import threading
 import time
@@ -15,35 +15,35 @@ class BufferFullError(KafkaTimeoutError):
 
 
 class BufferMemory:
-    """So many bytes, that any thread takes and gives back. Those that wait have their turns."""
+    """A number of bytes that any thread takes and gives back. Threads wait in turn."""
 
     def __init__(self, size: int, exhausted: Callable[[], object]) -> None:
-        """`exhausted` is called where somebody begins to wait: nothing is to be held back then."""
+        """`exhausted` is called when a thread begins to wait: then all batches must go out."""
         self.size = size
         self.waited_ms = Sensor()
         """How long senders waited for room."""
         self._exhausted = exhausted
         self._free = size
         self._waiting: deque[object] = deque()
-        # Ctrl-C may come into a condition's own way in and out, and leave it locked; not into this.
+        # Ctrl-C may interrupt a condition's own `with` and leave it locked. It cannot do so here.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._closed_by: KafkaError | None = None
 
     @property
     def free(self) -> int:
-        """How many bytes nobody has."""
+        """The number of free bytes."""
         return self._free
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether somebody waits for room: then nothing is held back to become more."""
+        """Whether a thread waits for room: then no batch waits for more records."""
         return bool(self._waiting)
 
     def take(self, count: int, deadline: Deadline) -> None:
-        """Take so many bytes, at most `size`; wait for them until the deadline.
+        """Take `count` bytes, at most `size`, and wait for them until the deadline.
 
-        Raises `BufferFullError`, and why it is closed once it is.
+        Raises `BufferFullError`, or the error of `close`.
         """
         with self._lock:
             if self._waiting or self._free < count:
@@ -67,14 +67,14 @@ class BufferMemory:
             self.waited_ms.record((time.monotonic() - began_seconds) * 1000)
 
     def give_back(self, count: int) -> None:
-        """Give back so many bytes."""
+        """Give back `count` bytes."""
         with self._lock:
             self._free += count
             if self._waiting:
                 self._changed.notify_all()
 
     def close(self, error: KafkaError) -> None:
-        """End all waits, and those to come, with this error."""
+        """End all waits with this error, and refuse later ones with it."""
         with self._lock:
             self._closed_by = self._closed_by or error
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Columns on their way into batches: which rows go to which topic and partition, in what order."""
+"""Columns on their way into batches: the topic, the partition and the order of each row."""
 
 import time
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 
 PIECE_BYTES = 8 << 20
-"""Rows are sorted by partition in pieces of so many bytes: what is sorted is copied."""
+"""The size of the pieces in which rows are sorted by partition; sorting copies a piece."""
 
 _RECORD_COLUMNS = ("key", "value", "headers", "timestamp")
 
 
 class Piece:
-    """Some rows of what is sent, with the most that each takes in bytes."""
+    """Some of the sent rows, with the most bytes that each takes."""
 
     def __init__(
         self,
@@ -46,25 +46,25 @@ class Piece:
         first_row: int,
         rows: Integers | None = None,
     ) -> None:
-        """`rows` are those that were taken of the ones from `first_row` on, by default all."""
+        """`rows` are the rows taken, counted from `first_row`; the default is all rows."""
         self.columns = columns
         self.sizes = sizes
         self._first_row = first_row
         self._rows = rows
 
     def take(self, rows: Integers) -> "Piece":
-        """Return these rows alone."""
+        """Return a piece with only these rows."""
         taken = rows if self._rows is None else self._rows[rows]
         columns = self.columns.take(pa.array(rows))
         return Piece(columns, self.sizes[rows], self._first_row, taken)
 
     def given_rows(self, places: Integers) -> list[int]:
-        """Return which rows of the table that was given these are, for errors."""
+        """Return the places of these rows in the given table, for errors."""
         found: list[int] = self._given(places).tolist()
         return found
 
     def rows_in(self, grouped: PartitionRows) -> Integers | range:
-        """Return which rows of the table that was given they are, in the order of `grouped`."""
+        """Return the places of the rows in the given table, in the order of `grouped`."""
         if len(grouped.partitions) > 1 or self._rows is not None:
             return self._given(grouped.rows)
         return range(self._first_row, self._first_row + len(grouped.rows))
@@ -75,9 +75,9 @@ class Piece:
 
 
 def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
-    """Return them; raises `TypeError` for what is not of Arrow."""
+    """Return the columns. Raises `TypeError` for an object that is not of Arrow."""
     if not isinstance(columns, pa.Table | pa.RecordBatch):
-        raise TypeError(f"a pyarrow Table or RecordBatch is sent, not a {type(columns).__name__}")
+        raise TypeError(f"give a pyarrow Table or RecordBatch, not a {type(columns).__name__}")
     return columns
 
 
@@ -87,7 +87,7 @@ def pieces_of(
     """Check all rows, and return them in pieces, in their order.
 
     Raises `ColumnTypeError`, `RowTooLargeError` and `UnencodableRowError`, which name rows by
-    their places in what was given, and `TypeError` for what is not of Arrow.
+    their place in the given table, and `TypeError` for an object that is not of Arrow.
     """
     columns = checked_columns(columns)
     batches = [columns] if isinstance(columns, pa.RecordBatch) else columns.to_batches()
@@ -119,7 +119,7 @@ def _check_sizes(sizes: Integers, first_row: int, buffer_bytes: int) -> None:
 
 
 def _cuts(sizes: Integers) -> Iterator[tuple[int, int]]:
-    """Where pieces begin and end: about `PIECE_BYTES` each, and none much smaller than another."""
+    """Yield the bounds of pieces of about `PIECE_BYTES` each, none much smaller than another."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     pieces = max(round(total / PIECE_BYTES), 1)
@@ -151,18 +151,18 @@ def by_topic(piece: Piece) -> list[tuple[str, Piece]]:
 
 
 def given_partitions(piece: Piece) -> Integers:
-    """Return what the column `partition` says for each row, or `NO_PARTITION`.
+    """Return the partition of each row from the column `partition`, or `NO_PARTITION`.
 
-    Raises `ColumnTypeError`, and `UnencodableRowError` for what is no partition of any topic.
+    Raises `ColumnTypeError`, and `UnencodableRowError` for a number that no partition can have.
     """
     if "partition" not in piece.columns.schema.names:
         return np.full(len(piece.sizes), NO_PARTITION, np.int64)
     column = piece.columns["partition"]
     if not (pa.types.is_integer(column.type) or pa.types.is_null(column.type)):
         raise ColumnTypeError("partition", column.type, "a whole number")
-    # What is over 63 bits becomes negative, which is wrong as well.
+    # A number of more than 63 bits becomes negative, which is refused as well.
     filled = pc.fill_null(column.cast(pa.int64(), safe=False), NO_PARTITION)
-    # The caller fills in the others, and Arrow's own is not to be written.
+    # The caller writes into the array, and Arrow's own memory must not change.
     found: Integers = filled.to_numpy(zero_copy_only=False).copy()
     given = ~column.is_null().to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(given & ((found < 0) | (found > INT32_MAX)))
@@ -173,7 +173,7 @@ def given_partitions(piece: Piece) -> Integers:
 
 
 def check_partitions(piece: Piece, partitions: Integers, topic: str, count: int) -> None:
-    """Raise `UnencodableRowError` for a partition that the topic has not."""
+    """Raise `UnencodableRowError` for a partition that the topic does not have."""
     wrong = np.flatnonzero(partitions >= count)
     if len(wrong):
         partition = partitions[wrong[0]]
@@ -184,10 +184,10 @@ def check_partitions(piece: Piece, partitions: Integers, topic: str, count: int)
 def append(
     accumulator: Accumulator, topic: str, piece: Piece, partitions: Integers
 ) -> Iterator[Run]:
-    """Put the rows into batches of their partitions, and yield where each run of them went."""
+    """Put the rows into batches of their partitions, and yield the place of each run of rows."""
     names = [each for each in piece.columns.schema.names if each in _RECORD_COLUMNS]
     columns = piece.columns.select(names)
-    if not names:  # Without a column there are no rows, either.
+    if not names:  # A record batch without columns has no rows, either.
         columns = pa.RecordBatch.from_arrays([pa.nulls(len(piece.sizes))], ["value"])
     grouped = group_by_partition(partitions)
     sizes = piece.sizes if len(grouped.partitions) == 1 else piece.sizes[grouped.rows]
@@ -204,23 +204,23 @@ def append(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a piece in the order of their partitions."""
+    """The rows of a piece, in the order of their partitions."""
 
     topic: str
     columns: pa.RecordBatch
     order: Integers
-    """Which row of `columns` is at each place of that order."""
+    """The row of `columns` at each place of that order."""
     ends: Integers
-    """How many bytes those up to each place take."""
+    """The number of bytes up to and with each place."""
     given: Integers | range
-    """Which row of the table that was given it is."""
+    """The row of the given table at each place."""
 
     def before(self, place: int) -> int:
-        """Return how many bytes those before a place take."""
+        """Return the number of bytes before a place."""
         return int(self.ends[place - 1]) if place else 0
 
     def size(self, start: int, stop: int) -> int:
-        """Return how many bytes those from `start` to `stop` take."""
+        """Return the number of bytes from `start` to `stop`."""
         return self.before(stop) - self.before(start)
 
 
@@ -233,7 +233,7 @@ class _PartitionRun(NamedTuple):
 def _append_batches(
     accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
 ) -> Iterator[Run]:
-    """Encode rows of a partition that fill batches by themselves: nothing is copied before."""
+    """Encode runs that fill batches alone. Their rows are not copied before."""
     parts = [part for run in runs for part in _even_parts(rows, run, accumulator.batch_bytes)]
     if not parts:
         return
@@ -254,7 +254,7 @@ def _append_batches(
 
 
 def _even_parts(rows: _Rows, run: _PartitionRun, batch_bytes: int) -> Iterator[_PartitionRun]:
-    """Cut a run into as few batches as it takes, none of them much smaller than another."""
+    """Cut a run into as few batches as possible, none much smaller than another."""
     start = run.start
     while start < run.stop:
         left = rows.size(start, run.stop)
@@ -286,7 +286,7 @@ def _runs(grouped: PartitionRows) -> Iterator[_PartitionRun]:
 
 
 def _fitting(accumulator: Accumulator, where: TopicPartition, ends: Integers, start: int) -> int:
-    """Return up to which row they fit into the batch that is open, or into a new one."""
+    """Return the end of the rows that fit into the open batch, or into a new one."""
     before = int(ends[start - 1]) if start else 0
     for room in (accumulator.room_in(where), accumulator.batch_bytes):
         stop = int(np.searchsorted(ends, before + room, side="right"))

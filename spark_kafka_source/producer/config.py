@@ -24,7 +24,7 @@ from spark_kafka_source.typed import TypedWriteConfig
 logger = logging.getLogger(__name__)
 
 MOST_IN_FLIGHT = 5
-"""A broker remembers so many batches of an idempotent producer, by which it knows doubles."""
+"""The number of batches of an idempotent producer that a broker remembers, to know duplicates."""
 
 _ACKS = "kafka.acks"
 _BATCH_SIZE = "kafka.batch.size"
@@ -42,7 +42,7 @@ _TRANSACTIONAL_ID = "kafka.transactional.id"
 
 
 class Acks(IntEnum):
-    """Who must have a batch before it counts as written; the number is the one on the wire."""
+    """The replicas that must have a batch before it counts as written; the value on the wire."""
 
     ALL = -1
     LEADER = 1
@@ -53,7 +53,7 @@ class Acks(IntEnum):
 
 
 class Partitioner(Enum):
-    """Which partition a key goes to: Java's, or those of librdkafka by its names for them."""
+    """The hash that maps a key to a partition: Java's, or one of librdkafka's, by its name."""
 
     MURMUR2 = MURMUR2
     MURMUR2_RANDOM = MURMUR2_RANDOM
@@ -70,56 +70,56 @@ KEYS_IGNORED_BY_CLASS: Mapping[str, bool] = MappingProxyType(
         "org.apache.kafka.clients.producer.internals.DefaultPartitioner": False,
     }
 )
-"""The classes of Kafka's own that `partitioner.class` may name: what `partitioner.ignore.keys` is
-in their place. Those with True spread records over all partitions alike; ours does it by bytes."""
+"""Kafka's own classes that `partitioner.class` may name, each with the `partitioner.ignore.keys`
+that stands for it. The classes with True spread records evenly; ours spreads bytes evenly."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig:
-    """Names and defaults of https://kafka.apache.org/documentation/#producerconfigs, but for two.
+    """Names and defaults of https://kafka.apache.org/documentation/#producerconfigs, except two.
 
-    `batch_size` is 1 MiB, where Java's is 16 KiB: Java sets a whole batch's memory aside for each
-    partition. Here a batch takes what its records take, and small batches cost columns half as
-    much again. `partitioner` is librdkafka's setting; its default is what Java does.
+    `batch_size` is 1 MiB; Java's is 16 KiB. Java reserves a whole batch's memory for each
+    partition. Here a batch takes only the memory of its records, and with small batches columns
+    cost half as much again. `partitioner` is librdkafka's setting; its default is what Java does.
 
-    Raises `ConfigurationError` for values that do not go together.
+    Raises `ConfigurationError` for values that contradict each other.
     """
 
     client: ClientConfig
     typed: TypedWriteConfig = field(default_factory=TypedWriteConfig, kw_only=True)
-    """How keys and values are encoded that are no bytes, where this is for the producer to do."""
+    """How the producer encodes typed keys and values."""
     acks: Acks = setting(
-        Acks.ALL, meaning="how many replicas have a batch before it counts as written"
+        Acks.ALL, meaning="how many replicas must have a batch before it counts as written"
     )
     batch_size: int = setting(
         1024 * 1024,
         minimum=1,
-        meaning="a batch is sent once it has so many bytes, or `kafka.linger.ms` are over",
+        meaning="the size in bytes at which a batch is sent before `kafka.linger.ms` is over",
     )
     linger_ms: int = setting(5, meaning="how long a batch that is not full waits for more records")
     buffer_memory: int = setting(
         32 * 1024 * 1024,
         minimum=1,
         maximum=INT64_MAX,
-        meaning="how many bytes of records may wait to be written; then sending waits",
+        meaning="how many bytes of records may wait to be written; sending waits when it is full",
     )
     max_block_ms: int = setting(
-        60_000, meaning="how long sending waits for room, and for what a topic's partitions are"
+        60_000, meaning="how long sending waits for room and for the topic's partitions"
     )
     max_request_size: int = setting(
         1024 * 1024,
         minimum=1,
-        meaning="a record that takes more bytes than a request may is refused",
+        meaning="the largest request in bytes; a larger record is refused",
     )
     max_in_flight_requests_per_connection: int = setting(
-        MOST_IN_FLIGHT, minimum=1, meaning="how many requests to a broker wait for their answers"
+        MOST_IN_FLIGHT, minimum=1, meaning="how many requests to a broker may wait for an answer"
     )
     enable_idempotence: bool = setting(
-        True, meaning="whether what is sent again after a fault is written once all the same"
+        True, meaning="whether a record that is sent again after a fault is still written only once"
     )
-    retries: int = setting(INT32_MAX, meaning="how often a batch is sent again at most")
+    retries: int = setting(INT32_MAX, meaning="how many times a batch is sent again at most")
     delivery_timeout_ms: int = setting(
-        120_000, meaning="how long after it was sent a record has failed, if it is not written"
+        120_000, meaning="how long after `send` a record that is not written fails"
     )
     compression_type: Codec = setting(Codec.NONE)
     compression_gzip_level: int = setting(-1, minimum=-1)
@@ -127,16 +127,16 @@ class ProducerConfig:
     compression_zstd_level: int = setting(3, minimum=-131_072)
     partitioner: Partitioner = setting(
         Partitioner.MURMUR2,
-        meaning="which partition a key goes to: as Java has it, or as librdkafka",
+        meaning="the hash that maps a key to a partition: Java's, or one of librdkafka's",
     )
     partitioner_ignore_keys: bool = setting(
-        False, meaning="records go where there is room, whatever their keys"
+        False, meaning="whether keys are ignored, and records go where there is room"
     )
     partitioner_adaptive_partitioning_enable: bool = setting(
         True, meaning="whether partitions of slower brokers get fewer of the records without a key"
     )
     transactional_id: str = setting(
-        "", meaning="the name under which transactions are begun; a later producer with it fences"
+        "", meaning="the name under which transactions begin; a later producer with it fences this"
     )
     transaction_timeout_ms: int = setting(
         60_000, minimum=1, meaning="how long a transaction may be open before the broker aborts it"
@@ -144,7 +144,7 @@ class ProducerConfig:
     spelling: Spelling = field(
         default_factory=lambda: dict(current_spelling()), compare=False, repr=False
     )
-    """How its user writes the names of settings, for errors to name them so."""
+    """How the user writes the names of settings; errors use these names."""
 
     def __post_init__(self) -> None:
         for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD):
@@ -164,11 +164,11 @@ class ProducerConfig:
     def from_settings(
         cls, settings: Settings, token_provider: TokenProvider | None = None
     ) -> "ProducerConfig":
-        """Reads them as Java's producer does.
+        """Read the settings as Java's producer does.
 
-        Idempotence that is not asked for gives way to `acks` and `retries` that exclude it, and a
-        delivery timeout that is not given to longer ones. What is given and does not go together
-        raises `ConfigurationError`.
+        If idempotence is not set, it is turned off where `acks` or `retries` exclude it. If the
+        delivery timeout is not set, it grows to hold longer `linger.ms` and `request.timeout.ms`.
+        Raises `ConfigurationError` for given values that contradict each other.
         """
         client = ClientConfig.from_settings(settings, token_provider)
         return _completed(settings, client.connection).read(cls, client=client)
@@ -180,14 +180,15 @@ class ProducerConfig:
 
     @property
     def key_partitioner(self) -> KeyPartitioner | None:
-        """What a key's partition is reckoned by; None where keys do not count."""
+        """The function from a key to its partition; None if keys are ignored."""
         return None if self.partitioner_ignore_keys else self.partitioner.value
 
     @property
     def has_sticky_partition(self) -> bool:
-        """Whether records without a partition stay together for a batch (KIP-794), as in Java.
+        """Whether records without a partition stay on one partition for a batch, as in Java.
 
-        Else each of them goes anywhere, as with librdkafka's `_random`.
+        That is KIP-794. Otherwise each record goes to any partition, as with librdkafka's
+        `_random`.
         """
         return self.partitioner_ignore_keys or self.partitioner is Partitioner.MURMUR2
 
@@ -208,7 +209,10 @@ _WITH_IDEMPOTENCE = (
 
 
 def _check_idempotence(config: ProducerConfig) -> None:
-    """As the broker can tell doubles of batches in flight only, and only where it answers."""
+    """Refuse settings with which a broker cannot tell duplicates.
+
+    It knows duplicates only among the batches in flight, and only if it answers.
+    """
     if config.acks is not Acks.ALL:
         _refuse_for_idempotence(_ACKS, config.acks, "Give 'all'")
     if not config.retries:
@@ -224,14 +228,14 @@ def _refuse_for_idempotence(option: str, found: int, expected: str) -> None:
 
 
 def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
-    """With what is not given where it follows from the others, and each value in one spelling."""
+    """Add the settings that follow from others, and write each value in one way."""
     values = dict(settings.values)
     if values.get(_ACKS, "").strip() == str(Acks.ALL.value):
         values[_ACKS] = str(Acks.ALL)
     for name in (_LINGER, _MAX_BLOCK):
-        if name in values:  # Java's go to 64 bits; this is as good as for ever.
+        if name in values:  # Java allows 64 bits; the most of 32 is as good as for ever.
             values[name] = str(min(settings.integer(name, 0), INT32_MAX))
-    if values.get(_BATCH_SIZE, "").strip() == "0":  # As in Java: each record by itself.
+    if values.get(_BATCH_SIZE, "").strip() == "0":  # As in Java: one record per batch.
         values[_BATCH_SIZE] = "1"
     if _PARTITIONER_CLASS in values:
         values[_IGNORE_KEYS] = _keys_ignored(values)
@@ -258,7 +262,7 @@ def _keys_ignored(values: Mapping[str, str]) -> str:
 
 
 def _against_idempotence(settings: Settings) -> str:
-    """Why it cannot be, of what a user may have set without a thought of it; "" if it can."""
+    """Return why the user's settings exclude idempotence; "" if they do not."""
     acks = settings.choice(_ACKS, Acks.ALL)
     in_flight = settings.integer(_IN_FLIGHT, MOST_IN_FLIGHT)
     if in_flight > MOST_IN_FLIGHT:  # Java raises here since 4.0.
@@ -269,7 +273,7 @@ def _against_idempotence(settings: Settings) -> str:
 
 
 def _delivery_timeout_ms(settings: Settings, connection: ConnectionSettings) -> int:
-    """What it is where it is not given: no less than one attempt takes."""
+    """Return the default: at least as long as one attempt takes."""
     defaults = {name: cast(int, each.default) for name, each in settings_of(ProducerConfig).items()}
     usual_ms = defaults[_DELIVERY]
     linger_ms = settings.integer(_LINGER, defaults[_LINGER])

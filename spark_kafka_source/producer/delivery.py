@@ -1,4 +1,4 @@
-"""What came of the records of a batch, for those that wait for it."""
+"""The outcome of a batch's records, and the futures that wait for it."""
 
 import logging
 import threading
@@ -15,35 +15,35 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 NO_OFFSET = -1
-"""In the place of an offset that the broker did not say: with `acks=0`, or for a duplicate."""
+"""The offset when the broker did not send one: with `acks=0`, or for a duplicate."""
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is: https://kafka.apache.org/javadoc, `RecordMetadata`."""
+    """The place of a written record: https://kafka.apache.org/javadoc, `RecordMetadata`."""
 
     topic: str
     partition: int
     offset: int
-    """-1 where the broker did not say it: with `acks=0`, or for a batch that it had already."""
+    """-1 if the broker did not send it: with `acks=0`, or for a batch that it already had."""
     timestamp_ms: int
     serialized_key_size: int
-    """In bytes; -1 without a key. So is that of the value."""
+    """In bytes; -1 without a key. The same holds for the value."""
     serialized_value_size: int
 
 
 class BatchMetadata(NamedTuple):
-    """Where a run of records is that were sent as columns, in their order."""
+    """The place of a run of records that were sent as columns, in their order."""
 
     topic: str
     partition: int
     offset: int
-    """Of the first; -1 where the broker did not say it."""
+    """The offset of the first record; -1 if the broker did not send it."""
     record_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run of a delivery's records: `first` is the number of the first."""
+    """The outcome of a run of a delivery's records. `first` is the number of the first record."""
 
     first: int
     count: int
@@ -57,9 +57,9 @@ class Outcome:
 
 
 class Delivery:
-    """The outcome of the records that were put into one batch, which may be split on its way.
+    """The outcome of the records of one batch, which may be split on its way.
 
-    The producer's thread says what came of them; any thread may wait.
+    The producer's thread sets the outcome; any thread may wait for it.
     """
 
     __slots__ = ("_callbacks", "_left", "_lock", "_waiter", "outcomes", "topic_partition")
@@ -73,16 +73,16 @@ class Delivery:
         self._waiter: threading.Event | None = None
 
     def closed(self, record_count: int) -> None:
-        """Say how many records there are, before any outcome."""
+        """Set the number of records, before any outcome."""
         self._left = record_count
 
     @property
     def is_done(self) -> bool:
-        """Whether it is known of all records what came of them."""
+        """Whether the outcome of every record is known."""
         return self._left == 0
 
     def is_over(self, outcome: Outcome) -> None:
-        """Say what came of some records. The last of them wakes those that wait."""
+        """Add the outcome of some records. The last outcome wakes the waiting threads."""
         with self._lock:
             self.outcomes.append(outcome)
             self._left = (self._left or 0) - outcome.count
@@ -95,7 +95,7 @@ class Delivery:
             self._call(callback)
 
     def give_up(self, error: KafkaError) -> None:
-        """Say of all records of which nothing is known that they are not there."""
+        """Fail all records whose outcome is not known."""
         with self._lock:
             known = sorted((each.first, each.first + each.count) for each in self.outcomes)
             count = (self._left or 0) + sum(end - start for start, end in known)
@@ -106,7 +106,7 @@ class Delivery:
             at = end
 
     def when_done(self, callback: Callable[["Delivery"], object]) -> None:
-        """Call it with this once all is known, in the producer's thread; or at once."""
+        """Call `callback` in the producer's thread once all is known, or now if it is known."""
         with self._lock:
             if not self.is_done:
                 self._callbacks.append(callback)
@@ -117,11 +117,11 @@ class Delivery:
         try:
             callback(self)
         except BaseException:
-            # The producer's thread is everybody's, also where a callback wants to end it.
+            # Other records need the producer's thread, so no callback may end it.
             logger.exception("A callback for records of %s raised", self.topic_partition)
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until all is known, or for so long; return whether it is."""
+        """Wait until all outcomes are known, at most so long. Return whether they are known."""
         with self._lock:
             if self.is_done:
                 return True
@@ -129,7 +129,7 @@ class Delivery:
         return waiter.wait(timeout_seconds)
 
     def outcome(self, number: int) -> Outcome:
-        """Return what came of one record, once all is known."""
+        """Return the outcome of one record, once all outcomes are known."""
         for outcome in self.outcomes:
             if outcome.first <= number < outcome.first + outcome.count:
                 return outcome
@@ -137,16 +137,16 @@ class Delivery:
 
     @property
     def error(self) -> KafkaError | None:
-        """What went wrong first, if anything did."""
+        """The first error, or None."""
         return next((each.error for each in self.outcomes if each.error is not None), None)
 
 
 OnDelivery = Callable[[RecordMetadata | None, KafkaError | None], object]
-"""Called in the producer's thread with where the record is, or with why it is not there."""
+"""Called in the producer's thread with the record's place, or with the error."""
 
 
 class SendFuture:
-    """One record on its way; the names are those of `concurrent.futures.Future`."""
+    """One record on its way. The methods have the names of `concurrent.futures.Future`."""
 
     __slots__ = ("_delivery", "_key_size", "_number", "_timestamp_ms", "_value_size")
 
@@ -157,37 +157,37 @@ class SendFuture:
         timestamp_ms: int,
         sizes: tuple[int, int],
     ) -> None:
-        """`number` is the record's place in the delivery, `sizes` those of its key and value."""
+        """`number` is the record's place in the delivery; `sizes` are those of key and value."""
         self._delivery = delivery
         self._number = number
         self._timestamp_ms = timestamp_ms
         self._key_size, self._value_size = sizes
 
     def done(self) -> bool:
-        """Whether it is known what came of the record."""
+        """Whether the record is written or has failed."""
         return self._delivery.is_done
 
     def result(self, timeout_seconds: float | None = None) -> RecordMetadata:
-        """Wait, and return where the record is. Raises why it is not there.
+        """Wait, and return the record's place. Raises the error of a record that failed.
 
-        Raises `KafkaTimeoutError` where neither is known in time: the record is still on its way.
+        Raises `KafkaTimeoutError` if neither is known in time; the record is still on its way.
         """
         error = self.exception(timeout_seconds)
-        if error is not None:  # It is that of many records: each has its own traceback.
+        if error is not None:  # Many records share the error; each raises its own traceback.
             raise error.with_traceback(None)
         return self._metadata()
 
     def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:
-        """Wait, and return why the record is not there, or None where it is."""
+        """Wait, and return the record's error, or None if the record is written."""
         _wait_for(self._delivery, timeout_seconds)
         return self._delivery.outcome(self._number).error
 
     def add_done_callback(self, callback: Callable[["SendFuture"], object]) -> None:
-        """Call it with this future once it is done, in the producer's thread, or at once."""
+        """Call `callback` with this future in the producer's thread, or now if it is done."""
         self._delivery.when_done(lambda _: callback(self))
 
     def tell(self, on_delivery: OnDelivery) -> None:
-        """Call it once it is known what came of the record."""
+        """Call `on_delivery` once the record is written or has failed."""
         self._delivery.when_done(lambda _: self._tell(on_delivery))
 
     def _tell(self, on_delivery: OnDelivery) -> None:
@@ -210,9 +210,9 @@ class SendFuture:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of rows in a delivery: from the record `first` on, `count` of them.
+    """A run of rows in a delivery: `count` records from the record `first`.
 
-    `rows` are their places in the columns that were sent, by default the first ones.
+    `rows` are the places of the rows in the sent columns; the default is the first `count` rows.
     """
 
     delivery: Delivery
@@ -222,11 +222,11 @@ class Run:
 
     @property
     def end(self) -> int:
-        """The number after that of its last record."""
+        """The number after that of the last record."""
         return self.first + self.count
 
     def failures(self) -> Iterator[tuple[KafkaError, Integers | range]]:
-        """Yield what went wrong, and with which rows, as far as it is known."""
+        """Yield each known error with the rows that it concerns."""
         rows = range(self.count) if self.rows is None else self.rows
         for each in sorted(self.delivery.outcomes, key=_first):
             first, end = max(each.first, self.first), min(each.first + each.count, self.end)
@@ -235,19 +235,19 @@ class Run:
 
 
 class ColumnsFuture:
-    """Columns on their way: all of the rows that one `send_columns` was given."""
+    """The rows of one `send_columns` on their way."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
 
     def done(self) -> bool:
-        """Whether it is known what came of every row."""
+        """Whether every row is written or has failed."""
         return all(each.delivery.is_done for each in self._runs)
 
     def result(self, timeout_seconds: float | None = None) -> list[BatchMetadata]:
-        """Wait, and return where the rows are: a run for each batch that they went to.
+        """Wait, and return the place of the rows: one run for each batch.
 
-        Raises the first error where a row is not there, and `KafkaTimeoutError` where it is not
+        Raises the first error if a row failed, and `KafkaTimeoutError` if the outcome is not
         known in time.
         """
         error = self.exception(timeout_seconds)
@@ -256,7 +256,7 @@ class ColumnsFuture:
         return [found for run in self._runs for found in _metadata_of(run)]
 
     def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:
-        """Wait, and return the first error, or None where all rows are there."""
+        """Wait, and return the first error, or None if all rows are written."""
         deadline = None
         if timeout_seconds is not None:
             deadline = Deadline.after_ms(int(timeout_seconds * 1000))
@@ -265,9 +265,9 @@ class ColumnsFuture:
         return self.failure()
 
     def failure(self) -> KafkaError | None:
-        """Return the first error that is known so far, and do not wait.
+        """Return the first error that is known so far, without waiting.
 
-        It is a `RefusedRowsError` where a leader has something against rows themselves.
+        It is a `RefusedRowsError` if the leader refused particular rows.
         """
         done = [each for each in self._runs if each.delivery.is_done]
         failures = [failure for each in done for failure in each.failures()]
@@ -285,7 +285,7 @@ class ColumnsFuture:
         return RefusedRowsError(error.error, error.what, error.detail, rows)
 
     def add_done_callback(self, callback: Callable[["ColumnsFuture"], object]) -> None:
-        """Call it with this future once all is known, in the producer's thread, or at once."""
+        """Call `callback` with this future in the producer's thread, or now if it is done."""
         left = len({id(each.delivery) for each in self._runs})
         lock = threading.Lock()
 

@@ -1,7 +1,7 @@
-"""What goes wrong with transactions, told apart by what is left to do, as Kafka's producer does.
+"""Errors of transactions, told apart by the remedy, as in Kafka's producer.
 
-KIP-98, KIP-360, KIP-588 and KIP-1050: a producer that is fenced is at its end, a transaction that
-failed can be aborted, and any other error without a remedy ends the producer, too.
+KIP-98, KIP-360, KIP-588 and KIP-1050: a fenced producer cannot go on. A failed transaction can be
+aborted. Any other error without a remedy also ends the producer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,27 +10,27 @@ from spark_kafka_source.errors import BrokerError, ErrorCode, LocalError
 
 
 class ProducerFencedError(BrokerError):
-    """This producer is at its end: its transactional id has a newer epoch.
+    """This producer cannot go on: its transactional id has a newer epoch.
 
-    Another producer has begun with the id, or the transaction was open for so long that the broker
-    aborted it.
+    Another producer has begun with the id, or the broker aborted a transaction that was open for
+    too long.
     """
 
 
 class TransactionAbortableError(BrokerError):
-    """This transaction has failed, the producer has not: abort it, and begin another."""
+    """This transaction has failed, but the producer has not: abort it, and begin another."""
 
 
 _KINDS: Mapping[str, type[BrokerError]] = {
-    # Brokers before 2.7 say the first, which to a partition's leader means something else.
+    # Brokers before 2.7 send the first code here. In Produce it means something else.
     "INVALID_PRODUCER_EPOCH": ProducerFencedError,
     "PRODUCER_FENCED": ProducerFencedError,
     "TRANSACTION_ABORTABLE": TransactionAbortableError,
     "UNKNOWN_PRODUCER_ID": TransactionAbortableError,
-    # Of partitions that were to be in the transaction.
+    # Errors of partitions that were added to the transaction.
     "OPERATION_NOT_ATTEMPTED": TransactionAbortableError,
     "TOPIC_AUTHORIZATION_FAILED": TransactionAbortableError,
-    # Of a group's offsets. Java ends the producer where the text is too long.
+    # Errors of a group's offsets. For a metadata text that is too long, Java ends the producer.
     "FENCED_INSTANCE_ID": TransactionAbortableError,
     "GROUP_AUTHORIZATION_FAILED": TransactionAbortableError,
     "ILLEGAL_GENERATION": TransactionAbortableError,
@@ -39,11 +39,11 @@ _KINDS: Mapping[str, type[BrokerError]] = {
     "UNKNOWN_MEMBER_ID": TransactionAbortableError,
 }
 
-_REBALANCED = "the group has given the partitions to others since; abort, they read them again"
+_REBALANCED = "the group has since given the partitions to other members; abort, they read again"
 _ADVICE: Mapping[str, str] = {
     "INVALID_PRODUCER_EPOCH": "another producer has begun with this 'kafka.transactional.id' "
     "since, or the transaction was open for longer than 'kafka.transaction.timeout.ms'",
-    "INVALID_TXN_STATE": "it is ended already, the other way or because it was open for longer "
+    "INVALID_TXN_STATE": "it has ended already, the other way or because it was open for longer "
     "than 'kafka.transaction.timeout.ms', or there is nothing in it",
     "INVALID_PRODUCER_ID_MAPPING": "the cluster knows the 'kafka.transactional.id' by another "
     "producer id, or has forgotten it, see the broker's 'transactional.id.expiration.ms'",
@@ -57,9 +57,9 @@ _SAME_ADVICE = {"PRODUCER_FENCED": "INVALID_PRODUCER_EPOCH"}
 
 
 def transaction_error(error: BrokerError) -> BrokerError:
-    """Return what a coordinator's error means to a transaction, with what a user can do about it.
+    """Return a coordinator's error as the transaction's error, with advice for the user.
 
-    It is not for errors of Produce: there INVALID_PRODUCER_EPOCH may be an abort's doing, and only
+    Do not use it for errors of Produce. There an abort can cause INVALID_PRODUCER_EPOCH, and only
     the coordinator knows whether the producer is fenced.
     """
     name = error.error.name
@@ -69,7 +69,7 @@ def transaction_error(error: BrokerError) -> BrokerError:
 
 
 class UnsendableRecordError(LocalError):
-    """A record that cannot be written, for what it is itself; no other record is lost."""
+    """A record that cannot be written because of its own content. No other record is lost."""
 
     def __init__(self, topic: str, field: str, reason: str) -> None:
         super().__init__(topic, field, reason)
@@ -82,13 +82,13 @@ class UnsendableRecordError(LocalError):
 OF_RECORDS = frozenset(
     {"INVALID_RECORD", "INVALID_TIMESTAMP", "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}
 )
-"""What a leader has against records for what they are themselves."""
+"""The errors by which a leader refuses records for their own content."""
 
 
 class RefusedRowsError(BrokerError):
-    """Rows that a leader does not take for what they are themselves; no other row is lost.
+    """Rows that a leader refuses for their own content. No other row is lost.
 
-    `rows` are all that are known to have the fault, by their place in the columns that were sent.
+    `rows` are all rows that are known to have the fault, by their place in the sent columns.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class RefusedRowsError(BrokerError):
 
     @property
     def row(self) -> int:
-        """The first of them."""
+        """The first of the rows."""
         return self.rows[0]
 
     def counted_from(self, first_row: int) -> "RefusedRowsError":
-        """Return it for who has sent so many rows before those columns."""
+        """Return the error with row numbers for a caller that sent so many rows before."""
         rows = [first_row + each for each in self.rows]
         return RefusedRowsError(self.error, self.what, self.detail, rows)
 

@@ -1,7 +1,7 @@
-"""Hashes of all keys of a column at once, as Kafka's own producers reckon them.
+"""Hashes of all keys of a column at once, as Kafka's own producers compute them.
 
-Each step of a hash is taken for all keys that are long enough for it; few that are much longer than
-the others go on one by one.
+Each step of a hash runs for all keys that are long enough for it. If only a few keys are much
+longer than the others, they are hashed one by one.
 """
 
 import zlib
@@ -17,7 +17,7 @@ Hashes = npt.NDArray[np.uint32]
 Octets = npt.NDArray[np.uint8]
 
 FEW = 16
-"""So few keys are quicker hashed one by one."""
+"""At most this many keys are hashed faster one by one."""
 
 WORD_BYTES = 4
 WORD = np.dtype("<u4")
@@ -27,22 +27,22 @@ MURMUR2_SEED = 0x9747B28C
 MURMUR2_FACTOR = 0x5BD1E995
 MURMUR2_SHIFT = 24
 _MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], np.uint32)
-"""Of the lowest bytes of a word, as many as the place says."""
+"""Masks of the lowest bytes of a word; the index is the number of bytes."""
 
 CRC32_POLYNOMIAL = 0xEDB88320
 
 
 def murmur2(keys: ByteColumn) -> Hashes:
-    """`org.apache.kafka.common.utils.Utils.murmur2` of each key, as 32 bits without a sign.
+    """Return Java's `org.apache.kafka.common.utils.Utils.murmur2` of each key, as unsigned 32 bits.
 
-    The hash of a null is that of an empty key.
+    A null hashes as an empty key.
     """
     data, starts = keys.data, keys.starts
     words = _words(data)
     lengths = np.maximum(keys.lengths, 0)
     steps = lengths // WORD_BYTES
     hashes = lengths.astype(np.uint32) ^ np.uint32(MURMUR2_SEED)
-    # What all keys have in common needs no choice of rows, which costs more than the hash.
+    # All keys have these steps, so no rows are selected: that costs more than the hash itself.
     step = int(steps.min()) if len(steps) > FEW else 0
     for earlier in range(step):
         hashes = _mixed(hashes, words[starts + WORD_BYTES * earlier])
@@ -58,7 +58,7 @@ def murmur2(keys: ByteColumn) -> Hashes:
 
 
 def murmur2_of(key: bytes) -> int:
-    """The same of one key."""
+    """Return the murmur2 hash of one key."""
     words = len(key) // WORD_BYTES * WORD_BYTES
     value = _mixed_one_by_one(len(key) ^ MURMUR2_SEED, key[:words])
     if words < len(key):
@@ -69,7 +69,7 @@ def murmur2_of(key: bytes) -> int:
 
 
 def _words(data: Octets) -> Hashes:
-    """The word of 4 bytes that begins at each byte; of fewer bytes one with zeros behind them."""
+    """Return the word of 4 bytes that begins at each byte. Short data is filled with zeros."""
     if len(data) < WORD_BYTES:
         return np.frombuffer(data.tobytes().ljust(WORD_BYTES, b"\0"), WORD)
     return np.ndarray(len(data) - WORD_BYTES + 1, WORD, data, strides=(1,))
@@ -93,8 +93,8 @@ def _mixed_one_by_one(value: int, words: bytes) -> int:
 
 
 def _finished(hashes: Hashes, words: Hashes, ends: Integers, left: Integers) -> Hashes:
-    """With the last bytes of each key, of which `left` are no whole word."""
-    # Of the word that ends where the key does; near the data's beginning, of the very first.
+    """Mix in the last bytes of each key, of which `left` are no whole word, and finish."""
+    # Read the word that ends with the key; near the beginning of the data, read the first word.
     at = np.maximum(ends - WORD_BYTES, 0)
     last = words[at] >> (8 * (ends - left - at)).astype(np.uint32)
     last &= _MASKS[left]
@@ -107,7 +107,7 @@ def _finished(hashes: Hashes, words: Hashes, ends: Integers, left: Integers) -> 
 
 
 def crc32(keys: ByteColumn) -> Hashes:
-    """The CRC-32 of each key, that of `zlib`; of a null it is that of an empty key."""
+    """Return the CRC-32 of each key, that of `zlib`. A null hashes as an empty key."""
     data, starts = keys.data, keys.starts
     lengths = np.maximum(keys.lengths, 0)
     hashes = np.full(len(lengths), MASK, np.uint32)
@@ -126,7 +126,7 @@ def crc32(keys: ByteColumn) -> Hashes:
 
 
 def crc32_of(key: bytes) -> int:
-    """The same of one key."""
+    """Return the CRC-32 of one key."""
     return zlib.crc32(key)
 
 

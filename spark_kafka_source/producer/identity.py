@@ -1,4 +1,4 @@
-"""Who a producer is to the brokers: nobody, an idempotent producer, or one with transactions.
+"""A producer's identity on the brokers: anonymous, idempotent, or with transactions.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-98
 """
@@ -17,81 +17,81 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class Identity(Protocol):
-    """What the producer's thread asks about sequences. Only `failed` may come from others."""
+    """The sequences of a producer, for its thread. Only `failed` is called by other threads."""
 
     may_renumber: bool
-    """Whether a partition goes on with a new epoch where the leader has lost its sequences."""
+    """Whether a partition gets a new epoch if the leader has lost its sequences."""
 
     @property
     def next_try_seconds(self) -> float | None:
-        """When `step` has something to ask again, if it has."""
+        """The monotonic time in seconds of the next request of `step`, or None."""
 
     @property
     def transactional_id(self) -> str | None:
-        """The id whose transactions the records are in, if any."""
+        """The transactional id of the records, or None."""
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
-        """Take and ask what is needed before these partitions can be written to."""
+        """Take answers and send requests that these partitions need before a batch goes out."""
 
     def refusal(self) -> KafkaError | None:
-        """Return why no batch can be sent at all, if so."""
+        """Return the error for which no batch can be sent at all, or None."""
 
     def trouble(self) -> KafkaError | None:
-        """Return what went wrong the last time that something was asked, if it may heal."""
+        """Return the error of the last request, or None."""
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
-        """Whether batches of a partition can be sent by now."""
+        """Whether batches of a partition can be sent now."""
 
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
-        """Return whose sequences the next batch of a partition has; None for no sequences."""
+        """Return the id and epoch of a partition's next batch; None for no sequences."""
 
     def renumber(self, queue: PartitionQueue) -> None:
-        """Have a partition go on with a new epoch, from sequence 0 on."""
+        """Give a partition a new epoch, with sequences from 0."""
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
-        """Take note that records were not written; they may have sequences, if they were sent."""
+        """Note that records were not written. If they were sent, they may have sequences."""
 
 
 class Anonymous:
-    """A producer without sequences: what is sent again may be written twice."""
+    """A producer without sequences: a record that is sent again may be written twice."""
 
     transactional_id = None
     may_renumber = False
     next_try_seconds = None
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
-        """Nothing is needed."""
+        """Do nothing: an anonymous producer needs no id."""
 
     def refusal(self) -> KafkaError | None:
-        """Nothing is refused."""
+        """Return None: nothing is refused."""
         return None
 
     def trouble(self) -> KafkaError | None:
-        """Nothing is asked."""
+        """Return None: nothing is requested."""
         return None
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
-        """Any partition can be written to."""
+        """Return True: any partition can be written to."""
         del topic_partition
         return True
 
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
-        """There are no sequences."""
+        """Return None: there are no sequences."""
         del queue
         return None
 
     def renumber(self, queue: PartitionQueue) -> None:
-        """There is nothing to renumber."""
+        """Do nothing: there are no sequences."""
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
-        """Nothing follows from it."""
+        """Do nothing."""
 
 
 class Idempotent:
-    """A producer whose batches have sequences, so that none is written twice.
+    """A producer whose batches have sequences, so that no record is written twice.
 
-    Where a leader has lost a partition's sequences, that partition goes on with the next epoch,
-    which the producer gives itself (KIP-360). Other partitions keep theirs.
+    If a leader has lost a partition's sequences, the partition gets the next epoch. The producer
+    chooses that epoch itself (KIP-360). Other partitions keep theirs.
     """
 
     transactional_id = None
@@ -106,7 +106,7 @@ class Idempotent:
         self._trouble: KafkaError | None = None
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
-        """Ask for a producer id as soon as there is something to write."""
+        """Ask for a producer id as soon as there are records to write."""
         self._refusal = None
         self.next_try_seconds = None
         if self._lookup is not None and self._lookup.is_done:
@@ -129,29 +129,29 @@ class Idempotent:
             self._next.failed()
 
     def refusal(self) -> KafkaError | None:
-        """Return why there is no producer id, once."""
+        """Return the lasting error of the last request for a producer id; `step` clears it."""
         return self._refusal
 
     def trouble(self) -> KafkaError | None:
-        """Return why there is no producer id yet."""
+        """Return the error of the last request for a producer id, or None."""
         return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
-        """Any partition can be written to, with a producer id."""
+        """Whether there is a producer id: then any partition can be written to."""
         del topic_partition
         return self._producer is not None
 
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
-        """Return that which the partition began with."""
+        """Return the id and epoch with which the partition began."""
         if queue.producer is None:
             queue.begin_sequences(self._producer)
         return queue.producer
 
     def renumber(self, queue: PartitionQueue) -> None:
-        """Go on with the newest epoch that the partition has not had yet."""
+        """Give the partition the newest epoch, and a new one if it has that already."""
         if self._producer is not None and self._producer == queue.producer:
             self._producer = self._producer.bumped()
         queue.producer = None
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
-        """Nothing follows from it: the next batch tells whether its sequence is the next."""
+        """Do nothing: the leader's next answer tells whether a sequence is missing."""

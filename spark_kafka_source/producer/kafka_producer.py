@@ -1,4 +1,7 @@
-"""Kafka's producer, which takes Arrow: https://kafka.apache.org/documentation/#producerapi."""
+"""Kafka's producer, for single records and Arrow columns.
+
+https://kafka.apache.org/documentation/#producerapi
+"""
 
 import logging
 import weakref
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-# What typed values need is imported by the first producer that has any.
+# The first producer with typed values imports what they need.
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
@@ -52,28 +55,33 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 Partitioner = Callable[[str, bytes | None, int], int | None]
-"""A partition for a topic, a key and the count of partitions; None for any."""
+"""A function of the topic, the key and the number of partitions.
 
-# What an error or the end of the interpreter leaves to records that wait.
+It returns a partition, or None for any partition."""
+
+# The time that waiting records get after an error, or at the end of the interpreter.
 _LAST_WORDS_MS = 5_000
 
 
 class KafkaProducer:
-    """Writes records to topics, one by one or as Arrow columns.
+    """Write records to topics, one by one or as Arrow columns.
 
         with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
             producer.send("events", key=b"k", value=b"v")
             producer.send_columns("events", table)
 
-    Configuration has Kafka's names, with underscores. Any thread may use it. One thread of its own
-    sends. Raises `ConfigurationError` for what cannot be used.
+    The settings have Kafka's names, with underscores. Any thread may use the producer. The
+    producer has its own thread, which sends. Raises `ConfigurationError` for settings that cannot
+    be used.
 
-    `key_serializer` and `value_serializer` make bytes of what `send` is given: functions of it, or
-    of the topic, the headers (a list that may be added to) and it. `partitioner` is a function of
-    the topic, the key's bytes and the count of partitions; it returns a partition, or None for any.
+    `key_serializer` and `value_serializer` turn the key and the value of `send` into bytes. Each
+    is a function of the object, or a function of the topic, the headers and the object. The
+    headers are a list, and the function may add to it. `partitioner` is a function of the topic,
+    the key's bytes and the number of partitions. It returns a partition, or None for any
+    partition. `partitioner` may also be a name, as the setting has it.
 
-    With `value_format` and `key_format`, and what else Spark's options have for typed values,
-    `send` takes dicts, and `send_columns` columns of structs.
+    With `value_format` and `key_format`, and Spark's other options for typed values, `send` takes
+    dicts, and `send_columns` takes columns of structs.
     """
 
     def __init__(
@@ -93,7 +101,7 @@ class KafkaProducer:
 
     @classmethod
     def of(cls, config: ProducerConfig) -> "KafkaProducer":
-        """Return a producer with a configuration that another front has read."""
+        """Return a producer for a configuration that is already parsed."""
         producer = cls.__new__(cls)
         producer._set_up(config, None, None, None)
         return producer
@@ -129,7 +137,7 @@ class KafkaProducer:
             identity = Idempotent(next_try) if config.enable_idempotence else Anonymous()
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
-        # Also where its user forgets it, or the interpreter ends.
+        # `weakref.finalize` also closes a producer that nobody closed.
         closed: list[KafkaClient | typed.TypedEncoding] = [*clients]
         if self._encoding is not None:
             closed.append(self._encoding)
@@ -140,7 +148,7 @@ class KafkaProducer:
         return self
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
-        """Close it when all is sent; after an error, at most 5 seconds later."""
+        """Close the producer when all records are sent; after an error, within 5 seconds."""
         self.close(None if error_type is None else _LAST_WORDS_MS / 1000)
 
     # -- sending -----------------------------------------------------------------------------------
@@ -156,17 +164,19 @@ class KafkaProducer:
         headers: Iterable[tuple[str, bytes | None]] | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> SendFuture:
-        """Send one record, and return at once; `result` of what is returned waits for it.
+        """Send one record, and return at once. `result` of the returned future waits for it.
 
-        `timestamp_ms` is in milliseconds since 1970, by default now. `on_delivery` is called in the
-        producer's thread with the `RecordMetadata`, or with the error.
+        `timestamp_ms` is in milliseconds since 1970; the default is now. The producer's thread
+        calls `on_delivery` with the `RecordMetadata`, or with the error.
 
-        Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`;
-        raises `KafkaTimeoutError` (`BufferFullError`) after it. Raises `UnsendableRecordError` for
-        what cannot be made bytes or is too large, and `UnknownPartitionError`.
+        Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
+        Raises `KafkaTimeoutError` after that; for room it is its subclass `BufferFullError`.
+        Raises `UnsendableRecordError` for a record that is too large or that does not turn into
+        bytes, and `UnknownPartitionError`.
 
-        With `value_format`, the first record of a topic waits for the schema registry, too: raises
-        `ConfigurationError` for what it does not have, and `RegistryUnavailableError`.
+        With `value_format`, the first record of a topic also waits for the schema registry. It
+        raises `ConfigurationError` for a schema that the registry does not have, and
+        `RegistryUnavailableError`.
         """
         with spelt(self._config.spelling):
             self._check_open()
@@ -187,16 +197,16 @@ class KafkaProducer:
         return future
 
     def send_columns(self, topic: str | None, columns: pa.Table | pa.RecordBatch) -> ColumnsFuture:
-        """Send all rows of Arrow columns, without an object a record.
+        """Send all rows of Arrow columns, without one Python object per record.
 
         The columns are `key` and `value` (string or binary), `headers` (a list of structs of `key`
-        and `value`), `timestamp` (a timestamp, or int64 of milliseconds), `partition` (a whole
-        number) and, where `topic` is None, `topic`; each may be missing or null, others are passed
-        over.
+        and `value`), `timestamp` (a timestamp, or int64 of milliseconds) and `partition` (a whole
+        number). If `topic` is None, there is also a column `topic`. Each column may be missing or
+        null. Other columns are ignored.
 
-        Rows are checked before any is sent: raises `ColumnTypeError`, `RowTooLargeError` and
-        `UnencodableRowError`, which name rows. Waits for room as `send` does; where that raises,
-        rows before it are on their way.
+        All rows are checked before the first one is sent. Raises `ColumnTypeError`,
+        `RowTooLargeError` and `UnencodableRowError`, which name rows. Waits for room as `send`
+        does. If that wait raises, the earlier rows are still on their way.
         """
         with spelt(self._config.spelling):
             self._check_open()
@@ -208,15 +218,21 @@ class KafkaProducer:
                 for piece in pieces
                 for name, part in ([(topic, piece)] if topic is not None else by_topic(piece))
             ]
+            if self._transaction is not None:
+                self._transaction.announce(
+                    TopicPartition(name, each)
+                    for name, _, partitions in planned
+                    for each in np.unique(partitions).tolist()
+                )
             runs: list[Run] = []
             for name, part, partitions in planned:
                 runs += append(self._accumulator, name, part, partitions)
         return ColumnsFuture(runs)
 
     def flush(self, timeout_seconds: float | None = None) -> None:
-        """Send all that was given so far at once, and wait until it is known what came of it.
+        """Send all records so far at once, and wait until each is written or has failed.
 
-        Raises `KafkaTimeoutError` where it is not known in time. What failed is in the futures.
+        Raises `KafkaTimeoutError` if that takes longer. The futures hold the errors of records.
         """
         deadline = None
         if timeout_seconds is not None:
@@ -225,10 +241,10 @@ class KafkaProducer:
             raise KafkaTimeoutError(f"not all records were sent within {timeout_seconds} s")
 
     def close(self, timeout_seconds: float | None = None) -> None:
-        """Wait until all is sent, at most so long, and fail the rest. Never raises.
+        """Wait until all records are sent, at most so long, and fail the rest. Never raises.
 
-        A transaction that is open is left to be aborted by its timeout, or by the next producer
-        with its transactional id.
+        An open transaction stays open: its timeout aborts it, or the next producer with its
+        transactional id does.
         """
         self._ending.detach()
         deadline = None
@@ -250,54 +266,56 @@ class KafkaProducer:
     # -- transactions ------------------------------------------------------------------------------
 
     def init_transactions(self) -> None:
-        """Take the `transactional.id`: who had it before is fenced, what was open is aborted.
+        """Take the `transactional.id`: fence the producer that had it, abort its open transaction.
 
-        To be called once, first. This and the other four wait up to `max.block.ms` for brokers.
+        Call it once, before any other call. This method and the next four wait up to
+        `max.block.ms` for brokers.
         """
         self._in_transactions(Transaction.init)
 
     def begin_transaction(self) -> None:
-        """Begin a transaction; all that is sent from now on is in it."""
+        """Begin a transaction. It holds all records that are sent from now on."""
         self._in_transactions(Transaction.begin)
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member | None
     ) -> None:
-        """Have a consumer's positions committed with the transaction.
+        """Commit a consumer's positions with the transaction.
 
-        `group_metadata` is what `KafkaConsumer.group_metadata` returns, so that a member that has
-        lost its partitions cannot commit (KIP-447); None is of one that is in no generation just
-        now, and raises `TransactionStateError`.
+        `group_metadata` is the result of `KafkaConsumer.group_metadata`. With it, a member that
+        has lost its partitions cannot commit (KIP-447). None stands for a member without a
+        generation, and raises `TransactionStateError`.
         """
         self._in_transactions(partial(_send_offsets, offsets, group_metadata))
 
     def commit_transaction(self) -> None:
         """Wait for all records, and commit the transaction.
 
-        Raises why a record was not written: then `abort_transaction` comes next. After a
-        `KafkaTimeoutError` call it again.
+        Raises the error of a record that was not written: call `abort_transaction` next. After a
+        `KafkaTimeoutError`, call `commit_transaction` again.
         """
         self._in_transactions(Transaction.commit)
 
     def abort_transaction(self) -> None:
-        """Abort the transaction: no reader with `read_committed` sees its records."""
+        """Abort the transaction: readers with `read_committed` never see its records."""
         self._in_transactions(Transaction.abort)
 
     def begin_as(self, transactional_id: str, transaction_timeout_ms: int) -> None:
-        """Begin a transaction under this id, for one whose end another process decides.
+        """Begin a transaction under this id; another process decides how it ends.
 
-        It stands for `init_transactions` and `begin_transaction`. `prepare_transaction` ends it
-        here. Raises `TransactionOpenError` where one is open under the id.
+        The call replaces `init_transactions` and `begin_transaction`. `prepare_transaction` ends
+        the transaction for this producer. Raises `TransactionOpenError` if a transaction is open
+        under the id.
         """
         self._in_transactions(
             lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
         )
 
     def prepare_transaction(self) -> PreparedTransaction | None:
-        """Wait for all records, and return by what the transaction can be ended elsewhere.
+        """Wait for all records, and return the handle by which another process ends it.
 
-        None where nothing was sent. Raises why a record was not written: then `abort_transaction`
-        comes next.
+        Returns None if nothing was sent. Raises the error of a record that was not written: call
+        `abort_transaction` next.
         """
         prepared: list[PreparedTransaction | None] = []
         self._in_transactions(lambda transaction: prepared.append(transaction.prepare()))
@@ -352,7 +370,7 @@ class KafkaProducer:
         return chosen
 
     def _partitions_for(self, topic: str, piece: Piece) -> Integers:
-        """Return the partition of each row: the one it has, its key's, or any."""
+        """Return the partition of each row: its own, or that of its key, or any."""
         found = given_partitions(piece)
         partitions = self._topics.of(topic, int(found.max(initial=NO_PARTITION)) + 1)
         check_partitions(piece, found, topic, partitions.count)
@@ -416,4 +434,4 @@ def _end(accumulator: Accumulator, close: Callable[[Deadline], None]) -> None:
     left = len(accumulator.unfinished())
     close(Deadline.after_ms(_LAST_WORDS_MS))
     if left:
-        logger.warning("A producer was not closed: %s batches were sent in its last words", left)
+        logger.warning("A producer was not closed: it sent its last %s batches at its end", left)

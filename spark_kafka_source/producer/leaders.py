@@ -1,4 +1,4 @@
-"""Who leads the partitions that batches wait for, asked for in the background."""
+"""The leaders of the partitions that have waiting batches, looked up in the background."""
 
 import logging
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class Leaders:
-    """Belongs to the producer's thread."""
+    """The known leaders and the look-ups of others. Only the producer's thread uses it."""
 
     def __init__(self, client: KafkaClient, lookups: Lookups) -> None:
         self._client = client
@@ -29,12 +29,12 @@ class Leaders:
         self._wanted: set[TopicPartition] = set()
         self._lookup: Lookup[list[Topic]] | None = None
         self._asked: set[TopicPartition] = set()
-        # Without a pause, where a broker says nothing of use, it would be asked without an end.
+        # The pause keeps a broker with useless answers from being asked without end.
         self._next = NextTry(client.pause_seconds)
         self._errors: dict[str, KafkaError] = {}
 
     def of(self, topic_partition: TopicPartition) -> Broker | None:
-        """Return the leader, or None where it has to be looked up first."""
+        """Return the leader, or None if it must be looked up first."""
         if self._client.unknown_topics([topic_partition]):
             self._wanted.add(topic_partition)
             if self._client.cluster.missing([topic_partition]):
@@ -42,13 +42,13 @@ class Leaders:
         return self._client.cluster.leader(topic_partition)[0]
 
     def error(self, topic: str) -> KafkaError | None:
-        """Return why the leaders of a topic could not be looked up, the last time."""
+        """Return the error of the last look-up of a topic's leaders, or None."""
         return self._errors.get(topic)
 
     def take_denials(self) -> dict[str, KafkaError]:
-        """Return why topics cannot be written to at all, by topic, as far as brokers have said it.
+        """Return and forget the lasting errors of topics, by topic.
 
-        That is told once: a topic is asked for anew where it is written to again.
+        Each error is returned once. A topic that is written to again is looked up again.
         """
         found = {topic: error for topic, error in self._errors.items() if is_lasting(error)}
         for topic in found:
@@ -56,7 +56,7 @@ class Leaders:
         return found
 
     def step(self) -> None:
-        """Take the answer of a look-up, and begin another if there is something to ask."""
+        """Take the answer of a look-up, and begin another for the wanted partitions."""
         if self._lookup is not None and self._lookup.is_done:
             self._take(self._lookup)
             self._lookup = None
@@ -69,7 +69,7 @@ class Leaders:
 
     @property
     def next_try_seconds(self) -> float | None:
-        """When there is something to ask again, if there is."""
+        """The monotonic time in seconds of the next look-up, or None."""
         is_waiting = self._lookup is None and bool(self._wanted)
         return self._next.at_seconds if is_waiting else None
 
@@ -101,5 +101,5 @@ def _topics_of(topic_partitions: Iterable[TopicPartition]) -> list[str]:
 
 
 def is_lasting(error: KafkaError) -> bool:
-    """Whether asking again is of no use. Brokers that are all down may come back."""
+    """Whether a new request cannot help. A timeout is not lasting: brokers may come back."""
     return not error.retriable and not isinstance(error, KafkaTimeoutError)

@@ -1,4 +1,4 @@
-"""Counts and rates of one producer, by the names that Kafka's own gives them.
+"""Counts and rates of one producer, under Kafka's names.
 
 https://kafka.apache.org/documentation/#producer_monitoring
 """
@@ -26,7 +26,7 @@ class ProducerMetrics:
         self._splits = Sensor()
 
     def sent(self, batches: Iterable[ProducerBatch]) -> None:
-        """A request went out with these batches."""
+        """Count a request with these batches."""
         now_seconds = time.monotonic()
         size = 0
         for batch in batches:
@@ -37,27 +37,27 @@ class ProducerMetrics:
         self._bytes.record(size)
 
     def answered(self, milliseconds: float) -> None:
-        """A request took so long."""
+        """Count an answer, and the time that it took."""
         self._request_ms.record(milliseconds)
 
     def delivered(self, record_count: int) -> None:
-        """So many records are written."""
+        """Count records that are written."""
         self._records.record(record_count)
 
     def failed(self, record_count: int) -> None:
-        """So many records are not."""
+        """Count records that failed."""
         self._errors.record(record_count)
 
     def retried(self) -> None:
-        """A batch is sent again."""
+        """Count a batch that is sent again."""
         self._retries.record(1)
 
     def split(self) -> None:
-        """A batch that was too large became two."""
+        """Count a batch that was too large and became two."""
         self._splits.record(1)
 
     def snapshot(self) -> dict[str, float]:
-        """All of them now; times are in milliseconds unless they say else, rates a second."""
+        """Return all metrics. Times are in milliseconds unless the name says ns; rates in 1/s."""
         return {
             "record-send-rate": self._records.rate,
             "record-send-total": self._records.total,

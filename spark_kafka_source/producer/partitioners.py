@@ -1,4 +1,4 @@
-"""Which partition each record goes to by its key, and the records of each partition.
+"""The partition of each record by its key, and the records of each partition.
 
 MURMUR2 is the default of Kafka's own producer (`BuiltInPartitioner.partitionForKey`). The others
 are librdkafka's: https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md.
@@ -15,33 +15,33 @@ from spark_kafka_source.producer.hashes import Hash, HashOfOne, crc32, crc32_of,
 from spark_kafka_source.records import ByteColumn, Integers
 
 NO_PARTITION = -1
-"""In the place of a partition for a record whose key does not say it."""
+"""The partition of a record whose key does not determine one."""
 
 POSITIVE = 0x7FFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPartitioner:
-    """A partition for each key, the same one each time. A null key has none."""
+    """A function from a key to its partition, always the same one. A null key has none."""
 
     name: str
     hashed: Hash
     hashed_one: HashOfOne
     positive_bits: int
-    """Which bits of a hash count: Java's `Utils.toPositive` leaves the sign out."""
+    """The bits of a hash that count. Java's `Utils.toPositive` leaves out the sign."""
     empty_has_partition: bool
-    """Whether an empty key is a key."""
+    """Whether an empty key has a partition."""
 
     def partition(self, key: bytes | None, partition_count: int) -> int:
-        """The partition of one key, or `NO_PARTITION`."""
+        """Return the partition of one key, or `NO_PARTITION`."""
         if key is None or (not key and not self.empty_has_partition):
             return NO_PARTITION
         return (self.hashed_one(key) & self.positive_bits) % partition_count
 
     def partitions(self, keys: pa.Array, partition_count: int) -> Integers:
-        """The partition of each key of a column of strings or bytes, or `NO_PARTITION`.
+        """Return the partition of each key of a column of strings or bytes, or `NO_PARTITION`.
 
-        Raises `ColumnTypeError` for another column, `ValueError` for fewer partitions than one.
+        Raises `ColumnTypeError` for another column, and `ValueError` for less than one partition.
         """
         if partition_count < 1:
             raise ValueError(f"{partition_count} partitions: there must be one or more")
@@ -60,20 +60,21 @@ CONSISTENT_RANDOM = KeyPartitioner("consistent_random", crc32, crc32_of, (1 << 3
 PARTITIONERS: Mapping[str, KeyPartitioner] = MappingProxyType(
     {each.name: each for each in (MURMUR2, MURMUR2_RANDOM, CONSISTENT_RANDOM)}
 )
-"""By name. The first two differ in what the caller does with records without a partition: murmur2
-makes them sticky, as Java does, and the two others put them anywhere."""
+"""The partitioners by name. The first two differ in records without a partition: with murmur2 the
+caller keeps them on one partition for a while, as Java does. With the two others the caller sends
+each to any partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """The rows of each partition, in the order that they had."""
+    """The rows of each partition, in their original order."""
 
     partitions: Integers
-    """Those that have a row, in ascending order."""
+    """The partitions with rows, in ascending order."""
     rows: Integers
     """The rows of the first partition, then those of the next."""
     bounds: Integers
-    """Where in `rows` each partition's begin, and the end: `encode_columns` takes them so."""
+    """The bounds of each partition in `rows`, as `encode_columns` takes them."""
 
     def __iter__(self) -> Iterator[tuple[int, Integers]]:
         ends = self.bounds.tolist()
@@ -82,10 +83,10 @@ class PartitionRows:
 
 
 def group_by_partition(partitions: Integers) -> PartitionRows:
-    """Of the partition of each row, 0 or more, the rows of each partition."""
+    """Group the rows by partition. Raises `ValueError` for a negative partition."""
     if partitions.min(initial=0) < 0:
         raise ValueError(f"row {int((partitions < 0).argmax())} has no partition yet")
-    # numpy sorts 16 bits by their digits, and wider ones by comparing them: ten times as long.
+    # numpy sorts 16 bits by radix sort. Wider numbers are compared, which takes ten times as long.
     narrow = partitions.max(initial=0) <= np.iinfo(np.uint16).max
     rows = np.argsort(partitions.astype(np.uint16) if narrow else partitions, kind="stable")
     in_order = partitions[rows]

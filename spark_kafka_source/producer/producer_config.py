@@ -25,15 +25,15 @@ VOCABULARY = Vocabulary(
     MEANT,
     WRITE_OPTIONS,
 )
-"""What a producer says of names, known and unknown."""
+"""The setting names that a producer knows, refuses or ignores."""
 
 
 def config_from_arguments(
     arguments: Mapping[str, object], token_provider: TokenProvider | None = None
 ) -> ProducerConfig:
-    """The configuration that these arguments give; what goes wrong later names them as they do.
+    """Return the configuration from these arguments. Later errors use the names as given.
 
-    Raises `ConfigurationError` under the name that was given.
+    Raises `ConfigurationError` under the given name.
     """
     with spelt(VOCABULARY.spelling(arguments)):
         settings = VOCABULARY.settings(arguments)

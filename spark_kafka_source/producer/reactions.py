@@ -1,6 +1,7 @@
-"""What a leader's answer about a batch means for it, in one table.
+"""The reaction to a leader's answer about a batch, in one table.
 
-https://cwiki.apache.org/confluence/display/KAFKA/KIP-360 says what is done about lost sequences.
+KIP-360 has the remedy for lost sequences:
+https://cwiki.apache.org/confluence/display/KAFKA/KIP-360
 """
 
 from enum import Enum, auto
@@ -9,23 +10,23 @@ from spark_kafka_source.errors import ErrorCode
 
 
 class Reaction(Enum):
-    """What is done about a batch."""
+    """The next step for a batch."""
 
     DELIVERED = auto()
     RETRY = auto()
     FOLLOW = auto()
-    """Sent again behind one before it, because of which it failed: that is no try of its own."""
+    """Send again behind the earlier batch that made this one fail, without the usual pause."""
     RENUMBER = auto()
-    """Sent again with a new epoch, from sequence 0 on: the leader does not know the old ones."""
+    """Send again with a new epoch and sequences from 0: the leader does not know the old ones."""
     SPLIT = auto()
     LEAVE_OUT = auto()
-    """Sent again without the records that the broker names."""
+    """Send again without the records that the broker names."""
     FAIL = auto()
 
 
 _REACTIONS = {
     "NONE": Reaction.DELIVERED,
-    # It was written the first time, and the answer was lost.
+    # The leader wrote the batch the first time, and the answer was lost.
     "DUPLICATE_SEQUENCE_NUMBER": Reaction.DELIVERED,
     "MESSAGE_TOO_LARGE": Reaction.SPLIT,
     "RECORD_LIST_TOO_LARGE": Reaction.SPLIT,
@@ -40,11 +41,11 @@ _OUT_OF_ORDER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 
 
 def reaction(error: ErrorCode, *, is_first: bool, may_renumber: bool) -> Reaction:
-    """Return what to do about a batch that was answered with this error.
+    """Return the reaction to a batch that was answered with this error.
 
-    `is_first` says that no batch before it is unfinished: behind such a batch, a sequence out of
-    order follows from that batch's own failure. `may_renumber` is of a producer without
-    transactions: within one, a lost sequence means that the transaction has to be aborted.
+    `is_first` says that no earlier batch is unfinished. If one is, its failure explains a sequence
+    out of order. `may_renumber` is true for a producer without transactions. In a transaction, a
+    lost sequence means that the transaction must be aborted.
     """
     found = _REACTIONS.get(error.name)
     if found is Reaction.RENUMBER:

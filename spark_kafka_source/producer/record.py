@@ -1,4 +1,4 @@
-"""What is given with one record, checked before it joins others in a batch."""
+"""The parts of one record, checked before the record joins others in a batch."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,10 @@ _MOST_HEADER_OVERHEAD = 10
 
 
 def given_headers(topic: str, headers: Iterable[tuple[str, bytes | None]] | None) -> MutableHeaders:
-    """Return a list of them that serializers may add to. Raises `UnsendableRecordError`."""
+    """Return the headers as a list that serializers may add to.
+
+    Raises `UnsendableRecordError` if `headers` is not iterable.
+    """
     try:
         return [] if headers is None else list(headers)
     except TypeError as error:
@@ -23,14 +26,14 @@ def given_headers(topic: str, headers: Iterable[tuple[str, bytes | None]] | None
 
 
 def checked_headers(topic: str, headers: MutableHeaders) -> Sequence[tuple[str, bytes | None]]:
-    """Return them, of no types but these, so that no batch fails for them later."""
+    """Return headers of str and bytes only, so that they cannot fail a batch later."""
     return [_checked_header(topic, each) for each in headers] if headers else headers
 
 
 def _checked_header(topic: str, header: Any) -> tuple[str, bytes | None]:
     try:
         name, data = header
-        str.encode(name)  # Raises for what is no string, and for one that UTF-8 has not.
+        str.encode(name)  # Raises for a name that is no string, and for one without UTF-8.
         return name, None if data is None else bytes(memoryview(data))
     except (TypeError, ValueError) as error:
         reason = f"{header!r} is no pair of a string, and bytes or None"[:200]
@@ -40,7 +43,7 @@ def _checked_header(topic: str, header: Any) -> tuple[str, bytes | None]:
 def record_size(
     key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
 ) -> int:
-    """Return the most that a record takes in a batch, in bytes, as Kafka's producer reckons it."""
+    """Return the most bytes that a record takes in a batch, by the formula of Kafka's producer."""
     size = MAX_RECORD_OVERHEAD + len(key or b"") + len(value or b"")
     for name, data in headers:
         size += _MOST_HEADER_OVERHEAD + len(name.encode()) + len(data or b"")
@@ -48,18 +51,18 @@ def record_size(
 
 
 def checked_time(topic: str, timestamp_ms: object) -> int:
-    """Return a record's time, in milliseconds since 1970; now for None."""
+    """Return a record's time, in milliseconds since 1970. None stands for now."""
     if timestamp_ms is None:
         return time.time_ns() // 1_000_000
     found = _whole(topic, "timestamp", timestamp_ms)
     if not 0 <= found <= INT64_MAX:
-        reason = f"it is {found}, and Kafka's records have no place for times before 1970"
+        reason = f"it is {found}, and Kafka's records have no times before 1970"
         raise UnsendableRecordError(topic, "timestamp", reason)
     return found
 
 
 def checked_partition(topic: str, partition: object) -> int:
-    """Return the number of a partition, which the topic may have or not."""
+    """Return a partition as an int; whether the topic has it is not checked here."""
     return _whole(topic, "partition", partition)
 
 

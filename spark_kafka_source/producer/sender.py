@@ -1,8 +1,8 @@
 """The producer's thread: it sends batches to the leaders of their partitions.
 
-Nothing in it waits but one wait for all connections. What may take long, such as looking for
-leaders, goes on in other threads. The order within a partition, and that nothing is written twice,
-come from sequences: https://cwiki.apache.org/confluence/display/KAFKA/KIP-98.
+The thread has a single wait, for all connections. Slow work, such as the look-up of leaders, runs
+in other threads. Sequences keep the order within a partition, and keep out duplicates:
+https://cwiki.apache.org/confluence/display/KAFKA/KIP-98.
 """
 
 import logging
@@ -41,8 +41,8 @@ from spark_kafka_source.records import Bytes
 
 logger = logging.getLogger(__name__)
 
-# Topics go by name up to v12. Up to v11 a transaction has the partitions that it was told of before
-# (the first generation of KIP-890's), which all brokers know.
+# Produce names topics up to v12. Up to v11 the producer must add partitions to a transaction
+# before it writes to them. All brokers know that first generation of transactions.
 _PRODUCE_BY_NAME = 12
 _PRODUCE_IN_TRANSACTIONS = 11
 _LONGEST_WAIT_MS = 60_000
@@ -50,7 +50,7 @@ _SILENCE_SECONDS = LONGEST_SILENCE_MS / 1000
 
 
 class Sender:
-    """Sends what an `Accumulator` holds, in a thread of its own."""
+    """Send the batches of an `Accumulator`, in a separate thread."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Sender:
         identity: Identity,
         metrics: ProducerMetrics,
     ) -> None:
-        """`client` is for this thread's requests; look-ups have siblings of it."""
+        """`client` serves this thread's requests; look-ups use its siblings."""
         self._config = config
         self._client = client
         self._accumulator = accumulator
@@ -71,21 +71,21 @@ class Sender:
         self._answers = Answers(config, client, accumulator, identity, metrics)
         self._flights: list[Flight] = []
         self._unanswered: set[Address] = set()
-        """Where requests without an answer went, on connections that were open after it."""
+        """Brokers that got requests without an answer, over connections that were open then."""
         self._orders = 0
         self._is_closing = False
         self._close_by: Deadline | None = None
         self._wake_at_seconds = 0.0
-        run = copy_context().run  # Errors name settings as the user of this front does.
+        run = copy_context().run  # So errors in the thread name settings as the user does.
         name = f"producer {config.client.connection.client_id}"
         self._thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
         accumulator.emptied_by = self._thread
         self._thread.start()
 
     def close(self, deadline: Deadline | None) -> None:
-        """Send what there is, until the deadline, and fail the rest; wait for that.
+        """Send all batches until the deadline, fail the rest, and wait for that.
 
-        From the producer's own thread, as in a callback, it does not wait.
+        In the producer's own thread, as in a callback, it does not wait.
         """
         self._close_by = deadline
         self._is_closing = True
@@ -100,7 +100,7 @@ class Sender:
         try:
             while not self._is_over():
                 self._step()
-        except BaseException as found:  # Whatever it is, many wait for records.
+        except BaseException as found:  # No error may leave waiting callers without an answer.
             logger.exception("The producer's thread ended")
             error = LocalError(f"the producer's thread ended: {found!r}")
             error.__cause__ = found
@@ -134,7 +134,7 @@ class Sender:
         for flight in self._flights:
             self._look_at(flight)
         self._send(queues)
-        if self._is_over():  # Nothing is left that would end a wait.
+        if self._is_over():  # No event is left that would end a wait.
             return
         self._leaders.step()
         self._wake_at(self._leaders.next_try_seconds)
@@ -180,7 +180,7 @@ class Sender:
         self._accumulator.drop(queue, lambda each: not each.is_over)
 
     def _fail_refused(self, queues: Sequence[PartitionQueue]) -> None:
-        """Fail what can never be written: the brokers deny the topic, or the producer itself."""
+        """Fail batches that can never be written: a topic is denied, or the producer is."""
         refusal = self._identity.refusal()
         denials = self._leaders.take_denials()
         for queue in queues:
@@ -192,7 +192,7 @@ class Sender:
                 self._answers.fail(queue, batch, error)
 
     def _look_at(self, flight: Flight) -> None:
-        """Give up on a broker that is silent and has lost the partitions to another one."""
+        """Give up on a silent broker when another broker leads the partitions."""
         now_seconds = time.monotonic()
         if flight.lookup is not None:
             if not flight.lookup.is_done:
@@ -223,13 +223,16 @@ class Sender:
                 drained = self._drain(led)
                 self._request(broker, drained)
                 del led[: len(drained)]
-                # Nothing has changed for those that are left, and there may be hundreds.
+                # The other partitions have not changed, and there may be hundreds.
                 led.extend(queue for queue, _ in drained if self._leader_for(queue) == broker)
                 if not led:
                     break
 
     def _has_hung_up(self, broker: Broker) -> bool:
-        """Whether a broker that says nothing else (`acks=0`) has done so: it may lead no more."""
+        """Whether the broker closed the connection with `acks=0`: then it may no longer lead.
+
+        With `acks=0` a broker has no other way to report an error.
+        """
         if self._config.acks is not Acks.NONE or broker.address not in self._unanswered:
             return False
         if self._client.connections.has(broker.address):
@@ -238,10 +241,10 @@ class Sender:
         return True
 
     def _leader_for(self, queue: PartitionQueue) -> Broker | None:
-        """Return where the queue's next batch can be sent to now, if anywhere."""
+        """Return the leader to which the queue's next batch can go now, or None."""
         head = self._accumulator.head(queue)
         if head is None:
-            opened = queue.open  # Another thread may close it any time.
+            opened = queue.open  # Another thread may close it at any time.
             if opened is not None and not queue.waiting:
                 self._wake_at(self._accumulator.ready_at_seconds(opened))
             return None
@@ -253,17 +256,17 @@ class Sender:
             return None
         try:
             leader = self._leaders.of(queue.topic_partition)
-        except KafkaError:  # It was forgotten just now, and is asked for in the next step.
+        except KafkaError:  # The leader was just forgotten; the next step asks for it.
             return None
         in_flight = [each for each in self._flights if queue.topic_partition in each.batches]
         return leader if all(each.broker == leader for each in in_flight) else None
 
     def _is_turn_of(self, head: ProducerBatch, queue: PartitionQueue) -> bool:
-        """Whether a batch may go out, as far as the others of its partition are concerned."""
+        """Whether a batch may go out before the other batches of its partition are answered."""
         if head.retry_at_seconds > time.monotonic():
             self._wake_at(head.retry_at_seconds)
             return False
-        # Behind a batch that failed, the others in flight fail, too: all come back first.
+        # If a batch failed, those in flight behind it fail, too. All must come back first.
         most = 1 if head.tries else self._config.max_in_flight_requests_per_connection
         if len(queue.in_flight) >= min(most, queue.most_in_flight):
             return False
@@ -277,13 +280,13 @@ class Sender:
         flights = [each for each in self._flights if each.broker.address == broker.address]
         if not flights:
             return True
-        # Until the connection is made, others would make one more.
+        # Another request would make another connection before this one is made.
         return all(each.asked.is_sent for each in flights) and self._client.has_room(
             broker, self._config.max_in_flight_requests_per_connection
         )
 
     def _drain(self, led: list[PartitionQueue]) -> list[tuple[PartitionQueue, ProducerBatch]]:
-        """Take a batch of each partition, as many as a request may have."""
+        """Take one batch of each partition, as many as fit into a request."""
         drained: list[tuple[PartitionQueue, ProducerBatch]] = []
         size = 0
         for queue in led:
@@ -295,7 +298,7 @@ class Sender:
         return drained
 
     def _numbered(self, queue: PartitionQueue, batch: ProducerBatch) -> ProducerBatch:
-        """Give a batch its place in the partition's order, unless it has one already."""
+        """Give a batch its order and its sequence, unless it has them already."""
         queue.in_flight.append(batch)
         if not batch.order:
             self._orders += 1

@@ -1,4 +1,4 @@
-"""Keys and values made bytes: by functions of the user's, or by a schema."""
+"""Keys and values turned into bytes: by the user's functions, or by a schema."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 MutableHeaders: TypeAlias = list[tuple[str, bytes | None]]
 Serializer: TypeAlias = Callable[..., bytes | None]
-"""A function of what is sent, as `str.encode`, or of the topic, the headers and what is sent.
+"""A function of the object, as `str.encode`, or of the topic, the headers and the object.
 
-It may add to the headers. It is asked for None, too, only if it takes all three.
+It may add to the headers. It is called for None only if it takes all three arguments.
 """
 Serialize: TypeAlias = Callable[[str, MutableHeaders, Any], bytes | None]
 
@@ -26,11 +26,12 @@ _BYTES = (bytes, bytearray, memoryview)
 def serialize(
     part: str, given: object, encoding: "TypedEncoding | None", texts: Collection[str]
 ) -> Serialize:
-    """Return what makes bytes of what is sent as the `key` or the `value`.
+    """Return the function that turns the `key` or the `value` into bytes.
 
-    `given` is the serializer of the user's, if any; `texts` are those parts that are texts. Raises
-    `ConfigurationError` for one that cannot be called, and for one beside `value.format`. What is
-    returned raises `UnsendableRecordError`, and where it is typed what `TypedEncoding` does.
+    `given` is the user's serializer, or None; `texts` are the parts that are texts. Raises
+    `ConfigurationError` for a serializer that cannot be called, and for one beside
+    `value.format`. The returned function raises `UnsendableRecordError`; if the part is typed, it
+    also raises the errors of `TypedEncoding`.
     """
     name = f"{part}_serializer"
     is_encoded = encoding is not None and part in encoding.parts
@@ -65,17 +66,17 @@ def _encoded(part: str, encoding: "TypedEncoding") -> Serialize:
 
 
 def serialize_by(name: str, given: object) -> Serialize:
-    """Return the function that makes bytes of what is sent as the key or the value.
+    """Return the function that turns the key or the value into bytes.
 
-    `name` is that of the argument. Raises `ConfigurationError` for what cannot be called. What is
-    returned raises `UnsendableRecordError`.
+    `name` is the name of the argument. Raises `ConfigurationError` for a serializer that cannot
+    be called. The returned function raises `UnsendableRecordError`.
     """
     field = name.removesuffix("_serializer")
     if given is None:
         return lambda topic, _, data: _checked(topic, field, data, name)
     if not callable(given):
         found = f"found a {type(given).__name__}, which cannot be called"
-        raise ConfigurationError(name, found, "Give a function of what is sent, as `str.encode`")
+        raise ConfigurationError(name, found, "Give a function of the object, as `str.encode`")
     takes_all = _takes_all_three(given)
 
     def serialize(topic: str, headers: MutableHeaders, data: Any) -> bytes | None:
@@ -93,7 +94,7 @@ def serialize_by(name: str, given: object) -> Serialize:
 def _takes_all_three(given: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(given).parameters.values()
-    except (TypeError, ValueError):  # Some that are written in C do not say.
+    except (TypeError, ValueError):  # Some functions written in C have no signature.
         return False
     needed = [
         each

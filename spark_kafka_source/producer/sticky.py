@@ -1,4 +1,4 @@
-"""The partition of records without a key: one for a while, then another, alike in bytes.
+"""The partition of records without a key: one for a while, then another, with equal bytes.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-794%3A+Strictly+Uniform+Sticky+Partitioner
 """
@@ -14,31 +14,32 @@ from spark_kafka_source.records import Integers
 
 
 class StickyPartitioner:
-    """One topic's partition for records without a key, until `batch_bytes` have gone there.
+    """One topic's partition for records without a key. It changes after `batch_bytes`.
 
     Kafka's own (`BuiltInPartitioner`) switches after `batch.size` bytes once the batch is full, and
-    after twice that in any case. Not for two threads at once.
+    after twice that in any case. Only one thread may use it at a time.
     """
 
     def __init__(self, batch_bytes: int, chance: random.Random | None = None) -> None:
         if batch_bytes < 1:
             raise ValueError(f"batches of {batch_bytes} bytes: there must be one or more")
         self._batch_bytes = batch_bytes
-        # It spreads load, and guards nothing.
+        # The random numbers spread load. They are not for security.
         self._chance = chance or random.Random()  # noqa: S311
         self._partition: int | None = None
         self._bytes = 0
 
     @property
     def has_partition(self) -> bool:
-        """Whether the last partition goes on, if it is available."""
+        """Whether the present partition stays, if it is available."""
         return self._partition is not None
 
     def partition(self, available: Sequence[int], queued: Sequence[int] | None = None) -> int:
-        """The partition for the next record, out of those that have a leader.
+        """Return the partition for the next record, out of the available ones.
 
-        `queued` is how many batches wait for each of them: the more, the less often a switch comes
-        to it (`partitioner.adaptive.partitioning.enable`). Raises `ValueError` for none.
+        `queued` is the number of batches that wait for each available partition. The more wait,
+        the less often the partition is chosen (`partitioner.adaptive.partitioning.enable`). Raises
+        `ValueError` if no partition is available.
         """
         if self._partition is None or self._partition not in available:
             self._partition = self._next(available, queued)
@@ -46,7 +47,7 @@ class StickyPartitioner:
         return self._partition
 
     def appended(self, size: int, *, batch_full: bool = True) -> None:
-        """So many bytes went to the partition; the batch they went to takes no more, or does."""
+        """Count `size` bytes for the partition. `batch_full` says whether their batch is full."""
         self._bytes += size
         if self._bytes >= self._batch_bytes * (1 if batch_full else 2):
             self._partition = None
@@ -54,7 +55,7 @@ class StickyPartitioner:
     def partitions(
         self, sizes: Integers, available: Sequence[int], queued: Sequence[int] | None = None
     ) -> Integers:
-        """The partition of each of many records, of which `sizes` are the bytes, at least 0."""
+        """Return the partition of each of many records. `sizes` are their bytes, at least 0."""
         found = np.empty(len(sizes), np.int64)
         ends = np.cumsum(sizes)
         start = 0
@@ -75,8 +76,8 @@ class StickyPartitioner:
             raise ValueError("no partition has a leader")
         if queued is None:
             return self._chance.choice(available)
-        # As in Java: a partition's share is how many fewer batches wait for it than for the one
-        # with most, and one more.
+        # As in Java: the weight of a partition is the most batches that wait for any partition,
+        # less its own batches, plus one.
         most = max(queued) + 1
         ends = list(accumulate(most - each for each in queued))
         return available[bisect_right(ends, self._chance.randrange(ends[-1]))]

@@ -1,4 +1,4 @@
-"""What senders must know of a topic: its partitions, and where records without a key go."""
+"""The partitions of topics that are sent to, and the choice of one for records without a key."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -28,49 +28,49 @@ _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 
 
 class UnknownPartitionError(LocalError):
-    """A record is meant for a partition that its topic does not have."""
+    """A record's partition does not exist in its topic."""
 
 
 class Partitions:
-    """The partitions of one topic. Any thread may use it."""
+    """The partitions of one topic. Any thread may use the object."""
 
     def __init__(
         self, topic: Topic, config: ProducerConfig, queued: Callable[[TopicPartition], int]
     ) -> None:
-        """`queued` says how many batches wait for a partition."""
+        """`queued` returns how many batches wait for a partition."""
         self.name = topic.name
         self._lock = threading.Lock()
         self._queued = queued if config.partitioner_adaptive_partitioning_enable else None
         self._sticky = StickyPartitioner(config.batch_size) if config.has_sticky_partition else None
-        # It spreads load, and guards nothing.
+        # The random numbers spread load. They are not for security.
         self._chance = np.random.default_rng()
         self.update(topic)
 
     def learn(self, cluster: Cluster) -> None:
-        """Take what the producer's thread has learnt since, which asks from time to time."""
+        """Take the newest metadata, which the producer's thread refreshes from time to time."""
         topic = cluster.topics.get(self.name)
         if topic is not None and topic is not self._topic and not topic.error.code:
             self.update(topic)
 
     def update(self, topic: Topic) -> None:
-        """Take what is newly known of the topic."""
+        """Take new metadata of the topic."""
         if not topic.partitions:
             return
         self._topic = topic
         led = [each for each, found in topic.partitions.items() if not found.error.code]
         self.count = len(topic.partitions)
         whole = range(self.count)
-        # Where none has a leader they all wait for one.
+        # If no partition has a leader, records may go to any, and wait for its leader.
         self._available: Sequence[int] = sorted(led) if 0 < len(led) < self.count else whole
 
     def check(self, partition: int) -> None:
-        """Raise `UnknownPartitionError` where there is no such partition."""
+        """Raise `UnknownPartitionError` if there is no such partition."""
         if not 0 <= partition < self.count:
             found = f"topic {self.name!r} has no partition {partition}"
             raise UnknownPartitionError(f"{found}: it has {self.count}, from 0 on")
 
     def next_one(self, size: int) -> int:
-        """Return the partition for a record of this size that no key says one for."""
+        """Return the partition for a record of this size that no key gives one."""
         with self._lock:
             if self._sticky is None:
                 return int(self._chance.choice(self._available))
@@ -79,7 +79,7 @@ class Partitions:
             return found
 
     def next_ones(self, sizes: Integers) -> Integers:
-        """Return the partition for each of many such records."""
+        """Return the partition for each of many records, as `next_one` does."""
         with self._lock:
             if self._sticky is None:
                 found: Integers = self._chance.choice(self._available, len(sizes))
@@ -93,12 +93,12 @@ class Partitions:
 
 
 class Topics:
-    """The topics that were sent to; any thread may ask, one at a time goes to the brokers."""
+    """The topics that were sent to. Any thread may ask; one at a time asks the brokers."""
 
     def __init__(
         self, client: KafkaClient, config: ProducerConfig, queued: Callable[[TopicPartition], int]
     ) -> None:
-        """`client` is for this alone."""
+        """`client` is for this object alone."""
         self._client = client
         self._config = config
         self._queued = queued
@@ -107,11 +107,12 @@ class Topics:
         self._known: dict[str, Partitions] = {}
 
     def of(self, topic: str, at_least: int = 0) -> Partitions:
-        """Return what is known of a topic; ask where that is nothing, or fewer partitions.
+        """Return a topic's partitions. Ask the brokers if fewer than `at_least` are known.
 
-        Waits up to `max.block.ms` for a topic that is not there, or may be created by asking.
-        Raises `KafkaTimeoutError` after it, `BootstrapError` where no broker is reached, and
-        `BrokerError` for a topic that is denied. There may be fewer partitions than `at_least`.
+        A topic that is not known is always asked for; the request may create it. Waits up to
+        `max.block.ms` for a topic that does not exist. Raises `KafkaTimeoutError` after that,
+        `BootstrapError` if no broker is reached, and `BrokerError` for a topic that is denied. The
+        result may have fewer partitions than `at_least`.
         """
         known = self._known.get(topic)
         if known is None:
@@ -123,7 +124,7 @@ class Topics:
         what = f"Metadata of {topic}"
 
         def attempt(within: Deadline) -> Topic:
-            # Between two tries another thread has its turn, perhaps for a topic that is there.
+            # Between two tries another thread may ask, perhaps for a topic that exists.
             with self._turn(topic, within):
                 topics = self._client.topics([topic], within, create=True)
             found = next((each for each in topics if each.name == topic), None)
@@ -149,9 +150,9 @@ class Topics:
 
     @contextmanager
     def _turn(self, topic: str, deadline: Deadline) -> Iterator[None]:
-        """Have the client to oneself."""
+        """Hold the client, which one thread at a time may use."""
         if not self._asking.acquire(timeout=deadline.remaining_seconds()):
-            raise self._out_of_time(topic, "others ask for topics, too")
+            raise self._out_of_time(topic, "other threads ask for topics, too")
         try:
             yield
         finally:
@@ -165,6 +166,6 @@ class Topics:
 def _failure(error: ErrorCode, topic: str) -> BrokerError:
     lack = lacking(error, topic=topic, access=Access.WRITE)
     failure = BrokerError(error, f"Metadata of {topic}", lack)
-    if failure.retriable:  # What is known of other topics is not to be forgotten for this one.
+    if failure.retriable:  # RETRY keeps the metadata of other topics; the table's remedy may not.
         failure.remedy = Remedy.RETRY
     return failure

@@ -1,11 +1,11 @@
-"""The transactions of one producer: KIP-98, and KIP-360 for what goes on after an abort.
+"""The transactions of one producer: KIP-98, and KIP-360 for the new epoch after an abort.
 
-Its user begins and ends them, and waits for that. The producer's thread has the partitions added
-that it is about to write to.
+The user's threads begin and end transactions, and wait for that. The producer's thread adds the
+partitions that it is about to write to.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
@@ -26,11 +26,11 @@ class TransactionStateError(LocalError):
 
 
 class TransactionAbortedError(LocalError):
-    """A record was not sent, since its transaction is aborted."""
+    """A record was not sent because its transaction was aborted."""
 
 
 class TransactionOpenError(LocalError):
-    """A transactional id cannot be taken, since a transaction is open under it."""
+    """A transactional id cannot be taken because a transaction is open under it."""
 
     def __init__(self, transactional_id: str) -> None:
         super().__init__(transactional_id)
@@ -38,18 +38,18 @@ class TransactionOpenError(LocalError):
 
     def _text(self) -> str:
         return (
-            f"A transaction is open under {self.transactional_id!r}, and others are to end it: "
+            f"A transaction is open under {self.transactional_id!r}, and another process ends it: "
             "'spark-kafka-source transactions' shows it, and ends it"
         )
 
 
 class _State(Enum):
-    """What may be called next."""
+    """The state of a transaction; it says which calls may come next."""
 
     NEW = "`init_transactions` was not called yet"
     READY = "no transaction is open"
     OPEN = "a transaction is open"
-    WAITING = "the records of a transaction that is about to end are waited for"
+    WAITING = "the producer waits for the records of a transaction that is about to end"
     FAILED = "the transaction has failed and must be aborted"
     COMMITTING = "a commit is not over: call `commit_transaction` again"
     ABORTING = "an abort is not over: call `abort_transaction` again"
@@ -61,15 +61,15 @@ _ENDED_OTHERWISE = "INVALID_TXN_STATE"
 
 
 _NO_MEMBER = (
-    "the consumer is in no generation of its group, so that its positions cannot be committed;"
-    " abort, and they are read again, by whoever has the partitions then"
+    "the consumer is in no generation of its group, so its positions cannot be committed;"
+    " abort, and the members that get the partitions read the records again"
 )
 
 
 class Transaction:
-    """The transaction that is open, if any, and who the producer is: an `Identity`.
+    """The open transaction, if any, and the producer's id and epoch: an `Identity`.
 
-    Records are taken only while one is open: the accumulator refuses them otherwise.
+    The accumulator takes records only while a transaction is open.
     """
 
     may_renumber = False
@@ -77,7 +77,7 @@ class Transaction:
     def __init__(
         self, config: ProducerConfig, client: KafkaClient, accumulator: Accumulator
     ) -> None:
-        """`client` is for this alone: its user's threads wait on it, one at a time."""
+        """`client` is for this object alone. One user thread at a time waits on it."""
         self.transactional_id = config.transactional_id
         self.next_try_seconds: float | None = None
         self._config = config
@@ -91,30 +91,31 @@ class Transaction:
         self._trouble: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
+        self._announced: frozenset[TopicPartition] = frozenset()
         self._asked: frozenset[TopicPartition] = frozenset()
         self._lookup: Lookup[None] | None = None
         self._next = NextTry(client.pause_seconds)
         self._nothing_asked = threading.Event()
         self._nothing_asked.set()
         self._has_begun = False
-        """Whether the coordinator may know of it: one without a record is not ended there."""
+        """Whether the coordinator may know the transaction; without a record it does not."""
         self._has_gap = False
-        """Whether leaders may not know all sequences: those of a new epoch begin at 0."""
+        """Whether leaders may miss sequences. Then an abort needs a new epoch: its begin at 0."""
         self._state = _State.NEW
         self._become(_State.NEW)
 
-    # -- from its user's threads -------------------------------------------------------------------
+    # -- from the user's threads -------------------------------------------------------------------
 
     def init(self) -> None:
-        """Take the transactional id; who had it before is fenced, what was open is aborted."""
+        """Take the transactional id: fence the earlier producer, abort its transaction."""
         with self._called(_State.NEW):
             self._producer = self._new_producer(self._coordinator, self._timeout_ms)
             self._become(_State.READY)
 
     def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
-        """Go on under another transactional id, and begin a transaction.
+        """Take another transactional id, and begin a transaction.
 
-        What is open under it is not aborted, as `init` would: its end is for others to decide.
+        Unlike `init`, it does not abort an open transaction: another process decides its end.
         """
         with self._called(_State.NEW, _State.READY):
             coordinator = TransactionCoordinator(self._client, transactional_id)
@@ -136,7 +137,7 @@ class Transaction:
         )
 
     def prepare(self) -> PreparedTransaction | None:
-        """Wait for all records, and leave the end to others; None where there is no record."""
+        """Wait for all records, and leave the end to another process. None without a record."""
         with self._called(_State.OPEN):
             self._wait_for_records()
             count = len(self._added)
@@ -145,19 +146,29 @@ class Transaction:
             return prepared if self._has_begun else None
 
     def begin(self) -> None:
-        """Begin a transaction; the brokers learn of it by its first record."""
+        """Begin a transaction. The coordinator learns of it by the first record."""
         with self._called(_State.READY):
             self._begin()
 
+    def announce(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Add these partitions together with the first of them that has records to send.
+
+        One request then adds all of them. Without this call, the caller still appends while the
+        producer's thread finds records for one partition after another, and each partition costs
+        a request.
+        """
+        self._announced |= frozenset(topic_partitions)
+
     def _begin(self) -> None:
         self._added.clear()
+        self._announced = frozenset()
         self._has_begun = self._has_gap = False
         self._become(_State.OPEN)
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member | None
     ) -> None:
-        """Have a group's offsets committed with the transaction."""
+        """Commit a group's offsets with the transaction."""
         with self._called(_State.OPEN):
             if member is None:
                 raise TransactionStateError(_NO_MEMBER)
@@ -167,7 +178,7 @@ class Transaction:
             self._coordinator.commit_offsets(producer, member, offsets, timeout_ms=timeout_ms)
 
     def commit(self) -> None:
-        """Wait for all records, and end the transaction with them."""
+        """Wait for all records, and commit the transaction."""
         with self._called(_State.OPEN, _State.FAILED, _State.COMMITTING):
             if self._state is _State.FAILED and self._error is not None:
                 raise self._error.with_traceback(None)
@@ -179,21 +190,21 @@ class Transaction:
             self._become(_State.READY)
 
     def _wait_for_records(self) -> None:
-        """Raises why one was not written; then the transaction has failed."""
+        """Raises the error of a record that was not written; then the transaction has failed."""
         self._become(_State.WAITING)
         try:
             self._accumulator.flush(None)
-        except BaseException:  # Ctrl-C leaves it as it was.
+        except BaseException:  # Ctrl-C leaves the transaction open.
             self._become(_State.OPEN, _State.WAITING)
             raise
         if self._error is not None:
             raise self._error.with_traceback(None)
 
     def abort(self) -> None:
-        """Drop what is not sent yet, wait for the rest, and end the transaction without them."""
+        """Drop the records that wait, wait for those in flight, and abort the transaction."""
         with self._called(_State.OPEN, _State.FAILED, _State.ABORTING):
-            # Where nothing has begun, a new epoch is not asked for: the broker would first abort
-            # what a successor has open.
+            # If nothing has begun, do not ask for a new epoch: the broker would first abort a
+            # transaction that a successor has open.
             self._has_gap = self._has_gap or (self._state is _State.FAILED and self._has_begun)
             self._error = self._error or TransactionAbortedError("its transaction is aborted")
             self._become(_State.ABORTING)
@@ -208,16 +219,18 @@ class Transaction:
             self._become(_State.READY)
 
     def _wait_for_adding(self) -> None:
-        """Partitions that are added after the end would begin the next transaction."""
+        """Wait: partitions added after the end would begin the next transaction."""
         timeout_ms = self._config.max_block_ms
         if not self._nothing_asked.wait(timeout_ms / 1000):
             found = f"no answer to AddPartitionsToTxn of {self.transactional_id!r}"
             raise KafkaTimeoutError(f"{found} within {timeout_ms} ms ('kafka.max.block.ms')")
 
     def _end_aborted(self) -> None:
-        """Where it was ended before, a new epoch tells by whom: another producer's is refused.
+        """Abort. If the transaction has ended already, ask for a new epoch.
 
-        One that is fenced asks for none: the broker would first abort what its successor has open.
+        The answer tells whether another producer ended it: then the new epoch is refused. A
+        producer that is fenced does not ask: the broker would first abort its successor's open
+        transaction.
         """
         try:
             self._end(commit=False)
@@ -227,7 +240,7 @@ class Transaction:
             self._has_begun, self._has_gap = False, True
 
     def check_open(self) -> None:
-        """Raise where a record cannot be sent now."""
+        """Raise if a record cannot be sent now."""
         self._raise_if_over()
         if self._state is not _State.OPEN:
             raise self._not_open() from self._error
@@ -236,13 +249,13 @@ class Transaction:
         return TransactionStateError(f"a record cannot be sent: {self._state.value}")
 
     def _raise_if_over(self) -> None:
-        """Say again what ended the producer, such as that it is fenced: aborting does not help."""
+        """Raise again the error that ended the producer, such as fencing; an abort is no help."""
         if self._state is _State.OVER and self._error is not None:
             raise self._error.with_traceback(None)
 
     @contextmanager
     def _called(self, *states: _State) -> Iterator[None]:
-        """Check that a call fits, and say what an error leaves of the transaction."""
+        """Check that the state allows the call, and set the state after an error."""
         self._accumulator.refuse_callbacks()
         if not self._calling.acquire(blocking=False):
             raise TransactionStateError("another thread begins or ends a transaction just now")
@@ -275,7 +288,7 @@ class Transaction:
     # -- from any thread ---------------------------------------------------------------------------
 
     def _become(self, state: _State, *before: _State) -> bool:
-        """Change the state, perhaps only if it is one of those; return whether it changed."""
+        """Change the state, if it is one of `before` or `before` is empty. Return if it changed."""
         with self._changing:
             if before and self._state not in before:
                 return False
@@ -284,7 +297,7 @@ class Transaction:
             return True
 
     def _fail(self, error: KafkaError, *states: _State) -> None:
-        """Leave nothing but an abort, if it is in one of these states still."""
+        """Allow only an abort, if the state is still one of these."""
         with self._changing:
             if self._become(_State.FAILED, *states):
                 self._error = error
@@ -297,7 +310,7 @@ class Transaction:
     # -- from the producer's thread ----------------------------------------------------------------
 
     def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
-        """Have the partitions added that are about to be written to."""
+        """Add the partitions that are about to be written to."""
         self.next_try_seconds = None
         if self._lookup is not None and self._lookup.is_done:
             self._take_added(self._lookup)
@@ -310,6 +323,7 @@ class Transaction:
         if not self._next.is_due:
             self.next_try_seconds = self._next.at_seconds
             return
+        wanted |= self._announced - self._added
         self._asked = wanted
         self._nothing_asked.clear()
         producer, transactional_id = self._current(), self.transactional_id
@@ -320,7 +334,7 @@ class Transaction:
         )
 
     def _take_added(self, lookup: Lookup[None]) -> None:
-        """Take the answer. After one that says no, nothing of it was added."""
+        """Take the answer. After a refusal, none of the partitions was added."""
         self._trouble = None
         try:
             lookup.result()
@@ -332,34 +346,34 @@ class Transaction:
             elif is_lasting(error):
                 self._is_over(error)
             else:
-                self._has_begun = True  # It may have been added, and the answer be lost.
+                self._has_begun = True  # The broker may have added them; the answer may be lost.
         else:
             self._next.succeeded()
             self._added |= self._asked
             self._has_begun = True
 
     def refusal(self) -> KafkaError | None:
-        """Return why the transaction's records are not sent any more, if so."""
+        """Return the error for which the transaction's records are not sent any more, or None."""
         return self._error
 
     def trouble(self) -> KafkaError | None:
-        """Return why partitions could not be added, the last time."""
+        """Return why the last attempt to add partitions failed, or None."""
         return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
-        """Whether the partition is in the transaction by now."""
+        """Whether the partition has been added to the transaction."""
         return topic_partition in self._added
 
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
-        """Return the producer; after an abort it may have a new epoch, with sequences from 0 on."""
+        """Return the producer's id and epoch. A new epoch's sequences begin at 0."""
         if queue.producer != self._producer:
             queue.begin_sequences(self._producer)
         return queue.producer
 
     def renumber(self, queue: PartitionQueue) -> None:
-        """Within a transaction no partition is renumbered: it fails."""
+        """Do nothing: within a transaction no partition is renumbered, the transaction fails."""
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
-        """Take note that records were not written: the transaction can only be aborted."""
+        """Note that records were not written: only an abort can end the transaction."""
         self._has_gap = self._has_gap or was_sent
         self._fail(error, *_WITH_RECORDS)

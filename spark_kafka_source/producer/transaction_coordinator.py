@@ -1,18 +1,31 @@
-"""What coordinators are asked of a transaction: who may write, what is in it, how it ends (KIP-98).
+"""Requests to the coordinators of a transaction: InitProducerId, partitions, offsets, end (KIP-98).
 
-The versions of the requests are those of the first generation of transactions, which all brokers
-since 2.5 serve alike: newer ones say more with less (KIP-890), and may move a producer's epoch at
-each transaction's end.
+The versions are those of the first generation of transactions. All brokers since 2.5 serve them
+alike. Newer versions need fewer requests (KIP-890), but may raise a producer's epoch at the end of
+each transaction.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from spark_kafka_source.client import CoordinatorKey, KafkaClient
+from spark_kafka_source.client import (
+    LONGEST_SILENCE_MS,
+    CoordinatorKey,
+    CoordinatorKind,
+    KafkaClient,
+)
 from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    ProtocolError,
+    error_code,
+    error_named,
+)
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.errors import transaction_error
@@ -46,12 +59,14 @@ R = TypeVar("R", bound=Response)
 FIRST_GENERATION: Mapping[type[Request[Any]], int] = MappingProxyType(
     {ProduceRequest: 11, EndTxnRequest: 4, TxnOffsetCommitRequest: 4}
 )
-"""Up to which version a request belongs to it; those that are not here always do."""
+"""The last version of each request in the first generation. Other requests have no such limit."""
 
 _NO_PRODUCER = ProducerId(-1, -1)
-# The end of a transaction goes on for some milliseconds after its answer, and meanwhile the next
-# one has to wait: Kafka's producer asks again as soon.
+# A transaction still ends for some milliseconds after the answer, and the next one must wait for
+# that. Kafka's producer asks again after the same time.
 _FIRST_PAUSE_MS = 20
+# A broker answers one connection's requests in order; more requests take another connection.
+_MOST_BEHIND = 64
 _NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
 _NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
 _ONGOING = "Ongoing"
@@ -59,12 +74,13 @@ _TOPIC_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
 class TransactionCoordinator:
-    """Asks the coordinators of one transactional id, and the groups whose offsets are committed.
+    """Send requests to the coordinators of one transactional id, and of groups.
 
-    It keeps nothing of a transaction: anyone who knows the producer's id and epoch may go on with
-    it. All methods wait, at most for `timeout_ms` (`default.api.timeout.ms` unless given), and try
-    again what may heal, then raise `KafkaTimeoutError`. What will not heal is a
-    `ProducerFencedError`, a `TransactionAbortableError`, or another error, which ends the producer.
+    The groups are those whose offsets the transaction commits. The object keeps no state of a
+    transaction: any process that knows the producer's id and epoch can go on with it. All methods
+    wait at most `timeout_ms` (default: `default.api.timeout.ms`), and try retriable errors again.
+    After that they raise `KafkaTimeoutError`. A lasting error is a `ProducerFencedError`, a
+    `TransactionAbortableError`, or another error, which ends the producer.
     """
 
     def __init__(self, client: KafkaClient, transactional_id: str) -> None:
@@ -79,11 +95,12 @@ class TransactionCoordinator:
         *,
         timeout_ms: int | None = None,
     ) -> ProducerId:
-        """Return the id and epoch to write with; who has an older epoch is fenced from now on.
+        """Return the id and epoch to write with, and fence producers with an older epoch.
 
-        A transaction that is open is aborted, and so is one that is still open so long after it
-        was begun. With `producer`, who it is so far, it gets a new epoch, unless it is fenced
-        (KIP-360): but brokers look at that last, and have aborted what its successor had open.
+        The broker aborts a transaction that is open. It also aborts each later one that is open
+        for longer than `transaction_timeout_ms`. If `producer` is given, it is the present id and
+        epoch, and gets a new epoch, unless it is fenced (KIP-360). Brokers check that last: by
+        then they have aborted the open transaction of the successor.
         """
         producer_id, epoch = producer or _NO_PRODUCER
         request = InitProducerIdRequest(
@@ -104,7 +121,7 @@ class TransactionCoordinator:
         *,
         timeout_ms: int | None = None,
     ) -> None:
-        """Say that these partitions are about to be written to, before they are.
+        """Add these partitions to the transaction, before they are written to.
 
         The first ones begin the transaction.
         """
@@ -129,7 +146,7 @@ class TransactionCoordinator:
     def add_offsets(
         self, producer: ProducerId, group_id: str, *, timeout_ms: int | None = None
     ) -> None:
-        """Say that offsets of this group are about to be committed with the transaction."""
+        """Announce that the transaction is about to commit offsets of this group."""
         request = AddOffsetsToTxnRequest(self._transactional_id, *producer, group_id)
         what = f"AddOffsetsToTxn of group {group_id!r} to {self._key}"
 
@@ -146,10 +163,11 @@ class TransactionCoordinator:
         *,
         timeout_ms: int | None = None,
     ) -> None:
-        """Have the group's coordinator commit these offsets with the transaction.
+        """Commit these offsets with the transaction, at the group's coordinator.
 
-        `add_offsets` comes first. `member` is who reads the partitions, so that one that has lost
-        them cannot commit (KIP-447); one without a member id commits for whoever does.
+        Call `add_offsets` first. `member` is the member that reads the partitions; with it, a
+        member that has lost them cannot commit (KIP-447). A `member` without a member id is not
+        checked so.
         """
         if not offsets:
             return
@@ -173,7 +191,7 @@ class TransactionCoordinator:
             }
             where, code = _worst(api, sorted(offsets), found)
             what = f"{api} of {where} for {key} by {self._key}"
-            if error_code(code).name == "TOPIC_AUTHORIZATION_FAILED":  # It was read from.
+            if error_code(code).name == "TOPIC_AUTHORIZATION_FAILED":  # The right to read.
                 raise BrokerError(
                     error_code(code), what, lacking(error_code(code), topic=where.topic)
                 )
@@ -182,7 +200,7 @@ class TransactionCoordinator:
         self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
 
     def is_open(self, *, timeout_ms: int | None = None) -> bool:
-        """Return whether anyone has a transaction open under the id (KIP-664)."""
+        """Return whether any producer has a transaction open under the id (KIP-664)."""
         what = f"DescribeTransactions of {self._key}"
 
         def check(answer: DescribeTransactionsResponse) -> None:
@@ -197,11 +215,11 @@ class TransactionCoordinator:
     def end(self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None) -> None:
         """Commit the transaction, or abort it.
 
-        The same again does nothing, until the id begins anew. INVALID_TXN_STATE says that it was
-        ended the other way, or that nothing was added to it.
+        A repeated call has no effect, until the id begins another transaction. INVALID_TXN_STATE
+        says that the transaction ended the other way, or that nothing was added to it.
         """
         request = EndTxnRequest(self._transactional_id, *producer, commit)
-        what = f"EndTxn ({'commit' if commit else 'abort'}) of {self._key}"
+        what = _end_of(self._transactional_id, commit=commit)
 
         def check(answer: EndTxnResponse) -> None:
             self._check(answer.error_code, what)
@@ -216,7 +234,7 @@ class TransactionCoordinator:
         check: Callable[[R], None],
         timeout_ms: int | None,
     ) -> R:
-        """Return the first answer that is no error."""
+        """Return the first answer without an error."""
         max_version = FIRST_GENERATION.get(type(request))
 
         def attempt(deadline: Deadline) -> R:
@@ -237,8 +255,65 @@ class TransactionCoordinator:
         _check(code, what, topic=topic, group_id=group_id, transactional_id=self._transactional_id)
 
 
+def end_each(
+    client: KafkaClient, ends: Sequence[tuple[str, ProducerId]], *, commit: bool
+) -> Iterator[KafkaError | None]:
+    """Send the end of each transaction once, and yield the error of each, in their order.
+
+    `ends` holds pairs of a transactional id and the producer. The calling thread pipelines the
+    requests to one coordinator: a thread for each costs more than the request does. Waits for
+    `LONGEST_SILENCE_MS` at most. After a retriable error the outcome is unknown: `end` tries again.
+    """
+    deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
+    with suppress(KafkaError):  # `_ask_end` asks for each coordinator that is still unknown.
+        client.learn_coordinators(CoordinatorKind.TRANSACTION, dict(ends), deadline)
+    answers = [_ask_end(client, *each, deadline, commit=commit) for each in ends]
+    for (transactional_id, _), answer in zip(ends, answers, strict=True):
+        what = _end_of(transactional_id, commit=commit)
+        try:
+            _check(answer().error_code, what, transactional_id=transactional_id)
+        except BrokerError as error:
+            client.recover(error)
+            yield transaction_error(error)
+        except KafkaError as error:
+            yield error
+        else:
+            yield None
+
+
+def _ask_end(
+    client: KafkaClient,
+    transactional_id: str,
+    producer: ProducerId,
+    deadline: Deadline,
+    *,
+    commit: bool,
+) -> Callable[[], EndTxnResponse]:
+    """Send the request. The returned function waits for the answer, or raises the send's error."""
+    try:
+        asked = client.ask_behind(
+            EndTxnRequest(transactional_id, *producer, commit),
+            client.coordinator(CoordinatorKey.of_transaction(transactional_id), deadline),
+            deadline,
+            most_in_flight=_MOST_BEHIND,
+            max_version=FIRST_GENERATION[EndTxnRequest],
+        )
+    except KafkaError as error:
+        return partial(_raise, error)
+    return asked.answer
+
+
+def _raise(error: KafkaError) -> NoReturn:
+    raise error
+
+
+def _end_of(transactional_id: str, *, commit: bool) -> str:
+    key = CoordinatorKey.of_transaction(transactional_id)
+    return f"EndTxn ({'commit' if commit else 'abort'}) of {key}"
+
+
 def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> ProducerId:
-    """Return an id and epoch to write with, once each, without transactions; any broker gives one.
+    """Return an id and epoch for idempotent writing without transactions; any broker gives one.
 
     Waits and raises as `TransactionCoordinator` does.
     """
@@ -246,7 +321,7 @@ def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> Pr
     request = InitProducerIdRequest(None, INT32_MAX)
 
     def attempt(deadline: Deadline) -> ProducerId:
-        # An id that is given for nothing is no loss.
+        # A lost answer wastes an id, which does no harm.
         answer = client.send_to_any(request, deadline)
         _check(answer.error_code, what)
         return _producer_of(answer, what)
@@ -279,7 +354,7 @@ def _check(code: int, what: str, **names: str) -> None:
 def _worst(
     api: str, asked: Sequence[TopicPartition], found: Mapping[TopicPartition, int]
 ) -> tuple[TopicPartition, int]:
-    """Return the error to raise, 0 if there is none: one that will not heal rather than others."""
+    """Return the error to raise, or 0. A lasting error comes before a retriable one."""
     for where in asked:
         if where not in found:
             raise ProtocolError(f"{api} of {where}: the answer leaves it out")

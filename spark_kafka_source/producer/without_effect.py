@@ -22,26 +22,26 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Why a setting of Kafka's clients does nothing, by the name of its option."""
+"""Settings of Kafka's clients without an effect here: the reason, by the name of the option."""
 
 OF_A_PRODUCER: Mapping[str, str] = MappingProxyType({**WITHOUT_EFFECT, **FIGURES})
-"""The same for a `KafkaProducer`, its figures included."""
+"""The same for a `KafkaProducer`, with the settings of its figures."""
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "kafka.key.serializer": "Give `key_serializer` a function, as `str.encode`",
         "kafka.value.serializer": "Give `value_serializer` a function, as `str.encode`",
         "kafka.interceptor.classes": (
-            "Java classes cannot be run here: change what is given to `send`, and look at what"
-            " became of it in `on_delivery`"
+            "Java classes cannot be run here: change records before `send`, and look at their"
+            " outcome in `on_delivery`"
         ),
         "kafka.transaction.two.phase.commit.enable": (
-            "Brokers keep it behind a switch for what is not stable (KIP-939): a transaction ends"
-            " within 'kafka.transaction.timeout.ms'"
+            "Brokers have it only behind a switch for unstable features (KIP-939): a transaction"
+            " ends within 'kafka.transaction.timeout.ms'"
         ),
     }
 )
-"""What a producer may rely on, and what to use in its place here."""
+"""Settings that users may rely on, so they are refused: what to use here instead."""
 
 MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
     {
@@ -58,7 +58,7 @@ MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
         "kafka.request.required.acks": "kafka.acks",
     }
 )
-"""Settings by what other clients call them, where no likeness of the names leads there."""
+"""Settings by the names of other clients, if the likeness of names does not lead to ours."""
 
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
@@ -67,4 +67,4 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
         "kafka.transaction.two.phase.commit.enable": "false",
     }
 )
-"""The value of a setting with which nothing is left undone, so that nothing need be said."""
+"""The values of settings that ask for nothing beyond what is done anyway. They need no message."""

@@ -1,9 +1,9 @@
-"""Kafka's wire protocol without IO: messages declared once, one codec, one conversation.
+"""Kafka's wire protocol, without IO: messages, each declared once, one codec, one conversation.
 
-`messages` declares what is said, `codec` turns it into bytes and back, `exchange` is the
-conversation of one connection. Names that two messages give to different structs stay in their
-modules under `messages`: `DescribedGroup`, `EpochEndOffset`, `LeaderIdAndEpoch`, `NodeEndpoint`,
-and those within ConsumerGroupDescribe, DescribeProducers, DescribeTransactions, ListTransactions.
+`messages` declares the messages. `codec` turns them into bytes and back. `exchange` is the
+conversation on one connection. A name that two messages give to different structs stays in its
+module under `messages`: `DescribedGroup`, `EpochEndOffset`, `LeaderIdAndEpoch`, `NodeEndpoint`, and
+the structs of ConsumerGroupDescribe, DescribeProducers, DescribeTransactions and ListTransactions.
 """
 
 from spark_kafka_source.protocol.codec import (

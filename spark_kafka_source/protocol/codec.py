@@ -1,7 +1,7 @@
-"""The one codec of all messages in all versions, compiled from their declarations.
+"""The codec of all messages in all versions, compiled from their declarations.
 
-Layout: https://kafka.apache.org/protocol, and KIP-482 for flexible versions and tagged fields.
-For each struct and version a list of functions is made once, one for each field.
+The layout is https://kafka.apache.org/protocol, with KIP-482 for flexible versions and tagged
+fields. For each struct and version the codec makes a list of functions once, one for each field.
 """
 
 import struct
@@ -34,17 +34,17 @@ from spark_kafka_source.protocol.wire import (
 
 M = TypeVar("M", bound=Message)
 
-# A struct that may be null has a byte before it.
+# The byte before a nullable struct.
 _NULL, _PRESENT = -1, 1
 _read_presence = INT8.reader(flexible=True, nullable=False)
 _write_presence = INT8.writer(flexible=True, nullable=False)
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The bytes of a message in one version, without header.
+    """Encode a message in one version, without header.
 
-    Raises `UnsupportedVersionError` where this version does not exist, or lacks a field that is set
-    and cannot be ignored; `LocalError` where a value is not one of its field's type.
+    Raises `UnsupportedVersionError` if the version does not exist, or lacks a field that is set and
+    not ignorable. Raises `LocalError` for a value of another type than its field.
     """
     out = Writer()
     encode_into(out, message, version)
@@ -52,13 +52,13 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def encode_into(out: Writer, message: Message, version: int) -> None:
-    """Appends what `encode` returns; raises as it does, when `out` may have a part of it."""
+    """Append the bytes of `encode` to `out`. On an error `out` may hold a part of them."""
     flexible = _check_version(type(message), version)
     _writer(type(message), version, flexible, nullable=False)(out, message)
 
 
 def decode(message_type: type[M], version: int, data: bytes | memoryview) -> M:
-    """The message that all of `data` is; records stay views of `data`. Raises `ProtocolError`."""
+    """Decode a message from all of `data`. Records are views of `data`. Raises `ProtocolError`."""
     message, rest = decode_prefix(message_type, version, data)
     if rest:
         what = f"{message_type.__name__} v{version}"
@@ -69,13 +69,13 @@ def decode(message_type: type[M], version: int, data: bytes | memoryview) -> M:
 def decode_prefix(
     message_type: type[M], version: int, data: bytes | memoryview
 ) -> tuple[M, memoryview]:
-    """The message that `data` begins with, and what comes after it. Raises `ProtocolError`."""
+    """Decode a message at the start of `data`. Also return the rest. Raises `ProtocolError`."""
     flexible = _check_version(message_type, version)
     reader = Reader(memoryview(data))
     try:
         message: M = _reader(message_type, version, flexible, nullable=False)(reader)
     except (ValueError, IndexError, struct.error) as error:
-        # Short data is found by reading past its end, which costs nothing where it is not short.
+        # Short data shows up as a read past its end. So complete data needs no checks.
         reason = error if isinstance(error, ValueError) else "the data ends within a field"
         where = f"{message_type.__name__} v{version}, at byte {reader.position} of {len(data)}"
         raise ProtocolError(f"{where}: {reason}") from error
@@ -175,7 +175,7 @@ def _read_numbers(layout: struct.Struct, reader: Reader, count: int) -> list[Any
 def _read_tagged(
     reader: Reader, count: int, tagged: dict[int | None, tuple[str, Read]], value: Any
 ) -> None:
-    """Fills in the tagged fields that this package knows, and passes over those it does not."""
+    """Set the tagged fields that this package knows, and skip all others."""
     previous = -1
     for _ in range(count):
         tag, size = reader.unsigned_varint(), reader.unsigned_varint()
@@ -192,7 +192,7 @@ def _read_tagged(
 
 
 def _minimum_bytes(kind: Kind, version: int, flexible: bool) -> int:
-    """The fewest bytes that one value of this kind can take."""
+    """Return the fewest bytes of one value of this kind."""
     if isinstance(kind, Array):
         return 1 if flexible else INT32.layout.size
     if not isinstance(kind, type):
@@ -256,7 +256,7 @@ def _field_writer(struct_type: type, field: WireField, version: int, flexible: b
 
 
 def _refuse(where: str, field: WireField, value: object, error: Exception) -> NoReturn:
-    # The value stays out of the text: it may be a secret.
+    # The text does not show the value: it may be a secret.
     if value is not None:
         raise LocalError(f"{where}: {error}") from error
     raise (UnsupportedVersionError if field.nullable else LocalError)(f"{where} cannot be null")
@@ -294,7 +294,7 @@ def _array_writer(element: Kind, version: int, flexible: bool, nullable: bool) -
 
 def _tagged_writer(struct_type: type, version: int) -> Write:
     fields = [field for field in wire_fields(struct_type) if version in field.tagged]
-    # Kafka leaves out what is default, and wants ascending tags.
+    # Kafka omits default values, and requires ascending tags.
     tagged = [
         (field.tag or 0, field.name, field.default(), write)
         for field in sorted(fields, key=lambda field: field.tag or 0)

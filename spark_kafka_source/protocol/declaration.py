@@ -1,4 +1,4 @@
-"""How a message is declared: a dataclass whose fields carry a wire type and their versions.
+"""Declaration of messages: a dataclass whose fields carry a wire type and their versions.
 
 The terms are those of Kafka's own definitions,
 https://github.com/apache/kafka/tree/trunk/clients/src/main/resources/common/message.
@@ -18,7 +18,10 @@ _BY_TYPE = object()
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A range of versions, both ends included; prints as Kafka writes it: `0-3`, `3+`, `none`."""
+    """Range of versions, both ends included.
+
+    Its text is as Kafka writes it: `0-3`, `3+`, `none`.
+    """
 
     lowest: int
     highest: int
@@ -26,14 +29,14 @@ class Versions:
     @staticmethod
     @cache
     def parse(text: str) -> "Versions":
-        """The range that a declaration writes as `0-3`, `3+`, `7` or `none`."""
+        """Parse a range from a declaration: `0-3`, `3+`, `7` or `none`."""
         if text == "none":
             return Versions(0, -1)
         lowest, _, highest = text.removesuffix("+").partition("-")
         return Versions(int(lowest), _NEWEST if text.endswith("+") else int(highest or lowest))
 
     def common(self, other: "Versions") -> "Versions":
-        """The versions that are in both."""
+        """Return the versions that are in both ranges."""
         return Versions(max(self.lowest, other.lowest), min(self.highest, other.highest))
 
     def __contains__(self, version: int) -> bool:
@@ -52,23 +55,23 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A count, and then so many elements; see `array`."""
+    """Wire type of a list: a count, then that many elements. See `array`."""
 
     element: "Kind"
 
 
 Kind = Primitive | Array | type
-"""What a field can be: a primitive, an array, or a nested struct (a dataclass of such fields)."""
+"""Wire type of a field: a primitive, an array, or a nested struct (a dataclass of fields)."""
 
 
 def array(element: Kind) -> Array:
-    """The type of a list of `element`."""
+    """Return the wire type of a list of `element`."""
     return Array(element)
 
 
 @dataclass(frozen=True, slots=True)
 class WireField:
-    """One field of a declaration. `default` makes a new default value at each call."""
+    """Field of a declaration. `default` makes a new default value at each call."""
 
     name: str
     kind: Kind
@@ -91,12 +94,12 @@ def wire(
     ignorable: bool = False,
     secret: bool = False,
 ) -> Any:
-    """Declares the field of a message, as `key: str = wire(STRING, "0-3")`.
+    """Declare a field of a message, such as `key: str = wire(STRING, "0-3")`.
 
-    `versions` carry the field, `nullable` among them may carry None, and `tagged` carry it under
-    `tag`. `ignorable`: a version without the field drops its value, whatever it is, instead of
-    refusing it. A `secret` is in no repr. The default is the type's own (0, "", [], an all-default
-    struct), unless given.
+    `versions` have the field. In the versions `nullable` it may be None. In the versions `tagged`
+    it is a tagged field with the number `tag`. If `ignorable`, a version without the field drops
+    any value; otherwise such a version refuses a value that is set. A `secret` is not in the repr.
+    The default is the default of the type (0, "", [], a struct of defaults), unless given.
     """
     declared = partial(
         WireField,
@@ -120,7 +123,7 @@ def _initial(kind: Kind) -> dict[str, Any]:
 
 
 def wire_fields(struct: type) -> tuple[WireField, ...]:
-    """The fields of a message or nested struct, in the order in which they are declared."""
+    """Return the fields of a message or nested struct, in their declared order."""
     return tuple(
         field.metadata["wire"](name=field.name, default=_default(field))
         for field in dataclasses.fields(struct)
@@ -134,7 +137,7 @@ def _default(field: dataclasses.Field[Any]) -> Callable[[], Any]:
 
 
 class Message:
-    """What is encoded on its own: a request, a response, or the header of either."""
+    """Unit that is encoded on its own: a request, a response, or the header of either."""
 
     __slots__ = ()
 
@@ -143,7 +146,7 @@ class Message:
 
 
 def versions(message_type: type[Message]) -> Versions:
-    """The versions of a message that this package speaks."""
+    """Return the versions of a message that this package supports."""
     return Versions.parse(message_type.VERSIONS)
 
 
@@ -153,7 +156,7 @@ def is_flexible(message_type: type[Message], version: int) -> bool:
 
 
 class Response(Message):
-    """What a broker answers. `KEY`, `VERSIONS` and `FLEXIBLE` are those of its request."""
+    """Response of a broker. `KEY`, `VERSIONS` and `FLEXIBLE` are those of its request."""
 
     __slots__ = ()
 
@@ -164,7 +167,7 @@ R_co = TypeVar("R_co", bound=Response, covariant=True)
 
 
 class Request(Message, Generic[R_co]):
-    """What a broker is asked; `FetchRequest(Request[FetchResponse])` names its answer's type."""
+    """Request to a broker. `FetchRequest(Request[FetchResponse])` names the response type."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""One connection's conversation, without IO: versions, correlation ids, frames.
+"""Conversation on one connection, without IO: versions, correlation ids, frames.
 
-See https://kafka.apache.org/protocol#protocol_network, KIP-511 for how versions are agreed on, and
-KIP-896 for how old a broker may be.
+See https://kafka.apache.org/protocol#protocol_network, KIP-511 for the agreement on versions, and
+KIP-896 for the oldest supported broker.
 """
 
 import re
@@ -36,13 +36,13 @@ from spark_kafka_source.protocol.wire import Writer
 
 DISTRIBUTION = "spark-kafka-source"
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
-"""The largest answer taken unless told otherwise; a broker refuses requests of 100 MiB."""
+"""The default for the largest response taken. A broker refuses requests of 100 MiB."""
 
 _INT32_MAX = 0x7FFFFFFF
 _UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION").code
 _SIZE_BYTES = 4
 _CORRELATION_ID_BYTES = 4
-# What others than Kafka begin with, read where a frame's size should be.
+# The first bytes of other protocols, which are then read as the size of a frame.
 _OTHER_PROTOCOLS = (
     (
         re.compile(rb"[\x15\x16]\x03[\x00-\x04]"),
@@ -54,7 +54,7 @@ _OTHER_PROTOCOLS = (
 
 
 class _Expected(NamedTuple):
-    """A request that was not answered yet."""
+    """Request without a response so far."""
 
     correlation_id: int
     version: int
@@ -62,10 +62,10 @@ class _Expected(NamedTuple):
 
 
 class Exchange:
-    """What was asked on one connection, what is still to be answered, and in which versions.
+    """Conversation on one connection: the versions, and the requests without a response.
 
-    Feed it bytes in the order in which they come. After a `ProtocolError` the stream can no longer
-    be trusted: the connection is to be closed.
+    Feed it bytes in the order of their arrival. After a `ProtocolError` the stream cannot be
+    trusted: close the connection.
     """
 
     def __init__(self, client_id: str, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
@@ -81,15 +81,15 @@ class Exchange:
     def request_frame(
         self, request: Request[Any], *, max_version: int | None = None
     ) -> list[memoryview]:
-        """The whole frame of a request, in the highest version that both sides speak.
+        """Return the whole frame of a request, in the highest version that both sides support.
 
-        It comes in pieces to be sent one after the other, none of them empty: the records of a
-        `ProduceRequest` are the caller's own bytes, which are not to change until they are sent.
-        `max_version` keeps the version lower. The client's software name and version are filled in.
+        The frame is a list of pieces to send one after the other. No piece is empty. The records of
+        a `ProduceRequest` are the caller's own bytes, which must not change until they are sent.
+        `max_version` limits the version. The client's software name and version are filled in.
 
-        Raises `UnsupportedVersionError` where no version is common, or the one that is cannot carry
-        a field that is set; `LocalError` where the versions are not known yet, or a value does not
-        fit its field. All leave it as it was.
+        Raises `UnsupportedVersionError` if there is no common version, or if that version lacks a
+        field that is set. Raises `LocalError` if the broker's versions are not known yet, or if a
+        value does not fit its field. An error leaves the conversation unchanged.
         """
         request_type = type(request)
         version = self.version(request_type, max_version=max_version)
@@ -111,11 +111,11 @@ class Exchange:
 
     @staticmethod
     def expects_answer(request: Request[Any]) -> bool:
-        """Whether a broker answers: to a `ProduceRequest` with `acks` of 0 it says nothing."""
+        """Whether a broker answers. It does not answer a `ProduceRequest` with `acks` of 0."""
         return not (isinstance(request, ProduceRequest) and request.acks == 0)
 
     def version(self, request_type: type[Request[Any]], *, max_version: int | None = None) -> int:
-        """The version in which a request is sent; raises as `request_frame` does."""
+        """Return the version in which a request is sent. Raises as `request_frame` does."""
         common = self._common(request_type)
         if max_version is not None:
             common = common.common(Versions(0, max_version))
@@ -124,7 +124,7 @@ class Exchange:
         return common.highest
 
     def supports(self, request_type: type[Request[Any]], version: int) -> bool:
-        """Whether both sides speak `version`; raises `LocalError` before versions are known."""
+        """Whether both sides support `version`. Raises `LocalError` before versions are known."""
         return version in self._common(request_type)
 
     def _common(self, request_type: type[Request[Any]]) -> Versions:
@@ -150,9 +150,10 @@ class Exchange:
     # -- hearing -----------------------------------------------------------------------------------
 
     def frame_size(self, prefix: bytes) -> int:
-        """How many bytes follow the first four of an answer.
+        """Return the size of a response's frame, from its first four bytes.
 
-        Raises `ProtocolError` where that is negative, too large, or no Kafka broker speaks.
+        Raises `ProtocolError` if the size is negative or too large, or if the bytes are not
+        Kafka's.
         """
         for pattern, meaning in _OTHER_PROTOCOLS:
             if pattern.match(prefix):
@@ -164,10 +165,10 @@ class Exchange:
         return size
 
     def response(self, frame: memoryview) -> tuple[int, Response]:
-        """The correlation id and the answer in a whole frame (without its size).
+        """Return the correlation id and the response in a whole frame (without its size).
 
-        Records are views of `frame`. Raises `ProtocolError` also for an answer that is not that to
-        the oldest request: a broker answers in the order in which it was asked.
+        Records are views of `frame`. Raises `ProtocolError` also if the response does not belong to
+        the oldest request: a broker answers requests in their order.
         """
         if not self._expected:
             raise ProtocolError(f"an answer of {len(frame)} bytes to no request")
@@ -184,11 +185,11 @@ class Exchange:
         return correlation_id, response
 
     def api_versions(self, response: ApiVersionsResponse) -> None:
-        """Learns which versions the broker speaks.
+        """Learn the versions that the broker supports.
 
-        After UNSUPPORTED_VERSION nothing is learnt, but the next `ApiVersionsRequest` goes out in a
-        version that the broker says it knows: send it again. Raises `UnsupportedVersionError` where
-        there is none lower to try, and `BrokerError` for any other error code.
+        UNSUPPORTED_VERSION only lowers the version of the next `ApiVersionsRequest`, to one that
+        the broker says it knows: send the request again. Raises `UnsupportedVersionError` if there
+        is no lower version to try, and `BrokerError` for any other error code.
         """
         ranges = {
             each.api_key: _range(each.min_version, each.max_version) for each in response.api_keys
@@ -201,7 +202,10 @@ class Exchange:
             self._broker = ranges
 
     def _fall_back(self, broker: Versions) -> None:
-        """Each step goes down, so that a broker that refuses them all is not asked for ever."""
+        """Lower the version.
+
+        Each step goes down, so a broker that refuses all is not asked forever.
+        """
         lower = (
             versions(ApiVersionsRequest)
             .common(broker)
@@ -224,13 +228,13 @@ def _name(request_type: type[Message]) -> str:
 
 
 def _is_unsupported_version(body: memoryview) -> bool:
-    """Such an answer is in v0, whatever was asked for (KIP-511)."""
+    """Whether the response is UNSUPPORTED_VERSION. It is then in v0 for any request (KIP-511)."""
     return int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
 
 
 @cache
 def client_software_version() -> str:
-    """This package's version, in the letters that a broker takes (KIP-511)."""
+    """Return this package's version, in the characters that a broker accepts (KIP-511)."""
     try:
         found = package_version(DISTRIBUTION)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The headers that go before each request and each response, https://kafka.apache.org/protocol."""
+"""Headers before each request and each response, https://kafka.apache.org/protocol."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from spark_kafka_source.protocol.wire import INT16, INT32, NEVER_COMPACT_STRING
 
 @dataclass(slots=True)
 class RequestHeader(Message):
-    """Goes before each request.
+    """Header before each request.
 
     `client_id` is never compact, so that any broker can read the header of an `ApiVersionsRequest`
     newer than itself (KIP-511).
@@ -25,20 +25,20 @@ class RequestHeader(Message):
 
 @dataclass(slots=True)
 class ResponseHeader(Message):
-    """Goes before each response."""
+    """Header before each response."""
 
     VERSIONS, FLEXIBLE = "0-1", "1+"
     correlation_id: int = wire(INT32, "0+")
 
 
 def request_header_version(request_type: type[Request[Any]], version: int) -> int:
-    """The version of the header of this version of a request."""
+    """Return the version of the header before this version of a request."""
     return 2 if is_flexible(request_type, version) else 1
 
 
 def response_header_version(request_type: type[Request[Any]], version: int) -> int:
-    """The version of the header of the answer to this version of a request.
+    """Return the version of the header before the response to this version of a request.
 
-    That of ApiVersions is always 0: the broker may not know the version it was asked in (KIP-511).
+    For ApiVersions it is always 0: the broker may not know the version of the request (KIP-511).
     """
     return int(is_flexible(request_type, version) and request_type is not ApiVersionsRequest)

@@ -1,8 +1,8 @@
-"""The primitive types of Kafka's protocol and how each lies on the wire.
+"""Primitive types of Kafka's protocol, and their bytes.
 
 See https://kafka.apache.org/protocol#protocol_types, and KIP-482 for the compact forms of flexible
-versions. Whatever is wrong with the bytes is a `ValueError`, `IndexError` or `struct.error` here;
-the codec turns each into the package's own error, since it knows which message it was.
+versions. Bad bytes raise `ValueError`, `IndexError` or `struct.error` here. The codec, which knows
+the message, turns them into the package's own error.
 """
 
 import uuid
@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Any
 
 ZERO_UUID = uuid.UUID(int=0)
-"""Kafka's way to say that there is no id."""
+"""Kafka's value for a missing id."""
 
 _INT16, _INT32 = Struct(">h"), Struct(">i")
 _UINT32_MAX = 0xFFFFFFFF
@@ -20,7 +20,7 @@ _WORTH_A_PIECE_BYTES = 4096
 
 
 class Reader:
-    """A position in the bytes of one message; refuses what would reach past their end."""
+    """Position in the bytes of one message. It refuses to take bytes past their end."""
 
     __slots__ = ("data", "position")
 
@@ -29,11 +29,11 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """Bytes not read yet."""
+        """The number of bytes not read yet."""
         return len(self.data) - self.position
 
     def take(self, length: int) -> memoryview:
-        """The next `length` bytes, uncopied."""
+        """Return the next `length` bytes as a view."""
         start, end = self.position, self.position + length
         if end > len(self.data):
             raise ValueError(f"{length} bytes are announced, {self.remaining} are left")
@@ -41,7 +41,7 @@ class Reader:
         return self.data[start:end]
 
     def unsigned_varint(self) -> int:
-        """An unsigned 32-bit number, seven bits a byte, the lowest first."""
+        """Read an unsigned 32-bit number: seven bits a byte, the lowest first."""
         value = 0
         for shift in (0, 7, 14, 21, 28):
             byte = self.data[self.position]
@@ -57,9 +57,9 @@ class Reader:
 
 
 class Writer(bytearray):
-    """The bytes of one message so far; `pieces` has them with those between them that stay apart.
+    """Bytes of one message so far. `pieces` returns them with the uncopied pieces in their places.
 
-    Never shortened: what is kept apart has its place by the bytes before it.
+    Never shorten it: the place of an uncopied piece is a count of the bytes before it.
     """
 
     __slots__ = ("_apart",)
@@ -69,14 +69,17 @@ class Writer(bytearray):
         self._apart: list[tuple[int, memoryview]] = []
 
     def append_uncopied(self, data: memoryview) -> None:
-        """Appends `data` as a piece of its own, unless it is so small that a copy is cheaper."""
+        """Append `data` as a piece of its own. Small data is copied, which is cheaper."""
         if len(data) < _WORTH_A_PIECE_BYTES:
             self += data
         else:
             self._apart.append((len(self), data))
 
     def pieces(self) -> list[memoryview]:
-        """The message, cut where something was not copied; nothing can be appended after this."""
+        """Return the message, cut around the uncopied pieces.
+
+        Nothing can be appended after this.
+        """
         copied, start = memoryview(self), 0
         found: list[memoryview] = []
         for position, data in self._apart:
@@ -90,7 +93,7 @@ Write = Callable[[Writer, Any], None]
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
-    """Appends what `Reader.unsigned_varint` reads."""
+    """Append an unsigned varint, as `Reader.unsigned_varint` reads it."""
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -98,7 +101,7 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
 
 
 def length_reader(prefix: Struct, *, flexible: bool, nullable: bool) -> Callable[[Reader], int]:
-    """Reads a length or a count; -1, for null, only where `nullable`."""
+    """Return a function that reads a length or a count. It returns -1 only if `nullable`."""
     lowest = -1 if nullable else 0
     size, unpack_from = prefix.size, prefix.unpack_from
 
@@ -110,7 +113,7 @@ def length_reader(prefix: Struct, *, flexible: bool, nullable: bool) -> Callable
         return length
 
     def read_compact(reader: Reader) -> int:
-        # Nearly all lengths take one byte.
+        # Fast path: nearly all lengths take one byte.
         length = reader.data[reader.position] - 1
         if length < 0x7F:
             reader.position += 1
@@ -124,7 +127,7 @@ def length_reader(prefix: Struct, *, flexible: bool, nullable: bool) -> Callable
 
 
 def length_writer(prefix: Struct, *, flexible: bool) -> Callable[[bytearray, int], None]:
-    """Writes what `length_reader` reads."""
+    """Return a function that writes a length for `length_reader`."""
 
     def write_fixed(out: bytearray, length: int) -> None:
         out += prefix.pack(length)
@@ -137,18 +140,18 @@ def length_writer(prefix: Struct, *, flexible: bool) -> Callable[[bytearray, int
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A type of fixed width, as `struct` knows it."""
+    """Type of fixed width, in the format of `struct`."""
 
     name: str
     layout: Struct
     default: bool | int | float = 0
 
     def minimum_bytes(self, *, flexible: bool) -> int:
-        """Its width."""
+        """Return its width."""
         return self.layout.size
 
     def reader(self, *, flexible: bool, nullable: bool) -> Read:
-        """A function that reads one value."""
+        """Return a function that reads one value."""
         size, unpack_from = self.layout.size, self.layout.unpack_from
 
         def read(reader: Reader) -> Any:
@@ -159,7 +162,7 @@ class Number:
         return read
 
     def writer(self, *, flexible: bool, nullable: bool) -> Write:
-        """A function that appends one value."""
+        """Return a function that appends one value."""
         pack = self.layout.pack
 
         def write(out: Writer, value: Any) -> None:
@@ -170,21 +173,21 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Sixteen bytes, the id of a topic or a directory."""
+    """Sixteen bytes: the id of a topic or a directory."""
 
     name: str = "uuid"
     default: uuid.UUID = ZERO_UUID
 
     def minimum_bytes(self, *, flexible: bool) -> int:
-        """Its width."""
+        """Return its width."""
         return 16
 
     def reader(self, *, flexible: bool, nullable: bool) -> Read:
-        """A function that reads one value."""
+        """Return a function that reads one value."""
         return lambda reader: uuid.UUID(bytes=bytes(reader.take(16)))
 
     def writer(self, *, flexible: bool, nullable: bool) -> Write:
-        """A function that appends one value."""
+        """Return a function that appends one value."""
 
         def write(out: Writer, value: uuid.UUID) -> None:
             out += value.bytes
@@ -206,7 +209,7 @@ def _unchanged(data: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A length, and then so many bytes."""
+    """A length, then that many bytes."""
 
     name: str
     prefix: Struct
@@ -216,11 +219,11 @@ class Sized:
     never_compact: bool = False
 
     def minimum_bytes(self, *, flexible: bool) -> int:
-        """The width of its length."""
+        """Return the least width of its length."""
         return 1 if self._compact(flexible) else self.prefix.size
 
     def reader(self, *, flexible: bool, nullable: bool) -> Read:
-        """A function that reads one value, or None."""
+        """Return a function that reads one value, or None."""
         compact, from_wire = self._compact(flexible), self.from_wire
         read_length = length_reader(self.prefix, flexible=compact, nullable=nullable)
 
@@ -231,7 +234,7 @@ class Sized:
         return read
 
     def writer(self, *, flexible: bool, nullable: bool) -> Write:
-        """A function that appends one value, or None where `nullable`."""
+        """Return a function that appends one value, or None if `nullable`."""
         write_length = length_writer(self.prefix, flexible=self._compact(flexible))
         to_wire = self.to_wire
 
@@ -251,22 +254,22 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class Uncopied:
-    """A length, and then so many bytes, which are neither copied when read nor when written."""
+    """A length, then that many bytes. They are not copied, neither when read nor when written."""
 
     name: str
     view: Sized
     default: None = None
 
     def minimum_bytes(self, *, flexible: bool) -> int:
-        """The width of its length."""
+        """Return the least width of its length."""
         return self.view.minimum_bytes(flexible=flexible)
 
     def reader(self, *, flexible: bool, nullable: bool) -> Read:
-        """A function that reads one value, a view of what it is read from, or None."""
+        """Return a function that reads one value as a view of the message, or None."""
         return self.view.reader(flexible=flexible, nullable=nullable)
 
     def writer(self, *, flexible: bool, nullable: bool) -> Write:
-        """A function that appends one value, whole or in pieces, or None where `nullable`."""
+        """Return a function that appends a value, whole or in pieces, or None if `nullable`."""
         write_length = length_writer(self.view.prefix, flexible=flexible)
 
         def write(out: Writer, value: Any) -> None:
@@ -293,13 +296,13 @@ UUID = Identifier()
 STRING = Sized("string", _INT16, "", _text, _utf8)
 NEVER_COMPACT_STRING = Sized("string", _INT16, "", _text, _utf8, never_compact=True)
 BYTES = Sized("bytes", _INT32, b"", bytes, _unchanged)
-# Records stay where they arrived, in the response, and those of a request where they were made.
+# Records are not copied: they stay in the response, or in the memory of the request's caller.
 RECORDS = Uncopied("records", Sized("records", _INT32, None, _unchanged, _unchanged))
 
 Records = bytes | bytearray | memoryview
-"""Record batches: decoded they are a `memoryview`, to encode any of these will do."""
+"""Record batches. Decoding returns a `memoryview`; encoding takes any of these types."""
 
 RecordsInPieces = Records | tuple[Records, ...]
-"""Record batches to encode, whole or in pieces that are not copied together."""
+"""Record batches to encode, whole or in pieces, which are not copied together."""
 
 Primitive = Number | Identifier | Sized | Uncopied

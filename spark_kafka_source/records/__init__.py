@@ -1,7 +1,8 @@
-"""The data plane, without IO: a fetch's bytes to Arrow in two stages, and records to bytes.
+"""Record batches, without IO: the bytes of a fetch to Arrow, and columns of records to bytes.
 
-`chunks` checks and decompresses; `to_arrow` makes Arrow of each chunk, best while it is in the
-cache. `encode_columns` goes the other way, from Arrow to record batches. The format is https://kafka.apache.org/documentation/#recordbatch.
+Reading has two stages. `chunks` checks and decompresses a fetch. `to_arrow` turns a chunk into
+Arrow, fastest while the chunk is still in the cache. `encode_columns` goes the other way, from
+Arrow to record batches. The format is https://kafka.apache.org/documentation/#recordbatch.
 """
 
 from spark_kafka_source.records.batch import HEADER_BYTES, BatchHeader, batches, cut_batch_bytes

@@ -14,17 +14,17 @@ from spark_kafka_source.topic_partition import TopicPartition
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 LENGTH_FOLLOWS_BYTES = 12
-"""`batch_length` counts the bytes after itself: it and the base offset before it are 12 bytes."""
+"""`batch_length` counts the bytes after itself. Itself and the base offset take these 12 bytes."""
 
 MAGIC = 2
 MAGIC_AT = 16
-"""Formats v0 and v1 have their magic byte here too."""
+"""The position of the magic byte. Formats v0 and v1 have it here too."""
 
 CHECKED_FROM = 21
-"""CRC-32C covers all from the attributes on."""
+"""The first byte that the CRC-32C covers: it covers all from the attributes on."""
 
 MIN_RECORD_BYTES = 7
-"""The smallest record there is: seven fields of one byte each."""
+"""The size of the smallest record: seven fields of one byte each."""
 
 CODEC_BITS = 0x07
 MAX_CODEC = max(Codec)
@@ -55,22 +55,22 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The whole batch in bytes, header included."""
+        """The size of the whole batch in bytes, header included."""
         return self.batch_length + LENGTH_FOLLOWS_BYTES
 
     @property
     def last_offset(self) -> int:
-        """The last offset that the batch stands for; compaction may have removed its record."""
+        """The last offset of the batch. Compaction may have removed the record with this offset."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed."""
+        """The compression of the records."""
         return Codec(self.attributes & CODEC_BITS)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamps."""
+        """Whether producers or the broker set the timestamps."""
         return TimestampType(bool(self.attributes & LOG_APPEND_TIME_BIT))
 
     @property
@@ -80,22 +80,22 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds Kafka's own markers in place of records."""
+        """Whether the batch holds Kafka's own markers instead of records."""
         return bool(self.attributes & CONTROL_BIT)
 
 
 _as_header = partial(tuple.__new__, BatchHeader)
-"""`BatchHeader._make`, without its interpreted frame: `Struct` says how many fields there are."""
+"""`BatchHeader._make` without its Python frame. `Struct` guarantees the number of fields."""
 
 
 def batches(
     records: memoryview, topic_partition: TopicPartition, *, check_crcs: bool = True
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Each batch of a fetch: its header, checked, and its records, still compressed.
+    """Yield each batch of a fetch: its checked header, and its records, still compressed.
 
-    A batch that the end of `records` cuts is not there yet, and ends the iteration: see
-    `cut_batch_bytes`. Raises `UnsupportedRecordFormatError` for formats other than v2 and
-    `CorruptRecordError` for whatever contradicts itself.
+    The iteration ends at a batch that the end of `records` cuts: see `cut_batch_bytes`. Raises
+    `UnsupportedRecordFormatError` for a format other than v2, and `CorruptRecordError` for a batch
+    that contradicts itself.
     """
     at, min_offset, end = 0, 0, len(records)
     while end - at >= HEADER_BYTES:
@@ -112,9 +112,9 @@ def batches(
 
 
 def cut_batch_bytes(records: memoryview, at: int, topic_partition: TopicPartition) -> int:
-    """The whole size in bytes of the batch at `at` where the end of `records` cuts it, else 0.
+    """Return the whole size in bytes of the batch at `at` if the end of `records` cuts it, else 0.
 
-    Where not even its length is there, the size of the smallest batch. Raises as `batches` does.
+    If even its length is cut, return the size of the smallest batch. Raises as `batches` does.
     """
     left = len(records) - at
     if left <= MAGIC_AT:
@@ -150,7 +150,7 @@ def _check_crc(header: BatchHeader, checked: memoryview, topic_partition: TopicP
 
 
 def _check_facts(header: BatchHeader, min_offset: int, topic_partition: TopicPartition) -> None:
-    # Attributes by name, or properties, would cost more than all else about a batch.
+    # Access by name or property would cost more than all other work for a batch.
     base_offset, length, _, _, _, attributes, last_offset_delta, _, _, _, _, _, record_count = (
         header
     )

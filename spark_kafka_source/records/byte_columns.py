@@ -1,4 +1,4 @@
-"""Arrow columns of bytes or text as numpy sees them: where each row's bytes lie, if anywhere."""
+"""Arrow columns of bytes or text as numpy arrays: the position of each row's bytes."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from spark_kafka_source.records.types import ColumnTypeError
 from spark_kafka_source.records.varints import Integers, Octets
 
 NULL_LENGTH = -1
-"""Kafka's length of what is null."""
+"""Kafka's length of a null."""
 
 _TYPES = (pa.binary(), pa.large_binary(), pa.string(), pa.large_string(), pa.null())
 _LARGE = (pa.large_binary(), pa.large_string())
@@ -19,24 +19,25 @@ _LARGE = (pa.large_binary(), pa.large_string())
 
 @dataclass(frozen=True, slots=True)
 class ByteColumn:
-    """A row's bytes are `data[bounds[row]:bounds[row + 1]]`; those of a null are none."""
+    """Column of bytes. Row `row` is `data[bounds[row]:bounds[row + 1]]`, empty for a null."""
 
     binary: pa.DataType
-    """`pa.binary()` or `pa.large_binary()`, as wide as the bounds are."""
+    """`pa.binary()` or `pa.large_binary()`, matching the width of the bounds."""
     bounds: npt.NDArray[np.int32] | Integers
     buffer: pa.Buffer
     lengths: npt.NDArray[np.int32] | Integers
-    """In bytes, or `NULL_LENGTH`."""
+    """The length of each row in bytes, or `NULL_LENGTH`."""
 
     @classmethod
     def of(cls, name: str, array: pa.Array, binary: pa.DataType | None = None) -> "ByteColumn":
-        """The column `name`: string or binary, large or not, or nothing but nulls.
+        """Make a `ByteColumn` of the column `name`: string or binary, large or not, or only nulls.
 
-        It becomes `binary`, by default the smaller that it fits. Raises `ColumnTypeError`.
+        The result has the type `binary`, by default the smaller type that fits. Raises
+        `ColumnTypeError`.
         """
         check_bytes(name, array.type)
         kind = binary or (pa.large_binary() if is_large(array.type) else pa.binary())
-        # Text becomes binary, and that large, without a copy of its bytes.
+        # Each cast is free of copies: from text to binary, then from binary to large binary.
         if kind == pa.large_binary() and array.type == pa.string():
             array = array.cast(pa.binary())
         if array.type != kind:
@@ -53,38 +54,38 @@ class ByteColumn:
 
     @property
     def data(self) -> Octets:
-        """The bytes of all rows, and perhaps of others."""
+        """The bytes of all rows. The buffer may hold other bytes too."""
         return np.frombuffer(self.buffer, np.uint8)
 
     @property
     def starts(self) -> Integers:
-        """Where in `data` each row begins."""
+        """The start of each row in `data`."""
         return self.bounds[:-1].astype(np.int64)
 
     def part(self, start: int, stop: int) -> pa.Array:
-        """The rows from `start` to `stop`, and after them an empty one."""
+        """Return the rows from `start` to `stop`, then one empty row."""
         return _with_empty_row(self.binary, self.bounds[start : stop + 1], self.buffer)
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredColumn:
-    """Rows of a `ByteColumn` in an order of their own.
+    """Rows of a `ByteColumn` in another order.
 
-    Their bytes are gathered a part at a time, which is joined while it is in the cache still.
+    The bytes are gathered one part at a time. Each part is joined while it is still in the cache.
     """
 
     column: ByteColumn
     rows: Integers
     lengths: npt.NDArray[np.int32] | Integers
-    """In bytes, or `NULL_LENGTH`."""
+    """The length of each row in bytes, or `NULL_LENGTH`."""
 
     @classmethod
     def of(cls, column: ByteColumn, rows: Integers) -> "GatheredColumn":
-        """Raises `IndexError` for a row that there is not."""
+        """Gather `rows` of the column. Raises `IndexError` for a row that does not exist."""
         return cls(column, rows, column.lengths[rows])
 
     def part(self, start: int, stop: int) -> pa.Array:
-        """The rows from `start` to `stop` of that order, and after them an empty one."""
+        """Return the rows from `start` to `stop` of the new order, then one empty row."""
         column = self.column
         buffers = [None, pa.py_buffer(column.bounds), column.buffer]
         every = pa.Array.from_buffers(column.binary, len(column.lengths), buffers)
@@ -93,13 +94,13 @@ class GatheredColumn:
 
 
 def check_bytes(name: str, found: pa.DataType) -> None:
-    """Raises `ColumnTypeError` where the column `name` is no bytes and no text."""
+    """Raise `ColumnTypeError` if the column `name` holds neither bytes nor text."""
     if found not in _TYPES:
         raise ColumnTypeError(name, found, "string or binary")
 
 
 def is_large(found: pa.DataType) -> bool:
-    """Whether the bounds of its rows are of 64 bits."""
+    """Whether the bounds of a column of this type have 64 bits."""
     return found in _LARGE
 
 

@@ -1,4 +1,4 @@
-"""Stage 1: a fetch's records, checked and decompressed, as chunks that fit a cache."""
+"""Stage 1: checks and decompresses the records of a fetch, and cuts them into small chunks."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -32,13 +32,14 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 CHUNK_BYTES = 2 << 20
 MAX_CHUNK_BYTES = 32 << 20
-"""So that no column, not even the topic's names, outgrows Arrow's 32-bit offsets."""
+"""The most bytes of a chunk. No column, not even the topic's, outgrows Arrow's 32-bit offsets."""
 
 CHUNK_RECORDS = 10_000
-"""So that a chunk's arrays fit a cache, too, where its records are small."""
+"""The usual most records of a chunk. With small records a chunk's arrays then fit a cache."""
 
 MAX_CHUNK_RECORDS = 5 * CHUNK_RECORDS
-"""A batch of more of them is cut, which takes a second walk; each takes up to 1 KiB on its way."""
+"""The most records of any chunk. Larger batches are cut, which takes a second walk over them. Each
+record takes up to 1 KiB in memory while it is read."""
 
 MAX_LENGTH = (1 << 31) - 1
 
@@ -46,16 +47,16 @@ MIN_PIECE_BYTES = 64 << 10
 
 
 class Segment(NamedTuple):
-    """The records of one batch or of a part of one: `record_count` of them in `data[start:end]`.
+    """Records of a batch, all or a part: `record_count` of them in `data[start:end]`.
 
-    Integers only, so that all segments of a chunk are one array.
+    All fields are integers, so that the segments of a chunk form one array.
     """
 
     start: int
     end: int
     record_count: int
     first_offset: int
-    """No record's offset may be lower."""
+    """The lowest offset that a record of the segment may have."""
     base_offset: int
     last_offset: int
     base_timestamp: int
@@ -66,17 +67,17 @@ class Segment(NamedTuple):
 _as_segment = partial(tuple.__new__, Segment)
 
 Part: TypeAlias = tuple[Bytes, Segment | None, int]
-"""A buffer, a segment that lies in it, if any, and the offset to read on from after it."""
+"""A buffer, the segment in it or None, and the offset to continue from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What stage 2 makes one Arrow record batch of: `to_arrow(chunk)`.
+    """Records for one Arrow record batch, the input of stage 2: `to_arrow(chunk)`.
 
-    `next_offset` is where to read on after this chunk, never below `position` nor beyond `end`: it
-    passes over what is not seen, too. `cut_batch_bytes` is the size in bytes of the batch that was
-    cut at the end of the fetch, 0 where none was: a fetch that began with it must be repeated with
-    at least so many.
+    `next_offset` is the offset to read from after this chunk, past any hidden records. It is at
+    least `position` and at most `end`. `cut_batch_bytes` is the size in bytes of the batch that the
+    end of the fetch cut, or 0. If a fetch begins with such a batch, repeat it with at least this
+    size.
     """
 
     topic_partition: TopicPartition
@@ -90,12 +91,12 @@ class Chunk:
 
     @property
     def record_count(self) -> int:
-        """How many records there are, those before `position` and from `end` on included."""
+        """The number of records, including those before `position` and from `end` on."""
         return sum(segment.record_count for segment in self.segments)
 
     @property
     def size_bytes(self) -> int:
-        """The size of the records, decompressed."""
+        """The size of the decompressed records in bytes."""
         return sum(segment.end - segment.start for segment in self.segments)
 
 
@@ -111,21 +112,22 @@ def chunks(
     chunk_bytes: int = CHUNK_BYTES,
     limit: RecordLimit | None = None,
 ) -> Iterator[Chunk]:
-    """The records of one partition of a Fetch response with offsets in `[position, end)`.
+    """Yield the records of one partition of a Fetch response with offsets in `[position, end)`.
 
-    Yields at least one chunk, the last of them with where the next fetch must start, and
-    decompresses no further than the next one: a batch of many records is read in bounded memory.
-    Batches outside the range, control batches and, with READ_COMMITTED, those of `aborted`
-    transactions (of the same response, in any order) are not decompressed. Uncompressed records
-    are not copied: a chunk may hold on to `records`.
+    There is at least one chunk. The `next_offset` of the last chunk is where the next fetch must
+    start. Decompression goes no further than the next chunk needs, so a batch of many records is
+    read in bounded memory. Batches outside the range and control batches are not decompressed. With
+    READ_COMMITTED the batches of `aborted` transactions (of the same response, in any order) are
+    not decompressed either. Uncompressed records are not copied: a chunk may hold on to `records`.
 
-    `chunk_bytes` (default 2 MiB, at most 32 MiB) is the size that a chunk does not pass by more
-    than a record; 10,000 records it passes only where they are of one batch, and 50,000 never.
+    `chunk_bytes` (default 2 MiB, at most 32 MiB) is the target size. A chunk exceeds it by at most
+    one record. A chunk has more than 10,000 records only if they are of one batch, and never more
+    than 50,000.
 
-    Raises `CorruptRecordError` and its kinds: `UnsupportedRecordFormatError`, and
-    `RecordTooLargeError` where a record in the range, or a block of snappy, takes more than `limit`
-    (default 256 MiB) and that does not pass it over: a record alone, a block with the rest of its
-    batch. Nothing was skipped silently when an error is raised.
+    Raises `CorruptRecordError` and its subclasses. `UnsupportedRecordFormatError` is for another
+    format. `RecordTooLargeError` is for a record in the range, or a snappy block, that takes more
+    than `limit` (default 256 MiB), unless `limit` passes over it. A record is passed over alone, a
+    block with the rest of its batch. When an error is raised, nothing was skipped silently.
     """
     unpacking = _Unpacking(
         memoryview(records),
@@ -139,7 +141,7 @@ def chunks(
 
 
 class _Unpacking:
-    """The state of one `chunks` call: what waits to become the next chunk."""
+    """State of one `chunks` call: the records that wait to become the next chunk."""
 
     def __init__(
         self,
@@ -195,11 +197,11 @@ class _Unpacking:
                     return
         except TooLargeError as reason:
             first = max(self._next_offset, header.base_offset)
-            text = f"{reason}, in which are the records to offset {header.last_offset}"
+            text = f"{reason}; it holds the records up to offset {header.last_offset}"
             self._limit.exceeded(RecordTooLargeError(self._topic_partition, first, text))
 
     def _gather(self, buffer: Bytes, segment: Segment) -> Iterator[Chunk]:
-        """Has the segment wait; yields those before it, where they would be too many with it."""
+        """Let a segment wait. First yield the waiting ones as a chunk if they leave no room."""
         size = segment.end - segment.start
         if self._waiting and (
             self._waiting_bytes + size > self._chunk_bytes
@@ -230,7 +232,7 @@ class _Unpacking:
     def _cut(
         self, header: BatchHeader, buffers: Iterable[tuple[Bytes, int, int]]
     ) -> Iterator[Part]:
-        """The records of a batch with more bytes or records than a chunk, in parts with fewer."""
+        """Yield the records of a batch that is too large for one chunk, in smaller parts."""
         found, offset = 0, header.base_offset
         for run in runs(
             buffers,
@@ -260,7 +262,7 @@ class _Unpacking:
         return data, segment, header.base_offset + last_delta + 1
 
     def _pass_over(self, header: BatchHeader, record: Oversized, first_offset: int) -> int:
-        """Tells of a record that is too large, if it is in the range, and returns its offset."""
+        """Report a record that is too large, if it is in the range, and return its offset."""
         length, _ = varint(record.head, 0)
         delta, _ = offset_delta(record.head, 0)
         offset = header.base_offset + delta
@@ -276,7 +278,7 @@ class _Unpacking:
             self._next_offset = max(self._next_offset, min(offset, self._end))
 
     def _chunk(self, cut_batch_bytes: int = 0) -> Chunk:
-        """All that waits, over one buffer: the only one there is, or else a joined one."""
+        """Make a chunk of all waiting segments. If they are in several buffers, join these."""
         waiting, self._waiting = self._waiting, []
         self._waiting_bytes = self._waiting_records = 0
         segments = tuple(segment for _, segment in waiting)
@@ -299,7 +301,7 @@ class _Unpacking:
 
 
 def _check_room(record_count: int, size: int) -> None:
-    """For so many records rows are made room for, before any of them is looked at."""
+    """Check a record count before memory for its rows is allocated."""
     if record_count * MIN_RECORD_BYTES > size:
         raise ProtocolError(f"{record_count} records claimed in {size} bytes")
 
@@ -344,6 +346,6 @@ def _all_of(buffer: Bytes) -> tuple[Bytes, int, int]:
 
 
 def _taken_out_of(pieces: list[Bytes]) -> Iterator[Bytes]:
-    """Each of them, and none of them twice in memory: a block of snappy may be large."""
+    """Yield each piece and drop the list's reference to it: a snappy block may be large."""
     while pieces:
         yield pieces.pop(0)

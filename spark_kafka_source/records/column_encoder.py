@@ -1,8 +1,8 @@
-"""The encoder of record batches for columns: no Python object per record.
+"""Encoder from columns to record batches, without a Python object per record.
 
-numpy makes the varints of all records, Arrow joins them with keys and values, and the bytes that it
-joined are the records of one batch after the other. `encode` says the same one record at a time, in
-plain words: it is what the tests hold this one against. The format is
+numpy makes the varints of all records. Arrow joins them with the keys and values. The joined bytes
+are the records of one batch after the other. `encode` does the same for one record at a time, in
+plain Python; the tests compare this encoder with it. The format is
 https://kafka.apache.org/documentation/#recordbatch.
 """
 
@@ -33,23 +33,23 @@ from spark_kafka_source.records.varints import Integers
 BATCH_BYTES = 1 << 20
 REQUEST_BYTES = 1 << 20
 JOINED_BYTES = 1 << 20
-"""Batches that are smaller are joined together: the overhead is that of a join, not of a batch."""
+"""Batches are joined together up to this size, since the overhead is per join, not per batch."""
 
 SPAN_ROWS = 1 << 16
-"""The varints of so many records are made at once, if their batches are not larger."""
+"""Varints are made for this many records at once, or for more if one batch is larger."""
 
 MAX_RECORD_OVERHEAD = 21
-"""The most that a record takes beside its key, value and headers, as Kafka's producer has it."""
+"""The most bytes of a record besides its key, value and headers, as Kafka's producer counts it."""
 
 ATTRIBUTES = Varints.of(0)
-"""A record's attributes are no varint, but a byte of 0, which is the varint of 0."""
+"""A record's attributes: one byte of 0, which is also the varint of 0."""
 NO_HEADERS = Varints.of(0)
 NO_HEADERS_BYTES = b"\0"
 NULL = Varints.of(-1)
 
 Bytes = ByteColumn | GatheredColumn
 Column = Bytes | PackedColumn
-"""What is joined: `part` gives the rows from one to another, and one row more."""
+"""A column to join. Its `part` returns a range of rows, and one row more."""
 
 
 def encode_columns(
@@ -62,19 +62,19 @@ def encode_columns(
     max_request_bytes: int = REQUEST_BYTES,
     timestamp_ms: int = NO_TIMESTAMP,
 ) -> Iterator[EncodedBatch]:
-    """Batches of the records that `columns` hold, one after the other in the order of `rows`.
+    """Encode the records in `columns`, and yield batches in the order of `rows`.
 
-    Its columns are `key` and `value` (string or binary, large or not), `headers` (a list of structs
-    of `key` and `value`) and `timestamp` (of ms, us or ns, or int64 of milliseconds); each may be
-    missing, and any others are passed over. A null timestamp becomes `timestamp_ms`. `rows` are
-    distinct indices into them, by default all rows. `bounds` cut `rows` into groups, those of one
-    partition for instance: group n is `rows[bounds[n]:bounds[n + 1]]`, and no batch has records of
-    two. A batch takes at most `max_batch_bytes` before its compression, but one record it always
-    has.
+    The columns are `key` and `value` (string or binary, large or not), `headers` (a list of structs
+    of `key` and `value`) and `timestamp` (of ms, us or ns, or int64 of milliseconds). Each may be
+    missing. Other columns are ignored. A null timestamp becomes `timestamp_ms`. `rows` are distinct
+    row indices, by default all rows. `bounds` cut `rows` into groups, for instance by partition:
+    group n is `rows[bounds[n]:bounds[n + 1]]`. No batch has records of two groups. A batch takes at
+    most `max_batch_bytes` before compression, but always holds at least one record.
 
-    Before there is any batch it raises `ColumnTypeError` for a column of another type,
-    `RowTooLargeError` for a record that might take more than `max_request_bytes`, reckoned as by
-    Kafka's producer, and `UnencodableRowError` for a timestamp before -1 or a header without a key.
+    All errors are raised before the first batch: `ColumnTypeError` for a column of another type,
+    `RowTooLargeError` for a record that might take more than `max_request_bytes` as Kafka's
+    producer estimates it, and `UnencodableRowError` for a timestamp before -1 or a header without a
+    key.
     """
     records = record_columns(columns, rows, timestamp_ms)
     layout = _layout(records)
@@ -88,9 +88,9 @@ def encode_columns(
 
 
 def record_sizes(columns: pa.RecordBatch, *, max_request_bytes: int = REQUEST_BYTES) -> Integers:
-    """The most bytes that each record may take, without its batch's header or a compression.
+    """Return the most bytes that each record may take, without batch header or compression.
 
-    Raises as `encode_columns` does, so that what was checked here can be encoded later.
+    Raises as `encode_columns` does: records that pass here can be encoded later.
     """
     records = record_columns(columns, None, NO_TIMESTAMP)
     layout = _layout(records)
@@ -100,15 +100,15 @@ def record_sizes(columns: pa.RecordBatch, *, max_request_bytes: int = REQUEST_BY
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What each record takes, as far as it does not depend on which records share its batch."""
+    """Sizes of each record's parts that do not depend on the other records of its batch."""
 
     key_length: Varints
     value_length: Varints
     header_count: Varints
     content_bytes: Integers
-    """The key, the value and the headers, each with its length or count."""
+    """The size in bytes of the key, the value and the headers, with their lengths and count."""
     ends: Integers
-    """Where the record ends, if each before it took what it may, and first of all 0."""
+    """The end of each record if all records have their largest size. The first element is 0."""
 
 
 def _layout(records: RecordColumns) -> _Layout:
@@ -152,7 +152,7 @@ def _check_groups(bounds: Integers, count: int) -> None:
 
 
 def _cuts(ends: Integers, groups: Integers, max_batch_bytes: int) -> list[int]:
-    """Where batches begin, and the end of the last; `ends` are where records do, from 0 on."""
+    """Return the start of each batch, and the end of the last. `ends` has 0, then record ends."""
     cuts = [0]
     for group_end in groups[1:].tolist():
         while cuts[-1] < group_end:
@@ -189,7 +189,7 @@ def _encoded(
 
 
 def _pieces(records: RecordColumns, layout: _Layout, cuts: list[int]) -> Iterator[memoryview]:
-    """The records of each batch."""
+    """Yield the records of each batch, encoded."""
     for span in _runs(cuts, np.array(cuts), SPAN_ROWS):
         columns = list(_columns(records, layout, span))
         for joined in _runs(span, layout.ends[span], JOINED_BYTES):
@@ -197,9 +197,9 @@ def _pieces(records: RecordColumns, layout: _Layout, cuts: list[int]) -> Iterato
 
 
 def _runs(cuts: list[int], ends: Integers, most: int) -> Iterator[list[int]]:
-    """The cuts of one batch, or of as many as have `most` together; then those of the next.
+    """Yield runs of cuts: of one batch, or of as many batches as take `most` together.
 
-    `ends` says what all batches before each cut have.
+    `ends` holds for each cut the total of all batches before it.
     """
     first = 0
     while first < len(cuts) - 1:
@@ -210,10 +210,10 @@ def _runs(cuts: list[int], ends: Integers, most: int) -> Iterator[list[int]]:
 
 
 def _columns(records: RecordColumns, layout: _Layout, cuts: list[int]) -> Iterator[Column]:
-    """What these batches are joined of, row by row side by side.
+    """Yield the columns to join into these batches, side by side.
 
-    Another column to join costs more than most varints. So the byte 0 at a record's end, where it
-    has no headers, stands before the next record; after the last, in a row of its own.
+    Joining one more column costs more than most varints. So the byte 0 that ends a record without
+    headers is put before the next record. After the last record it is in a row of its own.
     """
     start, stop = cuts[0], cuts[-1]
     first = np.repeat(np.array(cuts[:-1], np.int32) - start, np.diff(cuts))
@@ -246,7 +246,7 @@ def _packed(
     stop: int,
     ending: bytes = b"",
 ) -> Iterator[Column]:
-    """Neighbouring varints as one column, and `ending` after the rows of the first."""
+    """Pack neighbouring varints into one column, with `ending` after the rows of the first."""
     varints: list[Varints] = []
     for field in fields:
         if isinstance(field, Varints):
@@ -262,12 +262,12 @@ def _packed(
 def _joined(
     columns: Iterable[Column], records: RecordColumns, cuts: list[int]
 ) -> Iterator[memoryview]:
-    """The records of each of these batches, all of them joined at once."""
+    """Join these batches in one go, and yield the records of each."""
     start, stop = cuts[0], cuts[-1]
     whole = join(*(column.part(start, stop) for column in columns))
     ends = np.frombuffer(whole.buffers()[1], OFFSET_TYPES[records.binary])
     before = 0 if records.headers else len(NO_HEADERS_BYTES)
     bounds = ends[np.array(cuts) - start] + before
-    data = memoryview(whole.buffers()[2]).cast("B")  # Arrow's own is of signed bytes
+    data = memoryview(whole.buffers()[2]).cast("B")  # Arrow's own view has signed bytes
     for begin, end in pairwise(bounds.tolist()):
         yield data[begin:end]

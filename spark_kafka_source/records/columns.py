@@ -1,7 +1,7 @@
-"""Stage 2b: the columns of Spark's Kafka source, gathered out of a chunk by Arrow.
+"""Stage 2b: the columns of Spark's Kafka source, which Arrow gathers from a chunk.
 
-They are https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integration.html's,
-in the Arrow types that PySpark's `to_arrow_schema` gives them.
+https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integration.html lists
+the columns. Their Arrow types are those of PySpark's `to_arrow_schema`.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ FIELDS: Mapping[str, pa.DataType] = MappingProxyType(
         "headers": HEADERS_TYPE,
     }
 )
-"""All columns there are, in their order, and their types; all of them nullable."""
+"""All columns in their order, with their types. All are nullable."""
 
 COLUMNS = tuple(name for name in FIELDS if name != "headers")
 COLUMNS_WITH_HEADERS = tuple(FIELDS)
@@ -45,23 +45,26 @@ COLUMNS_WITH_HEADERS = tuple(FIELDS)
 
 @cache
 def schema(columns: tuple[str, ...] = COLUMNS) -> pa.Schema:
-    """The Arrow schema of these columns, in the order given."""
+    """Return the Arrow schema of these columns, in the order given."""
     return pa.schema([pa.field(name, FIELDS[name]) for name in columns])
 
 
 def to_arrow(chunk: Chunk, *, include_headers: bool = False) -> pa.RecordBatch:
-    """The seven columns of Spark's Kafka source, or with the headers eight: see `record_batch`."""
+    """Return the seven columns of Spark's Kafka source, or with headers eight.
+
+    See `record_batch`.
+    """
     return record_batch(chunk, COLUMNS_WITH_HEADERS if include_headers else COLUMNS)
 
 
 def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
-    """The records of a chunk with offsets in `[position, end)`, as these columns.
+    """Return the records of a chunk with offsets in `[position, end)`, as these columns.
 
-    Headers are null where a record has none; what is wrong with them is seen only where they are
-    among the columns. Raises `CorruptRecordError` for records that do not hold together, a header
-    key that is not UTF-8, and a timestamp that no column of microseconds can hold; where headers
-    are among the columns `RecordTooLargeError` for a record with more of them than one for every 64
-    bytes of `chunk.limit`, unless that passes it over.
+    A record without headers has null in `headers`. Errors in headers show only if `headers` is
+    among the columns. Raises `CorruptRecordError` for malformed records, for a header key that is
+    not UTF-8, and for a timestamp beyond the range of microseconds in 64 bits. With the column
+    `headers` it raises `RecordTooLargeError` for a record with more than one header per 64 bytes of
+    `chunk.limit`, unless the limit passes over the record.
     """
     located = locate(chunk)
     if "headers" in columns:
@@ -71,15 +74,15 @@ def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
 
 
 def column(name: str, chunk: Chunk, located: Located) -> pa.Array:
-    """One column, by its name, of the located records of a chunk."""
+    """Return one column, by its name, of the located records of a chunk."""
     return _BUILDERS[name](chunk, located)
 
 
 def gather(data: Bytes, slices: Slices) -> pa.BinaryArray:
-    """A column of these slices of `data`.
+    """Return a column of these slices of `data`.
 
-    Arrow copies: an array laid over all of `data` has every slice as an even element and what lies
-    between two as an odd one, and the even ones are taken.
+    Arrow copies them. An array is laid over all of `data`: its even elements are the slices, its
+    odd elements the gaps between them. Then the even elements are taken.
     """
     count = len(slices.null)
     if count == 0:
@@ -99,7 +102,7 @@ def _value(chunk: Chunk, located: Located) -> pa.Array:
 
 
 def _topic(chunk: Chunk, located: Located) -> pa.Array:
-    # As pa.repeat() would make it, record by record.
+    # Faster than pa.repeat(), which works record by record.
     count, name = len(located.offset), chunk.topic_partition.topic.encode()
     bounds = np.arange(count + 1, dtype=np.int32) * np.int32(len(name))
     return pa.StringArray.from_buffers(count, pa.py_buffer(bounds), pa.py_buffer(name * count))

@@ -1,7 +1,7 @@
-"""The kernels as machine code, where numba is installed (the extra `fast`), once that pays.
+"""Kernels as machine code, if numba (the extra `fast`) is installed, and once they pay off.
 
-numba takes some half a second to load, and two or three more to compile on a machine whose cache
-has nothing yet. No row waits for it: until the kernels are there, and without them, numpy locates.
+numba takes about half a second to load, and two or three more to compile if its cache on the
+machine is empty. No row waits for that: until the kernels are loaded, numpy locates the records.
 """
 
 import logging
@@ -18,21 +18,21 @@ logger = logging.getLogger(__name__)
 K = TypeVar("K")
 
 PAYS_AFTER_RECORDS = 2_000_000
-"""So many records take about as much longer without the kernels as the kernels take to load."""
+"""Locating this many records without the kernels loses about the time that loading them takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The functions of `kernels`, compiled."""
+    """Compiled functions of `kernels`."""
 
     locate_records: Callable[..., bool]
     locate_headers: Callable[..., bool]
 
 
 def load() -> Kernels | None:
-    """Compiles the kernels, or finds them in numba's cache on disk; None with NUMBA_DISABLE_JIT.
+    """Compile the kernels, or load them from numba's disk cache. None with NUMBA_DISABLE_JIT.
 
-    Raises whatever numba raises where it is broken, or has nowhere to keep what it compiles.
+    Raises numba's own error if numba is broken or has no place for its cache.
     """
     numba = import_module("numba")
     if numba.config.DISABLE_JIT:
@@ -57,7 +57,7 @@ def load() -> Kernels | None:
 
 
 class Loading(Generic[K]):
-    """Loads kernels in a thread of its own, after so many records, once."""
+    """Loader of kernels. It loads them once, in a thread of its own, after enough records."""
 
     def __init__(
         self, load: Callable[[], K | None], after_records: int = PAYS_AFTER_RECORDS
@@ -68,7 +68,7 @@ class Loading(Generic[K]):
         self.thread: threading.Thread | None = None
 
     def kernels(self, record_count: int) -> K | None:
-        """The kernels, as soon as they are there, for so many records more."""
+        """Count these records, and return the kernels, or None until they are loaded."""
         self._records_left -= record_count
         if self._records_left < 0 and self.thread is None:
             self.thread = threading.Thread(target=self._load, name="load-kernels", daemon=True)
@@ -88,9 +88,9 @@ _loading = Loading(load)
 
 
 def kernels(record_count: int = 0) -> Kernels | None:
-    """The compiled kernels, where this process has them; `record_count` are to be located now."""
+    """Return the compiled kernels, or None. `record_count` records are about to be located."""
     return _loading.kernels(record_count)
 
 
 if __name__ == "__main__":
-    load()  # while an image is built, say, so that no worker has to
+    load()  # for instance while an image is built, so that workers find the kernels in the cache

@@ -1,6 +1,6 @@
-"""Kafka's four compressions of a batch's records, each with its output bounded.
+"""Kafka's four compressions for the records of a batch, each with bounded output.
 
-All of them let go of the GIL while they work.
+All of them release the GIL while they work.
 """
 
 import contextlib
@@ -21,24 +21,25 @@ from spark_kafka_source.errors import ConfigurationError, ProtocolError
 from spark_kafka_source.records.types import Bytes, Codec
 
 FIRST_FED_BYTES, MOST_FED_BYTES = 256 << 10, 1 << 20
-"""zlib and lz4 are fed a batch of common size at once, so that it comes out in one piece, and more
-of a larger one. They copy what they leave over at each step, which must not add up."""
+"""The first and the largest input for one step of zlib and lz4. A usual batch is fed whole, so that
+it comes out in one piece. For a larger batch the steps grow: each step copies the unused input, and
+many small steps would copy too much."""
 
 GZIP_WINDOW_BITS = 31
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
-"""The framing of snappy-java, which Kafka's own clients write; librdkafka's writes a bare block."""
+"""The framing of snappy-java, which Kafka's own clients write. librdkafka writes a bare block."""
 
 XERIAL_BLOCK_BYTES = 32 << 10
 XERIAL_LENGTH = Struct(">i")
 
 LZ4_FAST = -1
-"""The fast compressor at an acceleration of 2. With blocks of 256 KiB events become as small as by
-Kafka's own, which has an acceleration of 1 and blocks of 64 KiB, in four fifths of the time."""
+"""The fast compressor with acceleration 2. With its blocks of 256 KiB, events compress as well as
+with Kafka's own (acceleration 1, blocks of 64 KiB), in four fifths of the time."""
 
 _gunzip: Any = zlib
-with contextlib.suppress(ImportError):  # isal, of the extra `fast`, takes half the time
+with contextlib.suppress(ImportError):  # isal, from the extra `fast`, takes half the time
     _gunzip = import_module("isal.isal_zlib")
 
 _LIBRARY_ERRORS = (
@@ -54,24 +55,25 @@ _LIBRARY_ERRORS = (
 
 
 class TooLargeError(ProtocolError):
-    """More comes out of a decompression than the limit in bytes."""
+    """The decompressed size exceeds the limit in bytes."""
 
 
 class Decompressor:
-    """Decompresses payloads one after the other, in pieces of at most `piece_bytes`.
+    """Decompressor of payloads, one after the other, in pieces of at most `piece_bytes`.
 
-    Only snappy's blocks come whole whatever their size, and then only up to `max_bytes`. Not for
-    two threads at once, and each payload must be read out, or left, before the next.
+    Only a snappy block always comes whole, and only up to `max_bytes`. Not for two threads at once.
+    Read each payload to its end, or drop it, before the next.
     """
 
     def __init__(self, piece_bytes: int, max_bytes: int) -> None:
         self._piece_bytes, self._max_bytes = piece_bytes, max_bytes
 
     def pieces(self, codec: Codec, payload: memoryview) -> Iterator[Bytes]:
-        """The decompressed pieces, none of them empty; one where `piece_bytes` hold them all.
+        """Yield the decompressed pieces, none of them empty. One piece if all fits `piece_bytes`.
 
-        Raises `TooLargeError` for a block over the limit, `ProtocolError` for what is no such
-        compression. A zstd frame that is cut ends as if it were whole: count what it held.
+        Raises `TooLargeError` for a block over the limit, and `ProtocolError` for a payload that is
+        not in this compression. A cut zstd frame raises no error: check the number of records that
+        it held.
         """
         held: list[Bytes] = []
         held_bytes = 0
@@ -81,7 +83,7 @@ class Decompressor:
                 held_bytes = 0
             held.append(piece)
             held_bytes += len(piece)
-            del piece  # What is handed on is the caller's alone: a block of snappy may be large.
+            del piece  # Only the caller keeps it alive: a snappy block may be large.
             if held_bytes >= self._piece_bytes:
                 yield _take(held)
                 held_bytes = 0
@@ -95,7 +97,7 @@ class Decompressor:
                 piece = next(stream, None)
             except _LIBRARY_ERRORS as failure:
                 raise ProtocolError(
-                    f"not to be decompressed as {codec.name}: {failure}"
+                    f"cannot be decompressed as {codec.name}: {failure}"
                 ) from failure
             if piece is None:
                 return
@@ -129,7 +131,7 @@ class Decompressor:
                 fed_bytes = min(4 * fed_bytes, MOST_FED_BYTES)
                 piece = frame.decompress(fed, self._piece_bytes)
                 at += len(fed)
-                # It may take in half a block that it had left over, and have nothing to give.
+                # The frame may complete a block from input it held back, and still have no output.
                 if hungry and not fed and not piece and not frame.eof:
                     raise ProtocolError("an LZ4 frame is cut")
                 yield piece
@@ -140,7 +142,7 @@ class Decompressor:
         return zstandard.ZstdDecompressor()
 
     def _zstd(self, payload: memoryview) -> Iterator[Bytes]:
-        # The one-shot decompress() heeds no bound where the frame declares its size.
+        # The one-shot decompress() ignores the limit if the frame declares its size.
         reader = self._zstd_context.stream_reader(payload, read_across_frames=True)
         while piece := reader.read(self._piece_bytes):
             yield piece
@@ -181,14 +183,14 @@ class Decompressor:
 
 
 def _take(pieces: list[Bytes]) -> Bytes:
-    """All of them as one, and none is left."""
+    """Join all pieces into one, and empty the list."""
     whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     pieces.clear()
     return whole
 
 
 def decompress(codec: Codec, payload: Bytes, max_bytes: int) -> Bytes:
-    """The whole of `payload`; raises `TooLargeError` over `max_bytes`, else as `Decompressor`."""
+    """Return `payload` decompressed. Raises `TooLargeError` over `max_bytes`, and as `pieces`."""
     pieces = Decompressor(max_bytes, max_bytes).pieces(codec, memoryview(payload))
     whole = next(pieces, b"")
     if len(whole) > max_bytes or next(pieces, b""):
@@ -197,7 +199,7 @@ def decompress(codec: Codec, payload: Bytes, max_bytes: int) -> Bytes:
 
 
 def _snappy_size(block: memoryview) -> int:
-    """The size that a block declares, a plain varint; pyarrow would believe any size it is told."""
+    """Return the size that a block declares as a varint. pyarrow would trust any size."""
     size = 0
     for index, byte in enumerate(block[:5]):
         size |= (byte & 127) << 7 * index
@@ -212,17 +214,17 @@ DEFAULT_LEVELS: Mapping[Codec, int] = MappingProxyType(
 LEVELS: Mapping[Codec, range] = MappingProxyType(
     {Codec.GZIP: range(1, 10), Codec.LZ4: range(1, 18), Codec.ZSTD: range(-131_072, 23)}
 )
-"""Those of Kafka's `compression.<type>.level` (KIP-390), beside the default. The other two types
-have none."""
+"""The levels of Kafka's `compression.<type>.level` (KIP-390) besides the default. The other two
+types have no levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A codec and its level; None is Kafka's default level.
+    """Codec and its level. None is Kafka's default level.
 
-    By default gzip takes isal where it is there, which is far quicker and compresses a little less.
-    lz4 is its fast compressor at Kafka's default level, 9, and the high one at any other, as in
-    Kafka's own. Raises `ConfigurationError` for a level that the codec does not have.
+    At the default level gzip uses isal if it is installed, which is far quicker and compresses a
+    little less. lz4 uses its fast compressor at Kafka's default level, 9, and its high compressor
+    at any other level, as Kafka does. Raises `ConfigurationError` for a level that the codec lacks.
     """
 
     codec: Codec
@@ -237,7 +239,7 @@ class Compression:
         raise ConfigurationError(f"kafka.compression.{name}.level", f"it is {self.level}", levels)
 
     def compress(self, data: Bytes) -> Bytes:
-        """`data` compressed the way Kafka's own clients do it."""
+        """Compress `data` as Kafka's own clients do."""
         level = None if self.level == DEFAULT_LEVELS.get(self.codec) else self.level
         return _COMPRESSORS[self.codec](data, level)
 
@@ -246,7 +248,7 @@ NO_COMPRESSION = Compression(Codec.NONE)
 
 
 def compress(codec: Codec, data: bytes) -> bytes:
-    """`data` compressed the way Kafka's own clients do it, at the default level."""
+    """Compress `data` as Kafka's own clients do, at the default level."""
     return bytes(Compression(codec).compress(data))
 
 
@@ -273,7 +275,7 @@ def _snappy(data: Bytes, _: int | None) -> Bytes:
 
 def _lz4(data: Bytes, level: int | None) -> Bytes:
     high = max(level or 0, lz4.frame.COMPRESSIONLEVEL_MINHC)
-    # Kafka's own reader takes no linked blocks.
+    # Kafka's own reader does not support linked blocks.
     frame: bytes = lz4.frame.compress(
         data,
         compression_level=LZ4_FAST if level is None else high,

@@ -1,6 +1,6 @@
-"""The encoder of record batches one record at a time, in plain Python: `encode_columns` is quicker.
+"""Encoder of record batches, one record at a time in plain Python. `encode_columns` is quicker.
 
-The format is https://kafka.apache.org/documentation/#recordbatch; the key and value of a control
+The format is https://kafka.apache.org/documentation/#recordbatch. Key and value of a control
 record are Kafka's messages ControlRecordTypeSchema and EndTxnMarker.
 """
 
@@ -29,20 +29,20 @@ from spark_kafka_source.records.varints import encode_varint
 NO_TIMESTAMP = -1
 
 END_TRANSACTION = Struct(">hi")
-"""The value of a control record: its version, then the transaction coordinator's epoch."""
+"""The value of a control record: its version, then the epoch of the transaction coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record to be written; its offset is `offset_delta` past its batch's base offset."""
+    """Record to write. Its offset is the batch's base offset plus `offset_delta`."""
 
     key: bytes | None = None
     value: bytes | None = None
     headers: Sequence[tuple[str, bytes | None]] = ()
     timestamp_ms: int = NO_TIMESTAMP
-    """Milliseconds since 1970; -1 for none, which `testing.Producer` makes the time of sending."""
+    """Milliseconds since 1970, or -1 for none. `testing.Producer` replaces -1 by its send time."""
     offset_delta: int | None = None
-    """One more than the record's before it, where it is not given."""
+    """By default one more than that of the record before it."""
 
 
 def encode_batch(
@@ -61,12 +61,12 @@ def encode_batch(
     control: bool = False,
     leader_epoch: int = -1,
 ) -> bytes:
-    """One batch of format v2.
+    """Encode one batch of format v2.
 
-    `append_timestamp_ms` is the time of all records with LOG_APPEND_TIME. `last_offset_delta` is
-    the last record's, if not more: compaction leaves it where it was. No records make the empty
-    batch that compaction keeps for the sake of its producer's sequence. `delete_horizon_ms` is what
-    compaction puts in the place of the base timestamp (KIP-534).
+    With LOG_APPEND_TIME all records have the time `append_timestamp_ms`. `last_offset_delta` may
+    exceed that of the last record, since compaction leaves the field unchanged. Without records the
+    result is the empty batch that compaction keeps to preserve its producer's sequence.
+    `delete_horizon_ms` is the value that compaction puts in place of the base timestamp (KIP-534).
     """
     deltas = _offset_deltas(records)
     last_delta = max(last_offset_delta or 0, deltas[-1] if deltas else 0)
@@ -113,7 +113,7 @@ def _offset_deltas(records: Sequence[Record]) -> list[int]:
 
 
 def encode_record(record: Record, timestamp_delta_ms: int, offset_delta: int) -> bytes:
-    """One record as it lies in a batch, its length first."""
+    """Encode one record as it is in a batch, with its length first."""
     headers = (_nullable(key.encode()) + _nullable(value) for key, value in record.headers)
     body = b"".join(
         (
@@ -130,7 +130,7 @@ def encode_record(record: Record, timestamp_delta_ms: int, offset_delta: int) ->
 
 
 def _wrapped(delta: int) -> int:
-    """Wrapped around at 64 bits, as Kafka's own deltas are."""
+    """Wrap a delta around at 64 bits, as Kafka does."""
     return (delta + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -139,7 +139,7 @@ def _nullable(data: bytes | None) -> bytes:
 
 
 def with_crc(batch: bytes) -> bytes:
-    """`batch` with the CRC-32C that its bytes ask for, which is at 17 to 21."""
+    """Return `batch` with the right CRC-32C, which is in bytes 17 to 20."""
     crc = crc32c.crc32c(batch[CHECKED_FROM:])
     return batch[: CHECKED_FROM - 4] + crc.to_bytes(4) + batch[CHECKED_FROM:]
 
@@ -154,7 +154,7 @@ def encode_control_batch(
     coordinator_epoch: int = 0,
     leader_epoch: int = -1,
 ) -> bytes:
-    """The batch of one COMMIT or ABORT marker that ends a producer's transaction (KIP-98)."""
+    """Encode the batch of one COMMIT or ABORT marker, which ends a transaction (KIP-98)."""
     marker = Record(
         key=CONTROL_KEY.pack(0, COMMIT if commit else ABORT),
         value=END_TRANSACTION.pack(0, coordinator_epoch),

@@ -1,4 +1,4 @@
-"""The headers of all records: a column of lists of key and value as the bytes of records' ends.
+"""Encoder of headers: from a column of lists of key and value to the bytes that end each record.
 
 The layout of a header is https://kafka.apache.org/documentation/#recordheader.
 """
@@ -16,14 +16,14 @@ from spark_kafka_source.records.varints import Integers
 
 EXPECTED = "list<struct<key: string or binary, value: string or binary>>"
 HEADER_OVERHEAD_BYTES = 10
-"""The most that the lengths of a header's key and value take."""
+"""The most bytes that the two lengths of a header take, of its key and of its value."""
 
 _NOTHING = {each: pa.scalar(b"", each) for each in OFFSET_TYPES}
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedHeaders:
-    """A row per record."""
+    """Encoded headers, one row per record."""
 
     counts: Integers
     encoded: ByteColumn
@@ -31,7 +31,7 @@ class EncodedHeaders:
 
 
 def check_headers(name: str, found: pa.DataType) -> None:
-    """Raises `ColumnTypeError` where the column `name` is no list of keys and values."""
+    """Raise `ColumnTypeError` if the column `name` is not a list of keys and values."""
     if pa.types.is_null(found):
         return
     is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
@@ -46,10 +46,10 @@ def check_headers(name: str, found: pa.DataType) -> None:
 
 
 def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | None:
-    """The headers of each row; None where no row has any.
+    """Encode the headers of each row. Return None if no row has any.
 
-    Raises `UnencodableRowError`, with rows of this `array`, for a header that is null or whose key
-    is: Kafka has neither.
+    Raises `UnencodableRowError`, with row numbers of this `array`, for a null header and for a
+    header with a null key. Kafka has neither.
     """
     if pa.types.is_null(array.type):
         return None
@@ -76,7 +76,7 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
 
 
 def join(*columns: pa.Array) -> pa.Array:
-    """The bytes of all `columns`, row by row next to each other; none of them is null."""
+    """Join the bytes of all `columns` row by row. No value may be null."""
     return pc.binary_join_element_wise(*columns, _NOTHING[columns[0].type])
 
 

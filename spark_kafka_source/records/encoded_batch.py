@@ -1,4 +1,4 @@
-"""A record batch whose records are encoded and whose header is still open to its producer's state.
+"""Record batch with encoded records. Its header is completed later, with its producer's state.
 
 The layout is https://kafka.apache.org/documentation/#recordbatch.
 """
@@ -23,29 +23,29 @@ MAX_BATCH_BYTES = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatch:
-    """One batch of a partition, without an offset yet: `pieces` gives it to a Produce request."""
+    """Batch of one partition, without an offset yet. `pieces` gives it to a Produce request."""
 
     group: int
-    """Which of the groups of rows it is of, the first is 0."""
+    """The number of its group of rows, from 0 on."""
     start: int
-    """Where its records begin in the order that was asked for."""
+    """The start of its records in the requested order of rows."""
     record_count: int
     base_timestamp_ms: int
     max_timestamp_ms: int
     codec: Codec
     uncompressed_bytes: int
-    """Of its header and its records before their compression."""
+    """The size in bytes of its header and its uncompressed records."""
     payload: Bytes
-    """The records, compressed; where they are not, a part of what was joined with other batches."""
+    """The records, compressed. Uncompressed records share their memory with other batches."""
 
     @property
     def stop(self) -> int:
-        """Where its records end in the order that was asked for."""
+        """The end of its records in the requested order of rows."""
         return self.start + self.record_count
 
     @property
     def size(self) -> int:
-        """The whole batch in bytes, header included."""
+        """The size of the whole batch in bytes, header included."""
         return HEADER_BYTES + len(self.payload)
 
     def pieces(
@@ -56,10 +56,10 @@ class EncodedBatch:
         base_sequence: int = NO_PRODUCER,
         transactional: bool = False,
     ) -> tuple[bytes, Bytes]:
-        """The batch with its producer's state, by default without: its header and its `payload`.
+        """Return the header, with this producer's state or by default none, and the `payload`.
 
-        Its base offset is 0. The CRC-32C is computed here, so that a batch can be sent again with
-        another state; nothing is copied.
+        The base offset is 0. Each call computes the CRC-32C anew, so a batch can be sent again with
+        another state. Nothing is copied.
         """
         fields = (
             0,
@@ -82,5 +82,5 @@ class EncodedBatch:
         return sealed, self.payload
 
     def to_bytes(self) -> bytes:
-        """The batch of no producer, in one piece."""
+        """Return the batch without a producer, in one piece."""
         return b"".join(self.pieces())

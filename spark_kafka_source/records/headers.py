@@ -1,4 +1,4 @@
-"""Stage 2a for headers: where each header's key and value lie.
+"""Stage 2a for headers: positions of each header's key and value.
 
 The layout of a header is https://kafka.apache.org/documentation/#recordheader.
 """
@@ -16,15 +16,15 @@ from spark_kafka_source.records.types import Bytes, RecordTooLargeError
 from spark_kafka_source.records.varints import NOWHERE, Integers, varint, varints
 
 FEW = 32
-"""So few records are quicker read one by one; a record of a million headers stays quick, too."""
+"""Up to this many records are faster one by one. So is a single record of a million headers."""
 
 
 HEADER_COUNTS_BYTES = 64
-"""What a header takes in memory, however small it is: so much of a record's limit it uses up."""
+"""The memory that a header takes at least. Each header uses up this much of a record's limit."""
 
 
 def within_limit(chunk: Chunk, located: Located) -> Located:
-    """Those records whose headers are not too many; `chunk.limit` is told of the others."""
+    """Drop records with too many headers, and report them to `chunk.limit`."""
     most = chunk.limit.max_bytes // HEADER_COUNTS_BYTES
     too_many = located.header_count > most
     for row in np.flatnonzero(too_many).tolist():
@@ -39,17 +39,17 @@ def within_limit(chunk: Chunk, located: Located) -> Located:
 
 @dataclass(frozen=True, slots=True)
 class LocatedHeaders:
-    """One row per header, record after record."""
+    """Positions of headers: one row per header, record after record."""
 
     key: Slices
     value: Slices
 
 
 def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
-    """The headers of all `located` records.
+    """Locate the headers of all `located` records.
 
-    Raises `CorruptRecordError`, naming the record's offset, for headers that do not fill their
-    record or have no key.
+    Raises `CorruptRecordError` with the record's offset if the headers do not fill their record or
+    have no key.
     """
     kernels = compiled.kernels()
     found = headers_by_kernel(chunk, located, kernels.locate_headers) if kernels else None
@@ -59,7 +59,7 @@ def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
 def headers_by_kernel(
     chunk: Chunk, located: Located, kernel: Callable[..., bool]
 ) -> LocatedHeaders | None:
-    """In one compiled pass, or None where not all is sound: `headers_by_numpy` says why."""
+    """Locate the headers in one compiled pass. None for bad ones: `headers_by_numpy` says why."""
     data = np.frombuffer(chunk.data, np.uint8)
     data.flags.writeable = False
     count = int(located.header_count.sum())
@@ -78,11 +78,11 @@ def headers_by_kernel(
 
 
 def headers_by_numpy(chunk: Chunk, located: Located) -> LocatedHeaders:
-    """The first headers of all records at once, then the next; raises as `locate_headers` does."""
+    """Locate the first headers of all records, then the second ones. Raises as `locate_headers`."""
     data = np.frombuffer(chunk.data, np.uint8)
     count = located.header_count
     first = np.cumsum(count) - count
-    # No more than the records have bytes: locate() saw to that.
+    # Bounded by the bytes of the records: locate() has checked the counts.
     found = np.zeros((4, int(count.sum())), np.int64)
     at = located.headers_start.copy()
     rows, ordinal = np.flatnonzero(count), 0
@@ -107,7 +107,7 @@ def headers_by_numpy(chunk: Chunk, located: Located) -> LocatedHeaders:
 
 
 def _locate_one_by_one(data: Bytes, at: int, found: Integers) -> int:
-    """Fills the columns of `found` and returns the position after the last header."""
+    """Fill the columns of `found`, and return the position after the last header."""
     try:
         for slot in range(found.shape[1]):
             key_length, key_start = varint(data, at)

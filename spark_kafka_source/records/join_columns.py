@@ -1,4 +1,4 @@
-"""Columns of several tables made those of one, whichever of Arrow's types each of them has."""
+"""Concatenation of tables of records whose columns have different Arrow types."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,10 @@ _HEADERS = pa.list_(pa.struct([("key", _BYTES), ("value", _BYTES)]))
 
 
 def join_columns(pieces: Sequence[pa.RecordBatch], timestamp_ms: int) -> pa.RecordBatch:
-    """The rows of all pieces, in their order, as `encode_columns` takes them.
+    """Return the rows of all pieces, in their order, as a table for `encode_columns`.
 
-    Each piece is one that it takes by itself; those of different types become alike, and a column
-    that is missing in some is null there. `timestamp_ms` is that of rows without one.
+    `encode_columns` takes each piece alone. Different types are converted to one type. A column
+    that a piece lacks is null there. `timestamp_ms` is the timestamp of rows without one.
     """
     first = pieces[0].schema
     if not all(each.schema.equals(first) for each in pieces):
@@ -38,7 +38,7 @@ def _alike(piece: pa.RecordBatch, names: Sequence[str], timestamp_ms: int) -> pa
 
 
 def _bytes(array: pa.Array) -> pa.Array:
-    if array.type == pa.string():  # Arrow knows no way from it to large bytes.
+    if array.type == pa.string():  # Arrow has no direct cast from string to large binary.
         array = array.cast(pa.binary())
     return array.cast(_BYTES)
 

@@ -1,7 +1,7 @@
 """Stage 2a as two loops over every varint, in plain Python that numba compiles (see `compiled`).
 
-They only say whether all is sound: what is not, and why, is found out without them. Compiled, they
-check no index by themselves, so no byte is read, and no row written, that was not checked before.
+The loops only say whether all records are sound. Other code finds out what is wrong. Compiled loops
+do not check indices, so the code checks each position before it reads a byte or writes a row.
 The layout of a record is https://kafka.apache.org/documentation/#record.
 """
 
@@ -18,7 +18,7 @@ NO_VARINT = 1 << 62
 """The position after a varint that does not end: beyond every record."""
 
 VARINT_SHIFT, VARLONG_SHIFT = 28, 63
-"""Where the last septet goes of a varint of 5 bytes, and of a varlong of 10."""
+"""The shift of the last septet in a varint of 5 bytes, and in a varlong of 10."""
 
 
 def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
@@ -34,14 +34,14 @@ def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
     header_count: Integers,
     end: Integers,
 ) -> bool:
-    """Fills a row per record, in the order of `segments`, a row of them as `Segment` has it.
+    """Fill one row per record, in the order of `segments`, whose rows have the fields of `Segment`.
 
-    All the arrays to fill have one length, `key_bounds` and `value_bounds` twice that. False where
-    the segments do not hold exactly so many records, or any record is not sound.
+    All arrays to fill have the same length, but `key_bounds` and `value_bounds` have twice that.
+    Return False if the segments do not hold exactly this many records, or if a record is not sound.
     """
 
     def varint(at: int, stop: int, last_shift: int) -> tuple[int, int]:
-        # Within the function: handed over, the array would be counted as a reference each time.
+        # Inside the function: if the array was passed in, each call would count a reference to it.
         value, shift = 0, 0
         while at < stop and shift <= last_shift:
             byte = int(data[at])
@@ -102,10 +102,10 @@ def locate_headers(  # noqa: PLR0917
     value_bounds: Positions,
     value_null: Mask,
 ) -> bool:
-    """Fills a row per header, record after record, of records that `locate_records` has found.
+    """Fill one row per header, record after record, for the records that `locate_records` found.
 
-    `value_null` has one row per header, the bounds two. False where there are not exactly so many
-    headers, or any of them is not sound.
+    `value_null` has one row per header, the bounds have two. Return False if there are not exactly
+    this many headers, or if a header is not sound.
     """
 
     def varint(at: int, stop: int) -> tuple[int, int]:

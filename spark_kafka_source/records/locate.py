@@ -1,9 +1,8 @@
-"""Stage 2a: where each record's fields lie, found for all records of a chunk at once.
+"""Stage 2a: positions of each record's fields, found for all records of a chunk at once.
 
-The layout of a record is https://kafka.apache.org/documentation/#record. Where there is no compiled
-kernel, only the chain of lengths is walked by an interpreted loop, and every other varint is read
-with numpy. Nothing is believed then until all positions have been held against the records' ends,
-in one pass at the end.
+The layout of a record is https://kafka.apache.org/documentation/#record. Without a compiled kernel,
+Python code walks only the chain of record lengths, and numpy reads all other varints. No position
+is trusted until one pass at the end has compared all positions with the ends of the records.
 """
 
 from collections.abc import Callable
@@ -23,10 +22,10 @@ MIN_HEADER_BYTES = 2
 
 
 def locate(chunk: Chunk) -> Located:
-    """The fields of the chunk's records with offsets in `[position, end)`.
+    """Locate the fields of the chunk's records with offsets in `[position, end)`.
 
-    Raises `CorruptRecordError`, naming the batch and the record in it, for every record that does
-    not fill its length, whether in the range or not.
+    Raises `CorruptRecordError`, with the batch and the record in it, for any record whose fields do
+    not fill its length, in the range or not.
     """
     segments = Segments(chunk)
     kernels = compiled.kernels(segments.record_count)
@@ -38,7 +37,7 @@ def locate(chunk: Chunk) -> Located:
 
 
 def by_kernel(segments: "Segments", locate_records: Callable[..., bool]) -> Located | None:
-    """All fields in one compiled pass, or None where not all is sound: `by_numpy` says why."""
+    """Locate all fields in one compiled pass. None for bad records: `by_numpy` says why."""
     count = segments.record_count
     timestamp_delta, offset, headers_start, header_count, end = np.empty((5, count), np.int64)
     key, value = Slices.room(count), Slices.room(count)
@@ -62,7 +61,7 @@ def by_kernel(segments: "Segments", locate_records: Callable[..., bool]) -> Loca
 
 
 def by_numpy(segments: "Segments") -> Located:
-    """All fields, one field of all records after the other; raises as `locate` does."""
+    """Locate field after field, each for all records at once. Raises as `locate` does."""
     data = segments.data
     start, end = segments.walked()
     length, at = varints(data, start)
@@ -75,7 +74,7 @@ def by_numpy(segments: "Segments") -> Located:
     headers_bytes = end - headers_start
     spare_bytes = headers_bytes - MIN_HEADER_BYTES * header_count
     stray_bytes = (header_count - 1) & -headers_bytes  # negative where bytes follow no headers
-    # A sign bit anywhere stays: whose it is, and why, is asked only where there is one.
+    # A sign bit anywhere survives the OR. Only then is it worth finding the record and the reason.
     signs = length | headers_bytes | (key_length + 1) | (value_length + 1) | header_count
     if (signs | spare_bytes | stray_bytes).min(initial=0) < 0:
         refuse = segments.refuse
@@ -98,15 +97,15 @@ def by_numpy(segments: "Segments") -> Located:
 
 
 class Segments:
-    """A chunk's segments as arrays with one element per segment, or per record."""
+    """Segments of a chunk as arrays, with one element per segment or per record."""
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
         self.data: Octets = np.frombuffer(chunk.data, np.uint8)
-        self.data.flags.writeable = False  # numba tells such arrays from others
+        self.data.flags.writeable = False  # numba gives read-only arrays a type of their own
         numbers = chain.from_iterable(chunk.segments)
         self.table: Integers = np.fromiter(numbers, np.int64).reshape(-1, len(Segment._fields))
-        """A row for each segment, its columns those of `Segment`."""
+        """A row for each segment, with the fields of `Segment` as columns."""
         self._counts = self._column("record_count")
         self.record_count = int(self._counts.sum())
 
@@ -114,7 +113,7 @@ class Segments:
         return self.table[:, Segment._fields.index(name)]
 
     def walked(self) -> tuple[Integers, Integers]:
-        """Each record's start and end."""
+        """Return each record's start and end."""
         starts: list[int] = []
         for index, segment in enumerate(self._chunk.segments):
             positions = walk(self._chunk.data, segment.start, segment.end)
@@ -133,13 +132,13 @@ class Segments:
         return start, end
 
     def offsets(self, delta: Integers) -> Integers:
-        """The records' offsets, which must rise, and lie in their batch."""
+        """Return the records' offsets. They must rise, and lie in their batch."""
         offset = delta + self._spread("base_offset")
         stop = np.cumsum(self._counts)
         rises = offset[1:] > offset[:-1]
         starts_within = offset[stop - self._counts] >= self._column("first_offset")
         ends_within = offset[stop - 1] <= self._column("last_offset")
-        # Where they rise, the first and the last of a segment speak for all of it.
+        # If offsets rise, the first and the last of a segment are enough to check its range.
         if not (rises.all() and starts_within.all() and ends_within.all()):
             low = offset < self._spread("first_offset")
             high = offset > self._spread("last_offset")
@@ -148,9 +147,10 @@ class Segments:
         return offset
 
     def timestamps(self, delta: Integers) -> Integers:
-        """The records' timestamps in milliseconds.
+        """Return the records' timestamps in milliseconds.
 
-        A delta wraps around at 64 bits, as Kafka's own does, and so always finds its way back.
+        A delta wraps around at 64 bits, as Kafka's does, so the sum is always the original
+        timestamp.
         """
         kind = self._column("timestamp_type")
         created = delta + self._spread("base_timestamp")
@@ -160,14 +160,14 @@ class Segments:
         return np.where(self.timestamp_types() == TimestampType.LOG_APPEND_TIME, appended, created)
 
     def timestamp_types(self) -> Integers:
-        """Who set the timestamps."""
+        """Return the timestamp type of each record."""
         return self._spread("timestamp_type")
 
     def _spread(self, name: str) -> Integers:
         return np.repeat(self._column(name), self._counts)
 
     def refuse(self, bad: Mask, reason: str) -> None:
-        """Raises for the first record that is bad, if any."""
+        """Raise for the first bad record, if any."""
         if bad.any():
             record = int(bad.argmax())
             index = int(np.searchsorted(np.cumsum(self._counts), record, side="right"))

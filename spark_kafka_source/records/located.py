@@ -1,4 +1,4 @@
-"""What stage 2a finds: arrays of where in a chunk's data each record's fields lie."""
+"""Result of stage 2a: arrays with the position of each record's fields in a chunk's data."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ Positions = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Slices of a chunk's data, one per row, in their order and without overlap.
+    """Slices of a chunk's data, one per row, in order and without overlap.
 
-    `bounds` has the start and the end of each in turn. A null one has no bytes.
+    `bounds` holds start and end of each slice in turn. A null slice has no bytes.
     """
 
     bounds: Positions
@@ -23,12 +23,12 @@ class Slices:
 
     @classmethod
     def room(cls, count: int) -> "Slices":
-        """Room for so many, to be filled in."""
+        """Allocate room for `count` slices."""
         return cls(np.empty(2 * count, np.int32), np.empty(count, np.bool_))
 
     @classmethod
     def of(cls, start: Integers, length: Integers) -> "Slices":
-        """Those that start here and are so long, -1 where they are null."""
+        """Make slices from starts and lengths. The length of a null slice is -1."""
         slices = cls.room(len(start))
         slices.bounds[0::2] = start
         slices.bounds[1::2] = start + np.maximum(length, 0)
@@ -36,19 +36,19 @@ class Slices:
         return slices
 
     def rows(self, first: int, stop: int) -> "Slices":
-        """The rows from `first` to `stop`; a view."""
+        """Return the rows from `first` to `stop`, as a view."""
         return Slices(self.bounds[2 * first : 2 * stop], self.null[first:stop])
 
     def where(self, wanted: Mask) -> "Slices":
-        """The rows that are wanted; a copy."""
+        """Return the wanted rows, as a copy."""
         return Slices(self.bounds.reshape(-1, 2)[wanted].reshape(-1), self.null[wanted])
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """One row per record, in arrays; positions count bytes of the chunk's data.
+    """Located records, one row per record in each array. Positions are bytes in the chunk's data.
 
-    From `headers_start` to `end` lie `header_count` headers, not looked into so far.
+    The `header_count` headers lie from `headers_start` to `end`. They are not checked yet.
     """
 
     offset: Integers
@@ -61,7 +61,7 @@ class Located:
     end: Integers
 
     def rows(self, first: int, stop: int) -> "Located":
-        """The rows from `first` to `stop`; a view."""
+        """Return the rows from `first` to `stop`, as a view."""
         if first == 0 and stop >= len(self.offset):
             return self
         return Located(
@@ -76,7 +76,7 @@ class Located:
         )
 
     def where(self, wanted: Mask) -> "Located":
-        """The rows that are wanted; a copy."""
+        """Return the wanted rows, as a copy."""
         return Located(
             self.offset[wanted],
             self.timestamp_ms[wanted],

@@ -1,6 +1,6 @@
-"""Zigzag varints of whole columns, packed row by row into an Arrow column.
+"""Encoder of whole columns to zigzag varints, packed row by row into an Arrow column.
 
-The way back is `varints`, which says what a zigzag varint is.
+`varints` decodes them, and explains zigzag varints.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import pyarrow as pa
 from spark_kafka_source.records.varints import MORE, VARLONG_BYTES, Integers, Octets
 
 Widths: TypeAlias = int | Octets
-"""How many bytes each row's varint takes: one number where all take as many."""
+"""The size in bytes of each row's varint, or one number if all have the same size."""
 
 SEPTET = 7
 SIGNED = tuple(map(np.dtype, (np.int8, np.int16, np.int32, np.int64)))
@@ -24,7 +24,7 @@ UNSIGNED = {each: np.dtype(f"u{each.itemsize}") for each in SIGNED}
 PAIR = np.dtype("<u2")
 _PAIRS = np.arange(1 << 2 * SEPTET).astype(PAIR)
 _PAIRS[MORE:] = (_PAIRS[MORE:] & (MORE - 1)) | MORE | (_PAIRS[MORE:] >> SEPTET) << 8
-"""All varints of one byte or two, which most are, by what they are of."""
+"""All varints of one or two bytes, the most frequent ones, indexed by their zigzag values."""
 
 OFFSET_TYPES: dict[pa.DataType, type[np.int32] | type[np.int64]] = {
     pa.binary(): np.int32,
@@ -34,17 +34,17 @@ OFFSET_TYPES: dict[pa.DataType, type[np.int32] | type[np.int64]] = {
 
 @dataclass(frozen=True, slots=True)
 class Varints:
-    """A column of varints: a row each, or one where all are alike."""
+    """Column of varints: one row each, or a single row if all are the same."""
 
     zigzag: npt.NDArray[np.unsignedinteger[Any]]
     widths: Widths
     least: int
     most: int
-    """No width is less, and none more."""
+    """The smallest and the largest width."""
 
     @classmethod
     def of(cls, values: Integers | npt.NDArray[np.int32] | int) -> "Varints":
-        """Those of signed integers; `values` has a row or more."""
+        """Make a column of signed integers. `values` has at least one row."""
         if isinstance(values, int):
             return _alike(values)
         lowest, highest = int(values.min()), int(values.max())
@@ -56,14 +56,14 @@ class Varints:
         return cls(zigzag, widths, least, most)
 
     def rows(self, start: int, stop: int) -> "Varints":
-        """Those of the rows from `start` to `stop`."""
+        """Return the rows from `start` to `stop`."""
         if len(self.zigzag) == 1:
             return self
         widths = self.widths if isinstance(self.widths, int) else self.widths[start:stop]
         return Varints(self.zigzag[start:stop], widths, self.least, self.most)
 
     def fill(self, columns: Octets) -> None:
-        """Writes one row for each row of `columns`, which are as many as the longest has bytes."""
+        """Write the bytes of each varint to a row of `columns`, as wide as the longest varint."""
         if self.most == PAIR.itemsize:
             columns.view(PAIR)[:, 0] = _PAIRS.take(self.zigzag)
             return
@@ -71,12 +71,12 @@ class Varints:
             columns[:, place] = self._octet(place)
 
     def mark(self, present: npt.NDArray[np.bool_]) -> None:
-        """Says which of those bytes count."""
+        """Mark which of the written bytes belong to their varints."""
         for place in range(self.least, self.most):
             present[:, place] = self.zigzag >= self.zigzag.dtype.type(1 << SEPTET * place)
 
     def _octet(self, place: int) -> Octets:
-        """The byte at this place, where there is one."""
+        """Return the byte of each varint at this place, if it has one."""
         if self.most == 1:
             return self.zigzag.astype(np.uint8)
         septet = self.zigzag >> self.zigzag.dtype.type(SEPTET * place)
@@ -98,25 +98,25 @@ def _alike(value: int) -> Varints:
 
 @dataclass(frozen=True, slots=True)
 class PackedColumn:
-    """What `pack` makes of some rows, by their numbers in the table that they are of."""
+    """Rows packed by `pack`, addressed by their row numbers in the table."""
 
     array: pa.Array
     first: int
 
     def part(self, start: int, stop: int) -> pa.Array:
-        """The rows from `start` to `stop`, and the one after them: the next, or what is last."""
+        """Return the rows from `start` to `stop`, and one more: the next row or the last one."""
         return self.array.slice(start - self.first, stop - start + 1)
 
 
 def varint_width(zigzag: int) -> int:
-    """The bytes of one varint."""
+    """Return the size in bytes of one varint."""
     return max(1, -(-zigzag.bit_length() // SEPTET))
 
 
 def varint_widths(
     zigzag: npt.NDArray[np.unsignedinteger[Any]], least: int = 1, most: int = VARLONG_BYTES
 ) -> Octets:
-    """The bytes of each, which are known to be `least` to `most`."""
+    """Return the size in bytes of each varint. The caller knows that it is `least` to `most`."""
     widths = np.full(len(zigzag), least, np.uint8)
     for width in range(least, min(most, varint_width(int(zigzag.max(initial=0))))):
         widths += zigzag >= zigzag.dtype.type(1 << SEPTET * width)
@@ -126,9 +126,9 @@ def varint_widths(
 def pack(
     columns: Sequence[Varints], count: int, binary: pa.DataType, last: bytes = b""
 ) -> pa.Array:
-    """The varints of all `columns` next to each other: an element for each of `count` rows.
+    """Pack the varints of all `columns` side by side, into one element for each of `count` rows.
 
-    `last` is one element more, after those. `binary` is `pa.binary()` or `pa.large_binary()`.
+    `last` becomes one more element at the end. `binary` is `pa.binary()` or `pa.large_binary()`.
     """
     most = sum(column.most for column in columns)
     rows = np.empty((count, most), np.uint8)
@@ -153,7 +153,7 @@ def pack(
 
 
 def _widths(columns: Sequence[Varints], count: int) -> npt.NDArray[np.int32]:
-    """The bytes of all columns in each row, of which some have not the same in all."""
+    """Return the total width of each row. A column may have one width or one per row."""
     alike = sum(column.most for column in columns if column.least == column.most)
     widths = np.full(count, alike, np.int32)
     for column in columns:
@@ -165,7 +165,7 @@ def _widths(columns: Sequence[Varints], count: int) -> npt.NDArray[np.int32]:
 def _zigzag(
     signed: npt.NDArray[np.signedinteger[Any]], lowest: int, highest: int
 ) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """In the fewest bits that hold them all: the fewer, the sooner."""
+    """Fold the signs, in the narrowest type that holds all values: narrow types are faster."""
     bits = max(_folded(lowest), _folded(highest)).bit_length()
     narrow = next(each for each in SIGNED if bits <= 8 * each.itemsize)
     signed = signed.astype(narrow, copy=False)
@@ -175,7 +175,7 @@ def _zigzag(
 
 
 def _width_bounds(lowest: int, highest: int) -> tuple[int, int]:
-    """No varint of a number between them has fewer bytes, and none more."""
+    """Return the least and the most bytes of varints in this range of numbers."""
     ends = varint_width(_folded(lowest)), varint_width(_folded(highest))
     return (1 if lowest < 0 <= highest else min(ends)), max(ends)
 

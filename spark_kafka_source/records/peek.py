@@ -1,4 +1,4 @@
-"""Where a fetch leads to, seen without checking or decompressing any of it."""
+"""Peek at the end offset of a fetch, without checking or decompressing it."""
 
 from struct import Struct
 
@@ -8,9 +8,9 @@ _LENGTH = Struct(">8xi")
 
 
 def next_offset(records: memoryview) -> int | None:
-    """The offset after the last whole batch, as it claims; None where there is no whole batch.
+    """Return the offset after the last whole batch, by its header. None if no batch is whole.
 
-    For a guess that is worth a request: nothing that it rests on is checked but lengths.
+    Only lengths are checked. The result is good enough to start a request, not for more.
     """
     at, last = 0, -1
     while len(records) - at >= HEADER_BYTES:

@@ -1,6 +1,6 @@
-"""The columns of records to be written, checked: Arrow's many types made few.
+"""Checked columns of records to write, with Arrow's many types reduced to a few.
 
-They are key, value, headers and timestamp, each of which may be missing.
+The columns are key, value, headers and timestamp. Each may be missing.
 """
 
 from collections.abc import Mapping
@@ -27,28 +27,28 @@ from spark_kafka_source.records.types import ColumnTypeError, UnencodableRowErro
 from spark_kafka_source.records.varints import Integers
 
 COLUMN_NAMES = ("key", "value", "headers", "timestamp")
-"""Those that a record has something of; any others are passed over."""
+"""The columns that become a part of a record. Other columns are ignored."""
 
 UNITS_IN_MS: Mapping[str, int] = MappingProxyType({"ms": 1, "us": 1_000, "ns": 1_000_000})
 MAX_SMALL_BYTES = (1 << 31) - 1
-"""What bounds of 32 bits reach."""
+"""The largest bound in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A row per record; key and value are of the type `binary`, None where there is no column."""
+    """Columns with a row per record. Key and value have the type `binary`, None if missing."""
 
     count: int
     binary: pa.DataType
     key: ByteColumn | GatheredColumn | None
     value: ByteColumn | GatheredColumn | None
     headers: EncodedHeaders | None
-    """None, too, where no row has any."""
+    """None also if no row has headers."""
     timestamp_ms: Integers
 
 
 def check_columns(found: pa.Schema) -> None:
-    """Raises `ColumnTypeError` where a column is of no type that can be encoded."""
+    """Raise `ColumnTypeError` if a column has a type that cannot be encoded."""
     for name in ("key", "value"):
         if name in found.names:
             check_bytes(name, found.field(name).type)
@@ -61,17 +61,17 @@ def check_columns(found: pa.Schema) -> None:
 def record_columns(
     columns: pa.RecordBatch, rows: Integers | None, timestamp_ms: int
 ) -> RecordColumns:
-    """The records of these `rows`, in their order; all of them where it is None.
+    """Return the records of these `rows`, in their order. None means all rows.
 
-    `timestamp_ms` is that of rows without one. Raises `ColumnTypeError`, `IndexError` for a row
-    that there is not, and `UnencodableRowError`.
+    `timestamp_ms` is the timestamp of rows without one. Raises `ColumnTypeError`, `IndexError` for
+    a row that does not exist, and `UnencodableRowError`.
     """
     check_columns(columns.schema)
     known = [name for name in COLUMN_NAMES if name in columns.schema.names]
     chosen = {name: columns[name] for name in known}
     if rows is not None:
         _check_rows(rows, columns.num_rows)
-        # Keys and values, which are most of the bytes, are not gathered before they are joined.
+        # Keys and values are most of the bytes. They are gathered only when they are joined.
         picked = pa.array(rows)
         for name in ("headers", "timestamp"):
             if name in chosen:
@@ -103,13 +103,13 @@ def _byte_column(
 
 
 def given_rows(places: Integers | tuple[int, ...], rows: Integers | None) -> list[int]:
-    """The rows of the table that are at these places of the order."""
+    """Return the table's rows at these places of the order."""
     found: list[int] = (np.asarray(places) if rows is None else rows[np.asarray(places)]).tolist()
     return found
 
 
 def _binary(chosen: Mapping[str, pa.Array]) -> pa.DataType:
-    """The type of bytes whose bounds reach the end of what is joined of them."""
+    """Return the type of bytes whose bounds can address all joined bytes."""
     large = any(is_large(chosen[name].type) for name in ("key", "value") if name in chosen)
     headers = chosen.get("headers")
     if headers is not None and not pa.types.is_null(headers.type):
@@ -127,7 +127,7 @@ def _check_timestamp(found: pa.DataType) -> None:
 
 
 def timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:
-    """The milliseconds of each row of a column, `missing_ms` where it has none.
+    """Return the milliseconds of each row of a column, `missing_ms` for a row without a timestamp.
 
     Raises `UnencodableRowError`.
     """

@@ -1,4 +1,4 @@
-"""A batch made several: for a broker that finds it too large, or some of its records invalid."""
+"""Split of a batch that a broker finds too large, or in which it finds invalid records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,14 +19,14 @@ from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
 _OURS = TopicPartition("(a batch to be split)", 0)
-"""The decoder's errors name a partition, and have none to tell of here."""
+"""The partition in the decoder's errors. A batch that is split has none."""
 
 
 def split_batch(batch: EncodedBatch, compression: Compression) -> tuple[EncodedBatch, EncodedBatch]:
-    """The records of `batch` in their order, as two batches of about as many bytes each.
+    """Split `batch` into two batches of about equal size, with the records in their order.
 
-    They are of its group, and begin where its records do in the order that was asked for.
-    Raises `ValueError` for a batch of one record.
+    Both have the group of `batch`. The `start` of each is the place of its first record in the
+    requested order of rows. Raises `ValueError` for a batch of one record.
     """
     if batch.record_count < 2:
         raise ValueError("a batch of one record cannot be split")
@@ -40,7 +40,7 @@ def split_batch(batch: EncodedBatch, compression: Compression) -> tuple[EncodedB
 def cut_batch(
     batch: EncodedBatch, runs: Sequence[tuple[int, int]], compression: Compression
 ) -> list[EncodedBatch]:
-    """The records of each run (the number of its first, and the end) as a batch of its own."""
+    """Return a batch for each run of records. A run is its first record's number and its end."""
     return _cut(batch, _decoded(batch)[0], runs, compression)
 
 
@@ -63,13 +63,13 @@ def _cut(
 
 
 def _decoded(batch: EncodedBatch) -> tuple[pa.RecordBatch, Integers]:
-    """The batch's records as `encode_columns` takes them, and the bytes of each."""
+    """Return the batch's records as `encode_columns` takes them, and each record's bytes."""
     tables, sizes = zip(*map(_chunk_decoded, _chunks(batch)), strict=True)
     return pa.Table.from_batches(tables).combine_chunks().to_batches()[0], np.concatenate(sizes)
 
 
 def _chunks(batch: EncodedBatch) -> list[Chunk]:
-    """All but the last of a batch's chunks are full."""
+    """Return the batch's chunks. All but the last one are full."""
     found = chunks(
         batch.to_bytes(),
         topic_partition=_OURS,
@@ -81,7 +81,7 @@ def _chunks(batch: EncodedBatch) -> list[Chunk]:
 
 
 def _chunk_decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
-    """Those of one chunk."""
+    """Return the records of one chunk, and each record's bytes."""
     located = locate(chunk)
     columns = {
         "key": column("key", chunk, located),
@@ -94,7 +94,7 @@ def _chunk_decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
 
 
 def _headers(chunk: Chunk, located: Located) -> pa.Array:
-    """With keys of bytes: those of a producer need not be UTF-8."""
+    """Return the headers. Their keys are bytes, since a producer's keys need not be UTF-8."""
     found = locate_headers(chunk, located)
     key, value = (gather(chunk.data, each) for each in (found.key, found.value))
     bounds = np.zeros(len(located.end) + 1, np.int32)

@@ -1,6 +1,6 @@
-"""Which batches a reader does not see: control batches, and those of aborted transactions (KIP-98).
+"""Batches that a reader does not see: control batches, and those of aborted transactions (KIP-98).
 
-The algorithm is that of https://kafka.apache.org/documentation/#impl_read_committed and KIP-98: a
+The algorithm is in https://kafka.apache.org/documentation/#impl_read_committed and KIP-98: a
 producer's batches are hidden from an aborted transaction's first offset on until its ABORT marker.
 """
 
@@ -14,31 +14,31 @@ from spark_kafka_source.records.types import AbortedTransaction, Bytes, Isolatio
 from spark_kafka_source.records.varints import VARLONG_BYTES, varint
 
 CONTROL_KEY = Struct(">hh")
-"""The key of a control record: its version, then what it marks."""
+"""The key of a control record: its version, then the type of the marker."""
 
 ABORT, COMMIT = 0, 1
 
 UNUSUAL = TRANSACTIONAL_BIT | CONTROL_BIT
-"""The attributes without which a batch is seen, whatever else was."""
+"""Attribute bits. A batch without either of them is always visible."""
 
 MARKERS_MAX_BYTES = 1 << 20
 
 
 class Visibility:
-    """Says of each batch of one Fetch response, asked in their order, whether it is seen."""
+    """Visibility of the batches of one Fetch response. Ask for the batches in their order."""
 
     def __init__(
         self, isolation_level: IsolationLevel, aborted: Iterable[AbortedTransaction]
     ) -> None:
         committed_only = isolation_level is IsolationLevel.READ_COMMITTED
-        # The last is the next to begin: a response need not be sorted.
+        # Sorted, since a response need not be. The next transaction to begin is the last element.
         self._to_come = sorted(
             ((first, producer) for producer, first in aborted if committed_only), reverse=True
         )
         self._aborted: set[int] = set()
 
     def sees(self, header: BatchHeader, payload: memoryview) -> bool:
-        """Whether the records of this batch are seen; `ProtocolError` for a marker that is none."""
+        """Whether the batch's records are visible. Raises `ProtocolError` for a bad marker."""
         if not header.attributes & UNUSUAL:
             return True
         while self._to_come and self._to_come[-1][0] <= header.last_offset:
@@ -60,7 +60,7 @@ def _is_abort(header: BatchHeader, payload: memoryview) -> bool:
 
 
 def first_key(data: Bytes) -> Bytes:
-    """The key of the first record, empty for a null one."""
+    """Return the key of the first record, empty if it is null."""
     _, at = offset_delta(data, 0)
     length, at = varint(data, at)
     if length > len(data) - at:
@@ -69,7 +69,7 @@ def first_key(data: Bytes) -> Bytes:
 
 
 def offset_delta(data: Bytes, position: int) -> tuple[int, int]:
-    """The offset delta of the record at `position`, and the position after that field."""
+    """Return the offset delta of the record at `position`, and the position after that field."""
     _, at = varint(data, position)
     _, at = varint(data, at + 1, VARLONG_BYTES)
     return varint(data, at)

@@ -1,4 +1,4 @@
-"""The words of Kafka's record batch format, https://kafka.apache.org/documentation/#recordbatch."""
+"""Types of Kafka's record batch format, https://kafka.apache.org/documentation/#recordbatch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 
 
 class Codec(IntEnum):
-    """How the records of a batch are compressed: bits 0-2 of its attributes."""
+    """Compression of a batch's records: bits 0-2 of its attributes."""
 
     NONE = 0
     GZIP = 1
@@ -25,14 +25,14 @@ class Codec(IntEnum):
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps of a batch: bit 3 of its attributes."""
+    """Origin of a batch's timestamps, the producer or the broker: bit 3 of its attributes."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
 
 
 class IsolationLevel(IntEnum):
-    """Whether records of transactions that were aborted are seen (KIP-98)."""
+    """Whether a reader sees records of aborted transactions (KIP-98)."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
@@ -42,18 +42,18 @@ class IsolationLevel(IntEnum):
 
 
 class AbortedTransaction(NamedTuple):
-    """A row of a Fetch response: this producer's transaction from `first_offset` on was aborted."""
+    """Aborted transaction of a Fetch response: its producer, and its first offset."""
 
     producer_id: int
     first_offset: int
 
 
 class RecordTooLargeError(CorruptRecordError):
-    """A record at `offset`, or a block of snappy from there on, takes more than the limit."""
+    """A record at `offset`, or a snappy block that begins there, takes more than the limit."""
 
 
 class ColumnTypeError(LocalError):
-    """A column of records to be written is of a type that Kafka's records have no place for."""
+    """A column of records to write has a type that Kafka's records have no place for."""
 
     def __init__(self, column: str, found: object, expected: str) -> None:
         super().__init__(column, found, expected)
@@ -64,10 +64,10 @@ class ColumnTypeError(LocalError):
 
 
 class UnencodableRowError(LocalError):
-    """Rows that cannot be written as records; no record of their table is encoded.
+    """Some rows cannot be written as records. No record of their table is encoded.
 
-    `rows` are all that have the fault, by their place in the table that was given; the text names
-    the first and what is wrong with it.
+    `rows` are the row numbers of all rows with this fault, in the table that was given. The text
+    names the first row and its fault.
     """
 
     def __init__(self, rows: Sequence[int], reason: str) -> None:
@@ -76,7 +76,7 @@ class UnencodableRowError(LocalError):
 
     @property
     def row(self) -> int:
-        """The first of them."""
+        """The first of `rows`."""
         return self.rows[0]
 
     def _text(self) -> str:
@@ -85,7 +85,7 @@ class UnencodableRowError(LocalError):
 
 
 class RowTooLargeError(UnencodableRowError):
-    """A row's record may take more than `max.request.size`, as Kafka's producer reckons it."""
+    """A row's record may take more than `max.request.size`, as Kafka's producer estimates it."""
 
 
 def _refuse(error: RecordTooLargeError) -> None:
@@ -94,10 +94,10 @@ def _refuse(error: RecordTooLargeError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RecordLimit:
-    """How many bytes a record may take, decompressed, its length included: at least `CHUNK_BYTES`.
+    """Limit for the decompressed bytes of a record, its length included: at least `CHUNK_BYTES`.
 
-    `exceeded` is told of each that takes more. It raises, by default; if it does not, that record
-    is passed over.
+    Each record over the limit is reported to `exceeded`, which raises by default. If it returns,
+    the record is passed over.
     """
 
     max_bytes: int = 256 << 20

@@ -1,6 +1,6 @@
-"""Zigzag varints, one at a time and of all records at once.
+"""Zigzag varints: decoding of one or of many at once, and encoding of one.
 
-They are those of https://protobuf.dev/programming-guides/encoding/#varints: seven bits a byte, the
+https://protobuf.dev/programming-guides/encoding/#varints defines them: seven bits a byte, the
 lowest first. Kafka calls them varint (32 bits, 5 bytes at most) and varlong (64 bits, 10 bytes).
 """
 
@@ -18,14 +18,14 @@ Octets = npt.NDArray[np.uint8]
 VARINT_BYTES = 5
 VARLONG_BYTES = 10
 MORE = 128
-"""The bit of a byte that says that another follows."""
+"""The bit that says that another byte follows."""
 
 NOWHERE = 1 << 40
 """The position after a varint that does not end: beyond every buffer."""
 
 
 def varint(data: Bytes, position: int, max_bytes: int = VARINT_BYTES) -> tuple[int, int]:
-    """The zigzag varint at `position` and the position after it, or `ProtocolError`."""
+    """Return the zigzag varint at `position`, and the next position. Or raise `ProtocolError`."""
     value = 0
     for index, byte in enumerate(data[position : position + max_bytes]):
         value |= (byte & 127) << 7 * index
@@ -37,10 +37,10 @@ def varint(data: Bytes, position: int, max_bytes: int = VARINT_BYTES) -> tuple[i
 def varints(
     data: Octets, positions: Integers, max_bytes: int = VARINT_BYTES
 ) -> tuple[Integers, Integers]:
-    """The zigzag varints at all `positions` and the positions after them.
+    """Return the zigzag varints at all `positions`, and the positions after them.
 
-    Never reads outside `data`, and never fails: where no varint ends within `max_bytes`, the
-    position after it is `NOWHERE` or beyond the end of `data`, for the caller to check once.
+    Never reads outside `data`, and never fails. If no varint ends within `max_bytes`, the position
+    after it is `NOWHERE` or beyond the end of `data`. The caller checks all positions once.
     """
     low: Octets = data.take(positions, mode="clip")
     after = positions + 1
@@ -73,14 +73,14 @@ def _long_varints(data: Octets, positions: Integers, max_bytes: int) -> tuple[In
 
 
 def _signed(zigzag: npt.NDArray[np.integer[Any]]) -> Integers:
-    """Unsigned integers of any width, done in that width: the fewer bits, the sooner."""
+    """Unfold unsigned integers of any width in that width: narrow types are faster."""
     one = zigzag.dtype.type(1)
     folded = (zigzag >> one) ^ -(zigzag & one)
     return folded.view(f"i{zigzag.itemsize}").astype(np.int64, copy=False)
 
 
 def encode_varint(value: int) -> bytes:
-    """A signed 64-bit integer as a zigzag varint; the same bytes serve as varint and as varlong."""
+    """Encode a signed 64-bit integer as a zigzag varint. Kafka's varint and varlong are alike."""
     left = (value << 1) ^ (value >> 63)
     if left < 128:
         return bytes((left,))

@@ -1,4 +1,4 @@
-"""The one loop over records that is interpreted: the chain of their lengths."""
+"""The only interpreted loop over records: a walk along the chain of their lengths."""
 
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
@@ -9,18 +9,18 @@ from spark_kafka_source.records.varints import VARINT_BYTES, VARLONG_BYTES, vari
 
 STEP = [1 + (low >> 1) for low in range(128)] + [2 + (low >> 1) for low in range(128)]
 HIGH_STEP = [high << 6 for high in range(128)]
-"""How far the first byte of a length takes us, and its second: septets, shifted by the sign bit."""
+"""How far the first byte of a length moves the walk, and the second: shifted by the sign bit."""
 
 HEAD_BYTES = VARINT_BYTES + 1 + VARLONG_BYTES + VARINT_BYTES
-"""A record's length, attributes, timestamp and offset take no more."""
+"""The most bytes of a record's length, attributes, timestamp and offset."""
 
 
 def walk(data: Bytes, position: int, end: int) -> list[int]:
-    """The positions of the records from `position` to `end`, then where the walk came out.
+    """Return the positions of the records from `position` to `end`, then the walk's last position.
 
-    That is `end`, where all is well; beyond it, where the last record is longer than what is left;
-    or before it, where not even the last record's length could be read. A negative length is
-    walked over as if it were not: the caller sees to the sign bits, all at once.
+    If all is well, the last position is `end`. It is beyond `end` if the last record is longer than
+    the rest, and before `end` if the length of the last record cannot be read. A negative length is
+    walked over as if it was positive: the caller checks all sign bits at once.
     """
     positions: list[int] = []
     append, step, high_step = positions.append, STEP, HIGH_STEP
@@ -46,16 +46,16 @@ def _after_long(data: Bytes, position: int) -> int:
 
 
 class Run(NamedTuple):
-    """Whole records of a buffer: the positions in it of each of them and of their end."""
+    """Whole records of a buffer: the position of each record, and the end of the last."""
 
     data: Bytes
     positions: list[int]
 
 
 class Oversized(NamedTuple):
-    """A record larger than the limit, of which nothing is kept but its first fields.
+    """Record over the limit. Only its first bytes are kept.
 
-    `size` is what it claims to take, its length field included.
+    `size` is the size that it claims, its length field included.
     """
 
     size: int
@@ -69,21 +69,21 @@ def runs(
     most_records: int,
     max_record_bytes: int,
 ) -> Iterator[Run | Oversized]:
-    """The records in `buffers` (each a buffer, start and end), in runs of about `target_bytes`.
+    """Yield the records in `buffers` (buffer, start and end) in runs of about `target_bytes`.
 
-    A run has up to `most_records`. Records may straddle buffers. One larger than
-    `max_record_bytes`, which is at least `target_bytes`, is told of as soon as its length is there,
-    and its bytes are passed over. Raises `ProtocolError` where the last record is cut.
+    A run has at most `most_records`. Records may span buffers. A record larger than
+    `max_record_bytes`, which is at least `target_bytes`, is reported as soon as its length is
+    known, and its bytes are passed over. Raises `ProtocolError` if the last record is cut.
     """
     cutting = _Cutting(target_bytes, most_records, max_record_bytes)
     for buffer, start, end in buffers:
         yield from cutting.feed(buffer, start, end)
-        del buffer  # Before the next is decompressed.
+        del buffer  # Frees its memory before the next buffer is decompressed.
     cutting.finish()
 
 
 class _Cutting:
-    """The state of one `runs` call: what of a record has come, or is still to be passed over."""
+    """State of one `runs` call: the bytes of a cut record, or how many bytes to pass over."""
 
     def __init__(self, target_bytes: int, most_records: int, max_record_bytes: int) -> None:
         self._target_bytes, self._most_records = target_bytes, most_records
@@ -100,21 +100,21 @@ class _Cutting:
                 rest = yield from self._whole_records(buffer, at, end)
                 self._cut = bytearray(memoryview(buffer)[rest:end])
                 return
-            # A part of the buffer only: a block of snappy may be large.
+            # Copy only a part of the buffer: a snappy block may be large.
             taken = memoryview(buffer)[at : min(end, at + self._target_bytes)]
             self._cut += taken
             at += len(taken)
             rest = yield from self._whole_records(self._cut, 0, len(self._cut))
-            if rest:  # What was yielded must not change.
+            if rest:  # Copy: bytes that were yielded must not change.
                 self._cut = self._cut[rest:]
 
     def _whole_records(
         self, data: Bytes, at: int, end: int
     ) -> Generator[Run | Oversized, None, int]:
-        """Returns where the first record lies that is not whole."""
+        """Yield the whole records, and return the start of the first record that is not whole."""
         while at < end:
             positions = walk(data, at, min(end, at + self._target_bytes))
-            # Only the last of them can reach beyond `target_bytes`.
+            # Only the last record can reach beyond `target_bytes`.
             size = positions[-1] - positions[-2] if len(positions) > 1 else 0
             large = size > self._max_record_bytes
             if large or positions[-1] > end:

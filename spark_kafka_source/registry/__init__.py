@@ -1,4 +1,4 @@
-"""The schema registry: its client, which schema wrote each row, and programs to read them with."""
+"""The schema registry: its client, the schema ids in rows, and programs that read the rows."""
 
 from typing import TYPE_CHECKING
 

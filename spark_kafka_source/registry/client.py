@@ -1,4 +1,4 @@
-"""A schema registry as Confluent's API has it: schemas by id and by subject, and back.
+"""Client of a schema registry with Confluent's API: finds schemas, and registers schemas.
 
 https://docs.confluent.io/platform/current/schema-registry/develop/api.html
 """
@@ -32,7 +32,7 @@ from spark_kafka_source.registry.stored import (
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 
 MOST_KEPT = 1_000
-"""So many ids and so many versions are kept, for good: they never change."""
+"""The bound of each cache: ids and versions. Entries never expire, since schemas never change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class _Version:
 
 
 class RegistryClient:
-    """Asks a registry, for several threads at once, over one connection that is kept.
+    """Client of a schema registry, for several threads, with one kept connection per url.
 
-    What can heal is tried again, at all urls in turn, until `timeout_ms` of the config are over;
-    the url that answered last is asked first. All methods raise
+    The client retries a failure that can heal. It asks all urls in turn until the `timeout_ms` of
+    the config is over, first the url that answered last. All methods raise
 
-    - `SchemaNotFoundError` for an id, a subject or a version that is not there,
+    - `SchemaNotFoundError` for an id, a subject or a version that the registry does not have,
     - `RegistryDeniedError` and `TlsError`, which name the option to look at,
-    - `RegistryUnavailableError` when time is up, with what each url said,
-    - `SchemaError` for a schema whose type or references are of no use,
-    - `RegistryError` for any other answer that is none.
+    - `RegistryUnavailableError` when the time is over, with the last failure of each url,
+    - `SchemaError` for a schema with an unusable type or unusable references,
+    - `RegistryError` for any other answer that cannot be used.
     """
 
     def __init__(self, config: RegistryConfig, *, retry: Retry | None = None) -> None:
@@ -64,28 +64,28 @@ class RegistryClient:
         self._is_ended = False
 
     def close(self) -> None:
-        """Close the connections; whoever asks again opens them again."""
+        """Close the connections. A later request opens them again."""
         for server in list(self._servers):
             server.close()
 
     def end(self) -> None:
-        """Close the connections for good: who asks, also at this moment, has a `ClosedError`."""
+        """Close the connections for good. Running and later requests raise `ClosedError`."""
         self._is_ended = True
         self.close()
 
     def schema(self, id: int | UUID) -> SchemaText:
-        """Return the schema with this id, or GUID, and all that it refers to."""
+        """Return the schema with this id or GUID, and all schemas that it refers to."""
         return self.by_id(id).schema
 
     def by_id(self, id: int | UUID) -> RegisteredSchema:
-        """Return the same, without a subject or a version."""
+        """Return the schema with this id or GUID as registered, without a subject or a version."""
         deadline = self._deadline()
         return self._by_id.get(id, lambda: self._find_id(id, deadline), deadline)
 
     def by_subject(
         self, subject: str, version: int | Literal["latest"] = "latest"
     ) -> RegisteredSchema:
-        """Return a version of a subject; the latest one is asked for each time."""
+        """Return a version of a subject. Each call asks for the latest version anew."""
         deadline = self._deadline()
         if isinstance(version, int):
             found = self._version(subject, version, deadline)
@@ -103,7 +103,7 @@ class RegistryClient:
         references: Sequence[SchemaReference] = (),
         normalize: bool = False,
     ) -> RegisteredSchema | None:
-        """Return what the subject has this schema as, or None where it does not have it."""
+        """Return the id and version of this schema in the subject, or None if it is not there."""
         body = _body(schema, references)
         question = Question(
             f"the schema of {_shown(subject)}", _posted(subject, "", normalize), body
@@ -123,9 +123,9 @@ class RegistryClient:
         references: Sequence[SchemaReference] = (),
         normalize: bool = False,
     ) -> int:
-        """Return the schema's id, after it was registered unless the subject has it already.
+        """Register the schema unless the subject has it already, and return its id.
 
-        Raises `IncompatibleSchemaError` and `InvalidSchemaError` with the registry's reason, too.
+        Also raises `IncompatibleSchemaError` and `InvalidSchemaError` with the registry's reason.
         """
         body = _body(schema, references)
         what = f"registering a schema of {_shown(subject)}"
@@ -144,7 +144,7 @@ class RegistryClient:
         return self._version(reference.subject, reference.version, deadline).schema
 
     def _version(self, subject: str, version: int, deadline: Deadline) -> _Version:
-        # What is written with it stays, though it may have been deleted since.
+        # Records of a version stay in Kafka although the version may have been deleted since.
         path = f"{_versions(subject, version)}?deleted=true"
         question = Question(f"version {version} of {_shown(subject)}", path)
         key = (subject, version)
@@ -170,11 +170,11 @@ class RegistryClient:
         return JsonAnswer(answer.body, f"{where}: {question.what}")
 
     def _ask_in_turn(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
-        """The first answer that says anything, and which address it is from."""
+        """Return the first useful answer, and the address that gave it."""
         if self._is_ended:
             raise ClosedError("The client of the schema registry is closed")
         failures = []
-        # Each has its turn twice, though one may never answer.
+        # Each url gets two turns before the deadline, even if another url never answers.
         share_ms = max(1, deadline.timeout_ms // (2 * len(self._servers)))
         for server in list(self._servers):
             where = str(server.url.address)
@@ -210,7 +210,7 @@ def _posted(subject: str, path: str, normalize: bool) -> str:
 
 def _quoted(subject: str) -> str:
     if subject.strip(".") == "":
-        # Servers take them for folders, and the path for another one.
+        # Servers take a subject of dots for a folder, and so read another path.
         raise ConfigurationError("subject", "{} is no subject", "Give a name", subject)
     return quote(subject, safe="", errors="replace")
 

@@ -1,4 +1,4 @@
-"""Where the schema registry is and who we are to it, from the options `schema.registry.*`."""
+"""Addresses of the schema registry, and our credentials for it: the options `schema.registry.*`."""
 
 import base64
 import logging
@@ -19,7 +19,7 @@ from spark_kafka_source.spelling import as_written, renamed
 logger = logging.getLogger(__name__)
 
 PREFIX = "schema.registry."
-"""What the names of its options begin with."""
+"""The prefix of the registry's option names."""
 
 USER_INFO_OPTION = f"{PREFIX}basic.auth.user.info"
 USER_OPTION = f"{PREFIX}basic.auth.user"
@@ -41,23 +41,23 @@ INSTEAD = MappingProxyType(
         f"{PREFIX}ssl.key.location": f"Use '{PREFIX}ssl.keystore.location'",
     }
 )
-"""What to do in place of giving options that other clients have."""
+"""Advice for options that other registry clients have and this one does not."""
 
 
 @contextmanager
 def own_names() -> Iterator[None]:
-    """Within it, errors about TLS name the registry's options, and not those of the brokers'."""
+    """Within this context, errors about TLS name the registry's options, not the brokers'."""
     with renamed(_OPTIONS_OF_TLS):
         yield
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryConfig:
-    """What a `RegistryClient` needs to know. Picklable and hashable; shows no secret."""
+    """Configuration of a `RegistryClient`. Picklable and hashable; its repr shows no secret."""
 
     urls: tuple[RegistryUrl, ...]
     tls: TlsSettings | None = None
-    """None where no url is one of https."""
+    """None if no url is https."""
     basic_auth_user_info: Secret = setting(_NONE_GIVEN, meaning="`user:password`")
     basic_auth_user: str = setting("", meaning="the user, with a password in an option of its own")
     basic_auth_password: Secret = setting(
@@ -67,15 +67,15 @@ class RegistryConfig:
     timeout_ms: int = setting(
         30_000,
         minimum=1,
-        meaning="how long a schema is asked for, at all urls and with all tries",
+        meaning="how long to ask for a schema, at all urls and with all retries",
     )
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "RegistryConfig":
-        """Reads certificates and keys, too, so that what is wrong with them shows at once.
+        """Read the configuration, and load certificates and keys so that their errors show at once.
 
-        Raises `ConfigurationError` for a missing url, for what cannot be used or contradicts
-        itself, and for an option that would do nothing.
+        Raises `ConfigurationError` for a missing url, for values that are unusable or contradict
+        each other, and for an option without effect.
         """
         _refuse_unknown(settings)
         urls = parse_urls(settings.text(URL_OPTION, ""))
@@ -92,11 +92,11 @@ class RegistryConfig:
         return config
 
     def authorization(self, url: RegistryUrl) -> Secret:
-        """The header `Authorization` for a url; empty where there is nothing to show."""
+        """Return the header `Authorization` for this url, empty if no credentials are given."""
         return Secret(_authorization(self, url))
 
     def without_secrets(self, text: str) -> str:
-        """What a registry says, but for what we told it."""
+        """Replace our credentials in a registry's answer by `...`."""
         known = [self.basic_auth_user_info, self.basic_auth_password, self.bearer_auth_token]
         known += [url.user_info for url in self.urls]
         texts = [each.reveal() for each in known]
@@ -119,11 +119,11 @@ REGISTRY_SECRETS = frozenset(
     for name, each in settings_of(declared, PREFIX).items()
     if isinstance(each.default, Secret)
 )
-"""Those of them that must not be seen."""
+"""The registry options that hold secrets."""
 
 
 def _refuse_unknown(settings: Settings) -> None:
-    """An option without effect, such as a slip in its name, is worse than an error."""
+    """Refuse unknown options: a misspelt option that is ignored is worse than an error."""
     for name in sorted(settings.values):
         if name.startswith(PREFIX) and name not in REGISTRY_OPTIONS:
             meant = nearest(name, REGISTRY_OPTIONS, _A_SLIP)
@@ -139,7 +139,7 @@ def _refuse_without_tls(settings: Settings) -> None:
 
 
 def _authorization(config: RegistryConfig, url: RegistryUrl) -> str:
-    """The header, from the one place where credentials are given."""
+    """Return the header. Only one of the places for credentials may be used."""
     given = {
         URL_OPTION: url.user_info.reveal(),
         USER_INFO_OPTION: config.basic_auth_user_info.reveal(),
@@ -169,8 +169,8 @@ def _user_and_password(config: RegistryConfig) -> str:
         found = f"has no effect without '{USER_OPTION}'"
         raise ConfigurationError(PASSWORD_OPTION, found, "Give both, or neither")
     if ":" in user:
-        # Not shown: it may be a password, too, that belongs elsewhere.
-        found, expected = "has a colon, which no such user has", f"Use '{USER_INFO_OPTION}'"
+        # The value is not shown: it may be a password that belongs elsewhere.
+        found, expected = "has a colon, which a user name cannot have", f"Use '{USER_INFO_OPTION}'"
         raise ConfigurationError(USER_OPTION, found, expected)
     if user and not password:
         found = f"is missing, where '{USER_OPTION}' is given"
@@ -180,7 +180,7 @@ def _user_and_password(config: RegistryConfig) -> str:
 
 def _token(text: str) -> str:
     if not (text.isascii() and text.isprintable()) or " " in text:
-        found = "has a character that no token has"
+        found = "has a character that a token cannot have"
         raise ConfigurationError(TOKEN_OPTION, found, "Give the token alone, without 'Bearer'")
     return text
 

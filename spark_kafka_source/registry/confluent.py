@@ -1,7 +1,7 @@
-"""Confluent's convention: a schema's id before the value, or in a header beside it.
+"""Confluent's convention: the schema id stands before the value, or in a header of the record.
 
-Before the value: `00` and an id of four bytes, or `01` and a GUID of sixteen; of Protobuf then the
-indexes of a message. In a header: the same, and nothing before the value.
+Before the value: `00` and an id of four bytes, or `01` and a GUID of sixteen bytes. For Protobuf
+the indexes of a message follow. In a header: the same bytes, and then none before the value.
 https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format
 """
 
@@ -20,7 +20,7 @@ from spark_kafka_source.registry.row_headers import HeaderValues, RowHeaders
 from spark_kafka_source.values.octets import OctetReader, Words
 
 MOST_INDEXES = 32
-"""So deep are messages within messages."""
+"""The deepest nesting of messages that indexes may name."""
 
 _ID_BYTES, _GUID_BYTES, _WORD_BYTES = 5, 17, 8
 _INT32_MAX = 2**31 - 1
@@ -31,24 +31,24 @@ N = TypeVar("N", int, Integers)
 
 
 class Part(Enum):
-    """Of a record; the header that has its schema's id."""
+    """Part of a record. The value is the name of the header that holds the part's schema id."""
 
     KEY = "__key_schema_id"
     VALUE = "__value_schema_id"
 
 
 class Indexes(Enum):
-    """How the indexes of Protobuf's messages are written, if they are."""
+    """Encoding of the indexes of Protobuf messages, if there are any."""
 
     NONE = "none"
     ZIGZAG = "zigzag"
     PLAIN = "plain"
-    """As `use.deprecated.format` has them."""
+    """Plain varints, as written with `use.deprecated.format`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfluentFraming:
-    """Looks for the header first, and else at what is before the value."""
+    """Framing that reads the schema id from the header, or else from before the value."""
 
     part: Part = Part.VALUE
     indexes: Indexes = Indexes.NONE
@@ -78,7 +78,7 @@ class ConfluentFraming:
         null: Mask | None,
         held: HeaderValues | None,
     ) -> Framed:
-        """The same where not all rows are alike."""
+        """Frame the rows when some are null or have the header."""
         rows = _Rows(starts)
         before = np.ones(len(starts), np.bool_) if null is None else ~null
         if held is not None:
@@ -94,7 +94,7 @@ class ConfluentFraming:
 
 
 class _Rows:
-    """What was found in some rows, put together with what was found in others."""
+    """Framed rows, merged from several groups of rows."""
 
     def __init__(self, starts: Integers) -> None:
         count = len(starts)
@@ -103,9 +103,9 @@ class _Rows:
         self._status, self._from_header = np.zeros(count, np.uint8), np.zeros(count, np.bool_)
 
     def add(self, rows: Integers, found: Framed, *, in_header: bool) -> None:
-        """The starts of what is in a header are not those of the row."""
+        """Add a group of rows. For ids in a header, the values start where the rows start."""
         numbers = [self._keys.setdefault(key, len(self._keys)) for key in found.keys]
-        # The last is for -1, which those that are bad have.
+        # The last entry is for index -1, which bad rows have.
         self._key_of[rows] = np.array([*numbers, -1])[found.key_of]
         self._status[rows] = found.status
         if found.detail is not None:
@@ -123,7 +123,7 @@ class _Rows:
 
 
 class _Ids:
-    """The ids that all rows begin with, or, in headers, are as a whole."""
+    """Reader of the ids that all rows begin with. A header holds an id and nothing else."""
 
     def __init__(
         self,
@@ -141,18 +141,18 @@ class _Ids:
         self._detail = np.zeros(len(starts), np.int64)
 
     def found(self) -> Framed:
-        """What is there."""
+        """Return the keys of all rows."""
         if not len(self._starts):
             return Framed(self._starts, (), np.zeros(0, np.int64), self._status)
         words = self._reader.words(self._starts)
         return self._all_alike(words) or self._each(words)
 
     def _all_alike(self, words: Words) -> Framed | None:
-        """One id, as is usual; of Protobuf the first message."""
+        """Handle the usual case: all rows have one id and, for Protobuf, the first message."""
         size = _ID_BYTES + (self._indexes is not Indexes.NONE)
         alike = words & _mask(size)
         first = int(alike[0])
-        # Neither a GUID, nor indexes of another message, nor too large an id.
+        # Exclude a GUID, the indexes of another message, and an id that is too large.
         is_usual = not first & 0xFF and not first >> 40 and not first & 0x8000
         too_short = (self._ends - self._starts).min() < size
         if self._is_whole or not is_usual or too_short or not (alike == alike[0]).all():
@@ -210,7 +210,7 @@ class _Ids:
         return value, after
 
     def _keys(self, size: Integers) -> tuple[tuple[SchemaKey, ...], Integers]:
-        """The keys that there are, and the number of that which each row has."""
+        """Return the distinct keys, and for each row the index of its key."""
         keys: dict[SchemaKey, int] = {}
         key_of = np.full(len(size), -1)
         good = np.flatnonzero(self._status == 0)
@@ -219,7 +219,7 @@ class _Ids:
             codes = self._codes(self._starts[rows], each)
             _, first, code_of = np.unique(codes, return_index=True, return_inverse=True)
             numbers = np.zeros(len(first), np.int64)
-            # In the order of the rows, in which they are then asked for.
+            # Number the keys in the order of the rows: schemas are then asked for in that order.
             for place in np.argsort(first).tolist():
                 start = int(self._starts[rows[first[place]]])
                 key = self._key(self._octets[start : start + each].tobytes())
@@ -228,7 +228,7 @@ class _Ids:
         return tuple(keys), key_of
 
     def _codes(self, starts: Integers, size: int) -> "npt.NDArray[np.generic]":
-        """So many bytes from each position on, as what can be compared."""
+        """Return `size` bytes from each start on, as comparable values."""
         if size <= _WORD_BYTES:
             return self._reader.words(starts) & _mask(size)
         places = range(0, size, _WORD_BYTES)
@@ -239,7 +239,7 @@ class _Ids:
         return np.stack(words, axis=1).view(f"V{_WORD_BYTES * len(words)}").ravel()
 
     def _key(self, written: bytes) -> SchemaKey:
-        """That of the bytes of a row that is sound."""
+        """Return the key that a good row begins with. `written` are the bytes of the key."""
         at = _GUID_BYTES if written[0] == 1 else _ID_BYTES
         number, is_guid = int.from_bytes(written[1:at]), at == _GUID_BYTES
         id = UUID(int=number) if is_guid else number
@@ -253,10 +253,10 @@ class _Ids:
 
 
 def _mask(size: int) -> np.uint64:
-    """Of so many bytes, the first of which is the lowest."""
+    """Mask for the lowest `size` bytes: the first byte of a row is the lowest."""
     return np.uint64((1 << 8 * size) - 1)
 
 
 def _without_sign(value: N) -> N:
-    """The number of a varint that was read as one of zigzag, and is none."""
+    """Undo the zigzag decoding of a varint that is plain."""
     return (value << 1) ^ (value >> 63)

@@ -1,29 +1,29 @@
-"""What a schema registry answers that is of no use; what is wrong with a schema is `values`'."""
+"""Errors of a schema registry. Errors in a schema itself are in `values`."""
 
 from spark_kafka_source.errors import Remedy, RemoteError
 
 
 class RegistryError(RemoteError):
-    """A registry answered what it should not. The text names its host and what was asked."""
+    """An unexpected answer of a registry. The text names the host and the question."""
 
 
 class SchemaNotFoundError(RegistryError):
-    """The registry has no such id, subject or version; it may have it later."""
+    """The registry has no such id, subject or version. It may have it later."""
 
 
 class RegistryDeniedError(RegistryError):
-    """The registry does not know who asks, or does not let them; names the option that does."""
+    """The registry rejects our credentials or rights. The text names the option for credentials."""
 
 
 class IncompatibleSchemaError(RegistryError):
-    """A schema was not registered: those who read the subject could not read what it writes."""
+    """The registry did not register a schema: it breaks the compatibility rule of its subject."""
 
 
 class InvalidSchemaError(RegistryError):
-    """The registry takes a schema, a subject or a version for none."""
+    """The registry says that a schema, a subject or a version is invalid."""
 
 
 class RegistryUnavailableError(RegistryError):
-    """No url answered in time: the text lists each with what it said last."""
+    """No url answered in time. The text lists the last failure of each url."""
 
     remedy = Remedy.RETRY

@@ -1,6 +1,6 @@
-"""Which schema wrote each row, and where in it the value itself begins.
+"""Conventions that mark which schema wrote a row, and where in the row the value begins.
 
-There are several conventions; each is a `Framing`. Confluent's is in `confluent`.
+Each convention is a `Framing`. Confluent's is in `confluent`.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SchemaKey:
-    """A schema, by the id or the GUID that a registry has for it, and a message of Protobuf's.
+    """Key of a schema: its id or GUID in a registry, and for Protobuf the message in it.
 
-    `message` is the number of a message in the schema, then the number of one within it, and so
-    on; of other formats it is empty.
+    `message` is the index of a top-level message, then the index of a message nested in it, and so
+    on. Other formats have an empty `message`.
     """
 
     id: int | UUID
@@ -31,7 +31,7 @@ class SchemaKey:
 
 
 class Misframed(IntEnum):
-    """Why it is not known which schema wrote a row; `OK` where it is, or the row is null."""
+    """Reason why a row's schema is unknown. `OK` for rows with a known schema and null rows."""
 
     OK = 0
     MAGIC = 1
@@ -48,20 +48,20 @@ _REASONS = {
     Misframed.MAGIC: "no schema id, found {:02x}",
     Misframed.SHORT: "no schema id, found only {} bytes",
     Misframed.ID: "no schema id, found the number {}, of more than 31 bits",
-    Misframed.INDEX_END: "message indexes that are no varints, or that do not end",
-    Misframed.INDEX_COUNT: "a message by {} indexes",
-    Misframed.INDEX: "a message with the index {}",
+    Misframed.INDEX_END: "message indexes that are not varints, or do not end",
+    Misframed.INDEX_COUNT: "a count of {} message indexes",
+    Misframed.INDEX: "a message index of {}",
     Misframed.TRAILING: "{} bytes after the schema id",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """What a framing found in each row.
+    """Result of a framing for each row.
 
-    `starts` is where the value itself begins. `key_of` is the row's number in `keys`, -1 for rows
-    that are null and those that are bad, which have a `Misframed` as their `status`. `detail` is
-    what a reason shows, and `from_header` says which rows have their key in a header.
+    `starts` is where the value itself begins. `key_of` is the index of the row's key in `keys`, or
+    -1 for null and bad rows. A bad row has a `Misframed` as its `status`. `detail` is the number
+    that the row's reason shows. `from_header` marks the rows whose key came from a header.
     """
 
     starts: Integers
@@ -72,7 +72,7 @@ class Framed:
     from_header: Mask | None = None
 
     def reason(self, row: int) -> str:
-        """What is wrong with a bad row."""
+        """Return why a row is bad."""
         detail = 0 if self.detail is None else int(self.detail[row])
         text = _REASONS[Misframed(self.status[row])].format(detail)
         is_header = self.from_header is not None and self.from_header[row]
@@ -80,11 +80,11 @@ class Framed:
 
 
 class Framing(Protocol):
-    """A convention of how a row says which schema wrote it.
+    """Convention that marks which schema wrote a row.
 
-    AWS Glue's (a byte, one that says how the rest is compressed, and a UUID), Azure's (a header
-    with a content type) and Apicurio's own headers would be others, beside `ConfluentFraming`;
-    each with a `SchemaSource` that knows its ids.
+    Other conventions beside `ConfluentFraming` would be AWS Glue's (a version byte, a compression
+    byte and a UUID), Azure's (a header with a content type) and Apicurio's headers. Each needs a
+    `SchemaSource` that knows its ids.
     """
 
     def frame(
@@ -96,15 +96,15 @@ class Framing(Protocol):
         null: Mask | None = None,
         headers: RowHeaders | None = None,
     ) -> Framed:
-        """Look at the rows `data[starts[row]:ends[row]]`, and at their `headers` if they have any.
+        """Find the schema key of each row, in `data[starts[row]:ends[row]]` or in `headers`.
 
-        Never raises because of what the bytes are, and no row has an influence on another.
+        Never raises because of the bytes. No row influences another row.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class NoFraming:
-    """All rows were written with one schema, and are nothing but their values."""
+    """Framing of rows that were all written with one schema and contain only their values."""
 
     key: SchemaKey
 
@@ -117,7 +117,7 @@ class NoFraming:
         null: Mask | None = None,
         headers: RowHeaders | None = None,
     ) -> Framed:
-        """Nothing is looked at."""
+        """Give all rows the one key, without a look at their bytes."""
         count = len(starts)
         key_of = np.zeros(count, np.int64) if null is None else -null.astype(np.int64)
         return Framed(starts, (self.key,), key_of, np.zeros(count, np.uint8))

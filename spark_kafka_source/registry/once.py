@@ -1,4 +1,4 @@
-"""Values that never change, asked for once however many threads want them at the same time."""
+"""Cache of values that never change. Threads that want the same value share one request."""
 
 import threading
 from collections import OrderedDict
@@ -14,10 +14,10 @@ V = TypeVar("V")
 
 
 class Once(Generic[K, V]):
-    """The values by their keys, the `most` that were used last.
+    """Cache of the `most` values that were used last, by key.
 
-    The first thread that wants one makes it; the others wait for that, and get what it got, be it
-    an error. An error is not kept.
+    The first thread that asks for a key makes its value. Other threads wait and get the same value
+    or the same error. Errors are not kept.
     """
 
     def __init__(self, most: int) -> None:
@@ -27,7 +27,7 @@ class Once(Generic[K, V]):
         self._under_way: dict[K, Future[V]] = {}
 
     def get(self, key: K, make: Callable[[], V], deadline: Deadline) -> V:
-        """Return the value; raises what `make` raises."""
+        """Return the value, made by `make` if it is not cached. Raises the errors of `make`."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

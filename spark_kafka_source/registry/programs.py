@@ -1,4 +1,4 @@
-"""How to read what each schema wrote: a program for each key, made once, and what has none."""
+"""Programs that decode rows: one per schema key, made once. Keys without a program are kept too."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -14,24 +14,24 @@ from spark_kafka_source.registry.framing import Framed, SchemaKey
 from spark_kafka_source.values import SchemaError, SchemaText, ValueReader
 
 MOST_UNKNOWN = 100
-"""After so many ids that do not exist no more are looked for: rows of garbage have any number."""
+"""After this many unknown ids, no more ids are looked up: garbage rows can hold any number."""
 MOST_KEPT = 1_000
 
 
 class SchemaSource(Protocol):
-    """Where schemas come from: a `RegistryClient` is one."""
+    """Source of schemas. A `RegistryClient` is one."""
 
     def schema(self, id: int | UUID) -> SchemaText:
-        """Return the schema with this id and all that it refers to.
+        """Return the schema with this id and all schemas that it refers to.
 
-        Raises `SchemaNotFoundError` where there is none, and `SchemaError` for one of no use; what
-        else it raises says nothing of the schema.
+        Raises `SchemaNotFoundError` if there is none, and `SchemaError` if the schema is unusable.
+        Any other error says nothing about the schema.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ShippedSchemas:
-    """Schemas that are known already; others are asked for `beyond`, if that is there."""
+    """Source of schemas that are known already. It asks `beyond`, if given, for other schemas."""
 
     known: Mapping[int | UUID, SchemaText]
     beyond: SchemaSource | None = None
@@ -47,9 +47,9 @@ class ShippedSchemas:
 
 @dataclass(frozen=True, slots=True)
 class RowPrograms:
-    """The programs that some rows are read with, in the form that `ValueReader.decode` takes.
+    """Programs of some rows, in the form that `ValueReader.decode` takes.
 
-    `program_of` is None where all rows that are not null are read by the first.
+    `program_of` is None if the first program decodes all rows that are not null.
     """
 
     programs: tuple[Any, ...]
@@ -58,28 +58,28 @@ class RowPrograms:
     _reasons: Mapping[int, str] = field(repr=False)
 
     def key(self, row: int) -> SchemaKey | None:
-        """Which schema wrote the row, as far as that is known."""
+        """Return the key of the schema that wrote the row, or None if it is unknown."""
         number = int(self._framed.key_of[row])
         return None if number < 0 else self._framed.keys[number]
 
     def reason(self, row: int) -> str:
-        """Why a row that is not null has no program."""
+        """Return why a row that is not null has no program."""
         number = int(self._framed.key_of[row])
         return self._framed.reason(row) if number < 0 else self._reasons[number]
 
 
 class WriterPrograms:
-    """The programs of one reader, for as long as a task lasts.
+    """Programs of one reader, for the lifetime of a task.
 
-    A schema that is not there, or of no use, is remembered, and its rows are bad; it may be
-    registered before the next task, or until `forget_bad`. After `MOST_UNKNOWN` ids that are not
-    there no other is looked up. For one thread at a time.
+    The programs remember a schema that is missing or unusable. Its rows are bad until the next task
+    or until `forget_bad`. After `MOST_UNKNOWN` missing ids no other id is looked up. For one thread
+    at a time.
     """
 
     def __init__(self, reader: ValueReader, source: SchemaSource) -> None:
         self._reader, self._source = reader, source
         self._programs: OrderedDict[SchemaKey, Any] = OrderedDict()
-        # Apart from them: what garbage leads to must not make room for itself.
+        # In a dict of their own: keys from garbage rows must not push out good programs.
         self._reasons: OrderedDict[SchemaKey, str] = OrderedDict()
         self._there: set[int | UUID] = set()
         self._unknown: dict[int | UUID, str] = {}
@@ -88,7 +88,7 @@ class WriterPrograms:
     def of(self, framed: Framed) -> RowPrograms:
         """Return the programs of these rows.
 
-        Raises what keeps a schema from being asked for, such as `RegistryUnavailableError`.
+        Raises errors that prevent the lookup of a schema, such as `RegistryUnavailableError`.
         """
         programs: list[Any] = []
         reasons: dict[int, str] = {}
@@ -103,17 +103,17 @@ class WriterPrograms:
                 programs.append(found)
         if len(programs) == 1 == len(framed.keys) and not framed.status.any():
             return RowPrograms(tuple(programs), None, framed, reasons)
-        # The last is for -1, which rows without a key have.
+        # The last entry is for index -1, which rows without a key have.
         program_of = np.array([*number_of, -1])[framed.key_of]
         return RowPrograms(tuple(programs), program_of, framed, reasons)
 
     def forget_bad(self) -> None:
-        """Look for those schemas again that were not there, or of no use."""
+        """Forget the missing and unusable schemas, so that they are looked up again."""
         for each in (self._reasons, self._unknown, self._unusable):
             each.clear()
 
     def _find(self, key: SchemaKey) -> Any:
-        """A program, or `_Bad`."""
+        """Return a program, or `_Bad`."""
         if key in self._programs:
             self._programs.move_to_end(key)
             return self._programs[key]

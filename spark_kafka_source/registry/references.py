@@ -1,4 +1,4 @@
-"""The schemas that a schema refers to, found one after the other, within limits."""
+"""Lookup of the schemas that a schema refers to, directly and indirectly, within limits."""
 
 from collections.abc import Callable
 
@@ -9,16 +9,16 @@ from spark_kafka_source.values import SchemaError, SchemaText
 MOST_REFERENCES = 500
 MOST_DEPTH = 32
 MOST_CHARACTERS = 16 << 20
-"""Of all the texts that one schema refers to."""
+"""The most characters in all the texts that one schema refers to."""
 
 Find = Callable[[SchemaReference], StoredSchema]
 
 
 def with_references(schema: StoredSchema, find: Find) -> SchemaText:
-    """The schema and all that it refers to, each behind what it refers to itself.
+    """Return the schema and all schemas that it refers to. Each stands behind its own references.
 
-    Raises `SchemaError` for a circle, what is not there, and more than the limits allow, and what
-    `find` raises.
+    Raises `SchemaError` for a circle, a missing schema, and references beyond the limits. Also
+    raises the errors of `find`.
     """
     found = _Found(find)
     found.add(schema, ())
@@ -32,7 +32,7 @@ class _Found:
 
     def add(self, schema: StoredSchema, above: tuple[SchemaReference, ...]) -> None:
         for reference in schema.references:
-            # By its name, as Confluent's own: the first schema of a name is the one that is meant.
+            # As in Confluent's client, names identify schemas: the first schema of a name counts.
             if reference.name not in self.texts:
                 self._add(reference, (*above, reference))
 

@@ -1,4 +1,4 @@
-"""What it means that a registry answers with another status than 200, and which option mends it."""
+"""Errors for a registry's answers with a status other than 200, with the option to change."""
 
 from spark_kafka_source.net import HttpAnswer
 from spark_kafka_source.registry.config import TOKEN_OPTION, USER_INFO_OPTION, RegistryConfig
@@ -20,21 +20,21 @@ _CREDENTIALS = f"'{USER_INFO_OPTION}' or '{TOKEN_OPTION}'"
 
 
 def may_heal(status: int) -> bool:
-    """Whether the same question may be answered later, or by another url."""
+    """Whether a later request, or another url, may answer the same question."""
     return status in (408, 429) or status >= 500
 
 
 def said(answer: HttpAnswer, config: RegistryConfig) -> str:
-    """The status and the registry's own message, of which no one needs to read megabytes."""
+    """Return the status and the registry's own message, cut to a readable length."""
     message = json_object(answer.body[:65_536]).get("message")
     if not isinstance(message, str) or not message:
         return f"status {answer.status}"
-    # Before it is cut: half a password is one, too.
+    # Remove secrets before the cut: a cut password would no longer match, and would show.
     return f"status {answer.status}, {config.without_secrets(message)[:_MOST_SHOWN]!r}"
 
 
 def refusal(answer: HttpAnswer, what: str, path: str, config: RegistryConfig) -> RegistryError:
-    """The error for an answer that says no, to what was asked by this path."""
+    """Return the error for a refusing answer to the request of this path."""
     text = f"{what}: {said(answer, config)}"
     match answer.status:
         case 401 | 403:
@@ -49,19 +49,19 @@ def refusal(answer: HttpAnswer, what: str, path: str, config: RegistryConfig) ->
 
 
 def _not_found(answer: HttpAnswer, text: str, path: str) -> RegistryError:
-    """A registry says by a code what it does not have; others do not know the path."""
+    """Tell a missing schema, which has an error code, from a path unknown to the server."""
     code = json_object(answer.body).get("error_code")
-    # Not all registries know of GUIDs, and whoever writes a record may invent one.
+    # Some registries do not support GUIDs, and any record may hold an invented GUID.
     if code in _NOT_FOUND or path.startswith(GUIDS):
         return SchemaNotFoundError(text)
-    found = "without the code of a registry's"
+    found = "without a registry's error code"
     return RegistryError(f"{text}, {found}. Check '{URL_OPTION}', its path too")
 
 
 def _advice(status: int, config: RegistryConfig) -> str:
     has_shown = any(config.authorization(url) for url in config.urls)
     if status == 403 and has_shown:
-        return f"Have it allowed there, or give who is allowed to by {_CREDENTIALS}"
+        return f"Grant the right in the registry, or give other credentials by {_CREDENTIALS}"
     if has_shown:
         return f"Check {_CREDENTIALS}"
-    return f"Say who asks by {_CREDENTIALS}"
+    return f"Give credentials by {_CREDENTIALS}"

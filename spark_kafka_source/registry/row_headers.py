@@ -1,4 +1,4 @@
-"""The headers of rows that a framing asks for: in a chunk's bytes, or in a column."""
+"""Headers of rows, for a framing: from the bytes of a chunk, or from a column."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +14,7 @@ from spark_kafka_source.records.varints import Integers, Octets
 
 @dataclass(frozen=True, slots=True)
 class HeaderValues:
-    """Values of headers, `data[starts[n]:ends[n]]` of the row `rows[n]`, which come in order."""
+    """Header values: `data[starts[n]:ends[n]]` belongs to row `rows[n]`. Rows are in order."""
 
     rows: Integers
     data: Octets
@@ -23,18 +23,18 @@ class HeaderValues:
 
 
 class RowHeaders(Protocol):
-    """The headers of some rows."""
+    """Headers of some rows."""
 
     def last(self, name: str) -> HeaderValues | None:
-        """Return the last of this name of each row that has any, unless that is null.
+        """Return the value of each row's last header with this name, unless the value is null.
 
-        None where no row has one.
+        None if no row has one.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedRowHeaders:
-    """Those of located records: nothing is copied. `counts` is `Located.header_count`."""
+    """Headers of located records. Nothing is copied. `counts` is `Located.header_count`."""
 
     data: Bytes
     headers: LocatedHeaders
@@ -60,7 +60,7 @@ class LocatedRowHeaders:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRowHeaders:
-    """Those of a column of lists of a key, a text or bytes, and a value, bytes."""
+    """Headers in a column of lists of structs: a key (text or bytes) and a value (bytes)."""
 
     column: pa.Array
 
@@ -87,7 +87,7 @@ class ColumnRowHeaders:
 
 
 def _last_of_rows(owners: Integers, places: Integers) -> tuple[Integers, Integers]:
-    """The rows of these places of headers, and the last place of each row."""
+    """Return the rows of these header places, each row once with its last place."""
     rows = owners[places]
     is_last = np.ones(len(rows), np.bool_)
     is_last[:-1] = rows[1:] != rows[:-1]

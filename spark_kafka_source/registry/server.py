@@ -1,4 +1,4 @@
-"""One url of a schema registry: a connection that threads take turns at, and its redirections."""
+"""One url of a schema registry: its connection, which threads share in turn, and redirections."""
 
 import threading
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 MOST_BYTES = 4 << 20
-"""Of an answer; a registry keeps a schema in a record of Kafka's, of 1 MiB by default."""
+"""The most bytes of an answer. A registry keeps a schema in a Kafka record: 1 MiB by default."""
 MOST_REDIRECTIONS = 5
 
 _PEER = Peer(
@@ -32,7 +32,7 @@ _REDIRECTIONS = frozenset({301, 302, 307, 308})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request, `path` being what comes after that of the url; `what` is for texts."""
+    """Request to a registry. `path` follows the path of the url; `what` names it in texts."""
 
     what: str
     path: str
@@ -40,12 +40,12 @@ class Question:
 
     @property
     def method(self) -> str:
-        """What is asked with a body is a POST, else a GET."""
+        """POST for a request with a body, else GET."""
         return "GET" if self.body is None else "POST"
 
 
 class RegistryServer:
-    """Asks one url, with what it is to be shown."""
+    """Connection to one url, with the credentials for it."""
 
     def __init__(self, url: RegistryUrl, config: RegistryConfig) -> None:
         self.url = url
@@ -56,12 +56,13 @@ class RegistryServer:
         self._authorization = config.authorization(url)
 
     def ask(self, question: Question, deadline: Deadline) -> HttpAnswer:
-        """Return the answer after redirections on the same server; raises as `HttpConnection.ask`.
+        """Return the answer, after redirections on the same server.
 
-        And `RegistryError` for an answer that is too long, and a redirection elsewhere.
+        Raises as `HttpConnection.ask` does, and `RegistryError` for an answer that is too long and
+        for a redirection to another server.
         """
         if not self._turn.acquire(timeout=deadline.remaining_seconds()):
-            text = f"{self.url.address}: other threads were asking it all the time"
+            text = f"{self.url.address}: other threads used the connection all the time"
             raise RequestTimeoutError(text)
         try:
             with own_names():
@@ -74,9 +75,9 @@ class RegistryServer:
                 self.close()
 
     def close(self) -> None:
-        """Close its connection, which ends the wait of a thread that is asking.
+        """Close the connection. A thread that waits for an answer stops waiting.
 
-        Another question opens it again.
+        A later question opens the connection again.
         """
         self._is_to_close = True
         if self._turn.acquire(blocking=False):

@@ -1,4 +1,4 @@
-"""Schemas as a registry stores them, read out of what it answers, of which nothing is believed."""
+"""Schemas as a registry stores them. Each field of an answer is checked before it is used."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
-    """What one schema calls another, and where the registry has that one."""
+    """Name that a schema uses for another schema, and the subject and version of that schema."""
 
     name: str
     subject: str
@@ -23,7 +23,7 @@ class SchemaReference:
 
 @dataclass(frozen=True, slots=True)
 class StoredSchema:
-    """A schema and what it refers to, without the texts of that."""
+    """Schema and its references, without the texts of the schemas it refers to."""
 
     type: SchemaType
     text: str
@@ -32,7 +32,7 @@ class StoredSchema:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema with all that it refers to; where it was asked for by its id, without a subject."""
+    """Schema with the schemas it refers to. A lookup by id leaves version and subject None."""
 
     id: int | UUID
     version: int | None
@@ -42,9 +42,9 @@ class RegisteredSchema:
 
 
 class JsonAnswer:
-    """The object that an answer is, whose fields are held against their types.
+    """JSON object of an answer, with type checks for its fields.
 
-    `what` says what was asked of whom, for errors. All methods raise `RegistryError`.
+    `what` names the question and the host in errors. All methods raise `RegistryError`.
     """
 
     def __init__(self, body: bytes, what: str) -> None:
@@ -53,24 +53,24 @@ class JsonAnswer:
             raise RegistryError(f"{what}: the answer is no JSON object with fields")
 
     def text(self, name: str) -> str:
-        """A text."""
+        """Return a field that holds a text."""
         found = self._fields.get(name)
         if not isinstance(found, str):
             raise self._wrong(name, "a text")
         return found
 
     def number(self, name: str) -> int:
-        """An id or a version."""
+        """Return a field that holds an id or a version."""
         found = self._fields.get(name)
         if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= INT32_MAX:
             raise self._wrong(name, "a whole number of 31 bits")
         return found
 
     def schema(self) -> StoredSchema:
-        """The schema that it has. Raises `SchemaError` for one of a type that nobody reads."""
+        """Return the schema in the answer. Raises `SchemaError` for an unknown schema type."""
         text, references = self.text("schema"), self._references()
         kind = self._fields.get("schemaType")
-        if kind is None:  # So Confluent's writes Avro.
+        if kind is None:  # Confluent's registry leaves the type out for Avro.
             return StoredSchema(SchemaType.AVRO, text, references)
         name = self.text("schemaType")
         if name not in SchemaType.__members__:
@@ -101,7 +101,7 @@ class JsonAnswer:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object that a text is, or an empty one where it is none."""
+    """Parse a JSON object. Return an empty dict for any other text."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Where a schema registry is, as users write it in `schema.registry.url`."""
+"""Urls of a schema registry, as users write them in `schema.registry.url`."""
 
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -15,7 +15,7 @@ _EXPECTED = "Give 'https://host:port', more by comma"
 
 @dataclass(frozen=True, slots=True)
 class RegistryUrl:
-    """One of the urls. `user_info` is what stood before its host, `user:password`, if any did."""
+    """One url of the registry. `user_info` is the `user:password` before its host, if any."""
 
     address: Address
     has_tls: bool
@@ -26,7 +26,7 @@ class RegistryUrl:
         return f"{'https' if self.has_tls else 'http'}://{self.address}"
 
     def target_at_same_place(self, location: str) -> str | None:
-        """The path and query of a redirection, or None where it leads to another server."""
+        """Return the path and query of a redirection, or None if it leads to another server."""
         try:
             parts = urlsplit(location)
             if parts.scheme or parts.netloc:
@@ -46,9 +46,9 @@ class RegistryUrl:
 
 
 def parse_urls(text: str) -> tuple[RegistryUrl, ...]:
-    """The urls of a comma-separated list, without repeats and in order.
+    """Parse a comma-separated list of urls. The result keeps the order, without repeats.
 
-    Raises `ConfigurationError`, which shows nothing of what may be a password.
+    Raises `ConfigurationError`, whose text shows nothing that may be a password.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
@@ -57,7 +57,7 @@ def parse_urls(text: str) -> tuple[RegistryUrl, ...]:
 
 
 def _parse_url(text: str) -> RegistryUrl:
-    # Before the host there may be a password, and what has no scheme may be one as a whole.
+    # A password may stand before the host. A text without a scheme may be a password as a whole.
     shown = text.rpartition("@")[2].partition("?")[0] if "://" in text else Secret(text)
     try:
         parts = urlsplit(text)
@@ -73,7 +73,7 @@ def _parse_url(text: str) -> RegistryUrl:
 
 
 def _address(parts: SplitResult, scheme: str) -> Address:
-    """Raises `ValueError`."""
+    """Return host and port. Raises `ValueError` for a missing host and for port 0."""
     if not parts.hostname or parts.port == 0:
         raise ValueError
     return Address(parts.hostname, parts.port or _PORTS.get(scheme, 0))

@@ -1,4 +1,4 @@
-"""The PySpark data source: what reads is in `source`, what is beside it is for both directions."""
+"""The PySpark data source: `source` reads, `sink` writes, and the modules here serve both."""
 
 from typing import TYPE_CHECKING
 
@@ -7,10 +7,12 @@ from spark_kafka_source.lazily import importing
 if TYPE_CHECKING:
     from spark_kafka_source.spark.data_source import KafkaDataSource, register
     from spark_kafka_source.spark.lag_listener import LagListener
+    from spark_kafka_source.spark.sink.encoding import encode
 
 __all__ = [
     "KafkaDataSource",
     "LagListener",
+    "encode",
     "register",
 ]
 
@@ -20,6 +22,7 @@ if not TYPE_CHECKING:
         {
             "KafkaDataSource": "data_source",
             "LagListener": "lag_listener",
+            "encode": "sink.encoding",
             "register": "data_source",
         },
     )

@@ -1,8 +1,8 @@
 """`python -m spark_kafka_source.spark.checkpoint DIR`: a checkpoint for `format("kafka")` again.
 
-The offset log of a query is a file for each micro-batch, `offsets/N`: a version, a line about the
-query, then a line of JSON for each source. Lines that this package wrote are put into the form that
-Spark's own connector reads; what only this package knows, topic ids and leader epochs, is dropped.
+The offset log of a query has one file for each micro-batch, `offsets/N`: a version, a line about
+the query, then a line of JSON for each source. Lines that this package wrote get the form that
+Spark's own connector reads. Topic ids and leader epochs are dropped: only this package knows them.
 """
 
 import argparse
@@ -21,12 +21,13 @@ _NUMBER = re.compile("[0-9]{1,19}")
 
 
 def hand_back(checkpoint: Path) -> list[int]:
-    """Rewrites the offset log of a stopped query in place; returns the micro-batches rewritten.
+    """Rewrite the offset log of a stopped query in place. Return the rewritten micro-batches.
 
-    `checkpoint` is a local directory: copy one that lies elsewhere here, and back. Run the query
-    once more with `Trigger.AvailableNow` before, so that its last micro-batch is a finished one.
-    Raises `ConfigurationError` where that is not so, or there is no offset log, and `LocalError`
-    where it holds what no query writes; then nothing has been changed.
+    `checkpoint` is a local directory. For one on another file system, copy it here, and back.
+    Before that, run the query once more with `Trigger.AvailableNow`, so that it finishes its last
+    micro-batch. Raises `ConfigurationError` if the last micro-batch is not finished, or if there is
+    no offset log. Raises `LocalError` if the log holds lines that no query writes. If it raises one
+    of these, nothing has been changed.
     """
     logs = _batches(checkpoint / "offsets")
     if not logs:
@@ -45,7 +46,7 @@ def hand_back(checkpoint: Path) -> list[int]:
 
 
 def _batches(directory: Path) -> dict[int, Path]:
-    """The files of a log by micro-batch; others lie beside them, checksums among them."""
+    """Return the files of a log by micro-batch. Other files beside them, as checksums, are left."""
     if not directory.is_dir():
         return {}
     return {int(path.name): path for path in directory.iterdir() if _NUMBER.fullmatch(path.name)}
@@ -67,7 +68,7 @@ def _for_kafka(text: str) -> str:
 def _line_for_kafka(line: str) -> str:
     found = _json(line) if line.startswith("{") else None
     if not isinstance(found, dict) or not isinstance(found.get("version"), int):
-        return line  # Another source's, or none: it stays as it is.
+        return line  # The line of another source, or of none, stays unchanged.
     return json.dumps(by_topic(SourceOffset.from_json(found).offsets), separators=(",", ":"))
 
 
@@ -80,7 +81,7 @@ def _json(line: str) -> Any:
 
 
 def _replace(path: Path, text: str) -> None:
-    # Hadoop's local file system would hold the new text against the old one's checksum.
+    # Hadoop's local file system would check the new text against the old checksum.
     (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
     beside = path.parent / f".{path.name}.new"
     beside.write_text(text, "utf-8")
@@ -88,7 +89,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def main() -> None:
-    """Takes the checkpoint's directory from the command line."""
+    """Run `hand_back` on the directory that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="the query's checkpointLocation, local")
     try:

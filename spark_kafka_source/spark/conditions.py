@@ -1,4 +1,4 @@
-"""Errors by the condition names of Spark's own Kafka connector, so that handlers keep working."""
+"""Errors with the condition names of Spark's own Kafka connector, so that handlers keep working."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class ConditionError(KafkaError):
-    """An error with a condition's name; its text begins with it, in brackets, as Spark's do."""
+    """An error with a condition's name. Its text begins with it in brackets, as Spark's do."""
 
     def __init__(self, condition: str, text: str) -> None:
         super().__init__(condition, text)
@@ -18,22 +18,22 @@ class ConditionError(KafkaError):
 
 
 class OffsetMismatchError(ConditionError, LocalError):
-    """The offsets given by option do not fit the partitions, or each other."""
+    """The offsets of an option do not fit the partitions, or contradict each other."""
 
 
 class DataLossError(ConditionError, RemoteError):
-    """Records that the query was to read are gone. Its condition is under KAFKA_DATA_LOSS."""
+    """Records that the query should read are gone. Its condition is under KAFKA_DATA_LOSS."""
 
     def __init__(self, condition: str, text: str) -> None:
         super().__init__(f"KAFKA_DATA_LOSS.{condition}", text)
 
 
 class NullTopicError(ConditionError, LocalError):
-    """A row to be written says no topic, and no option does."""
+    """A row to be written names no topic, and no option does."""
 
 
 def listed(items: Iterable[object], limit: int = 20) -> str:
-    """A text that names the items, however many there are."""
+    """Return a text that names the first `limit` items, and the number of the others."""
     texts = [str(item) for item in items]
     more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
     return ", ".join(texts[:limit]) + more
@@ -46,7 +46,7 @@ def does_not_match_assigned(
     *,
     timestamps: bool = False,
 ) -> OffsetMismatchError:
-    """The offsets or timestamps of `option` name other partitions than those subscribed to."""
+    """Return the error for offsets or timestamps of other partitions than the query reads."""
     given, assigned = set(given), set(assigned)
     kind = "TIMESTAMP" if timestamps else "START"
     return OffsetMismatchError(
@@ -60,7 +60,7 @@ def does_not_match_assigned(
 def partitions_differ(
     starts: Iterable[TopicPartition], ends: Iterable[TopicPartition]
 ) -> OffsetMismatchError:
-    """Starting and ending offsets name different partitions."""
+    """Return the error for starting and ending offsets of different partitions."""
     starts, ends = set(starts), set(ends)
     return OffsetMismatchError(
         "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET",
@@ -73,7 +73,7 @@ def partitions_differ(
 def start_after_end(
     topic_partition: TopicPartition, start: int, end: int, *, resolved: bool
 ) -> OffsetMismatchError:
-    """A range that ends before it starts, as given, or as found on the broker when `resolved`."""
+    """Return the error for a range that ends before it starts: given, or found if `resolved`."""
     return OffsetMismatchError(
         f"{'RESOLVED' if resolved else 'UNRESOLVED'}_START_OFFSET_GREATER_THAN_END_OFFSET",
         f"{topic_partition}: the start offset {start} is greater than the end offset {end}; "
@@ -82,7 +82,7 @@ def start_after_end(
 
 
 def partitions_deleted(gone: Iterable[TopicPartition]) -> DataLossError:
-    """Partitions that the query has read from no longer exist."""
+    """Return the error for partitions that were read from and no longer exist."""
     return DataLossError(
         "PARTITIONS_DELETED", f"{listed(sorted(gone))} existed at the last micro-batch and are gone"
     )
@@ -91,7 +91,7 @@ def partitions_deleted(gone: Iterable[TopicPartition]) -> DataLossError:
 def partition_offset_changed(
     topic_partition: TopicPartition, before: int, now: int
 ) -> DataLossError:
-    """A partition's end lies before what was read already."""
+    """Return the error for a partition that now ends before the offset that was read."""
     return DataLossError(
         "PARTITION_OFFSET_CHANGED",
         f"{topic_partition} was read up to offset {before} and now ends at {now}: its log was "
@@ -100,16 +100,19 @@ def partition_offset_changed(
 
 
 def topics_recreated(names: Iterable[str]) -> DataLossError:
-    """Topics were deleted, and others of the same names created, since they were last read."""
+    """Return the error for topics that were deleted and created again since the last read."""
     return DataLossError(
         "PARTITIONS_DELETED",
         f"Topics {listed(sorted(names))} were deleted and made anew since the last micro-batch: "
-        "their topic ids changed, and what was not read before is gone",
+        "their topic ids changed, and the records that were not read before are gone",
     )
 
 
 def log_truncated(topic_partition: TopicPartition, read: int, diverged: int) -> DataLossError:
-    """What was read is no longer what the log holds, as after an unclean leader election."""
+    """Return the error for a log that has changed below the read offset.
+
+    An unclean leader election does that.
+    """
     return DataLossError(
         "PARTITION_OFFSET_CHANGED",
         f"{topic_partition} was read up to offset {read}, but its log was truncated at offset "
@@ -120,7 +123,7 @@ def log_truncated(topic_partition: TopicPartition, read: int, diverged: int) -> 
 def start_offset_reset(
     option: str, topic_partition: TopicPartition, offset: int, earliest: int, latest: int
 ) -> DataLossError:
-    """An offset given by option is not in its partition's log."""
+    """Return the error for an offset of an option that is outside of its partition's log."""
     return DataLossError(
         "START_OFFSET_RESET",
         f"Option '{option}': offset {offset} of {topic_partition} is not in its log, which has "
@@ -129,7 +132,7 @@ def start_offset_reset(
 
 
 def initial_offset_not_found(topic_partitions: Iterable[TopicPartition]) -> DataLossError:
-    """Partitions went away before their first offset was known."""
+    """Return the error for partitions that vanished before their first offset was known."""
     return DataLossError(
         "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
         f"{listed(sorted(topic_partitions))} went away before their first offset was known",
@@ -137,7 +140,7 @@ def initial_offset_not_found(topic_partitions: Iterable[TopicPartition]) -> Data
 
 
 def available_now_end_lost(gone: Iterable[TopicPartition]) -> OffsetMismatchError:
-    """Partitions of a run's pinned end are gone."""
+    """Return the error for lost partitions of a run's pinned end."""
     return OffsetMismatchError(
         "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW",
         f"{listed(sorted(gone))} were there when this run with Trigger.AvailableNow began, and are "
@@ -148,7 +151,7 @@ def available_now_end_lost(gone: Iterable[TopicPartition]) -> OffsetMismatchErro
 def available_now_end_shrunk(
     topic_partition: TopicPartition, pinned: int, latest: int
 ) -> OffsetMismatchError:
-    """A partition no longer reaches a run's pinned end."""
+    """Return the error for a partition that no longer reaches a run's pinned end."""
     return OffsetMismatchError(
         "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW",
         f"{topic_partition} was to be read up to offset {pinned} in this run with "
@@ -158,7 +161,7 @@ def available_now_end_shrunk(
 
 
 def added_partition_not_from_zero(earliest: Mapping[TopicPartition, int]) -> DataLossError:
-    """New partitions lost records before they were first seen."""
+    """Return the error for new partitions that lost records before they were first seen."""
     return DataLossError(
         "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
         "Added partitions do not start at offset 0 but at "
@@ -167,12 +170,12 @@ def added_partition_not_from_zero(earliest: Mapping[TopicPartition, int]) -> Dat
 
 
 def cannot_read_range(text: str) -> DataLossError:
-    """A task could not read the offsets that it was planned to."""
+    """Return the error for a task that could not read its planned offsets."""
     return DataLossError("COULD_NOT_READ_OFFSET_RANGE", text)
 
 
 def null_topic(row: str) -> NullTopicError:
-    """A row has a null in the column `topic`; `row` says which."""
+    """Return the error for a null in the column `topic`. `row` names the row."""
     return NullTopicError(
         "KAFKA_NULL_TOPIC_IN_DATA",
         f"{row} has no topic: its column 'topic' is null. Give the option 'topic', which goes "

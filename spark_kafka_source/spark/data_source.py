@@ -1,4 +1,4 @@
-"""The data source itself: `format("pykafka")`."""
+"""The data source `format("pykafka")`."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -26,68 +26,68 @@ _ONLY_APPENDS = "Kafka's topics only grow"
 def _sink_options(
     given: tuple[tuple[str, str], ...], token_provider: TokenProvider | None, redaction: Redaction
 ) -> SinkOptions:
-    """Those of a query, understood once in each process: they are asked for at each micro-batch.
+    """Return a query's options. Spark asks at each micro-batch; each process parses them once.
 
-    So what has no effect is warned of once.
+    So a warning of an option without effect comes once.
     """
     return parse_sink_options(dict(given), token_provider, redaction)
 
 
 class KafkaDataSource(DataSource):
-    """Apache Kafka to read and to write, in batches and streams; see docs/options.md.
+    """Apache Kafka as a source and a sink, for batches and streams; see docs/options.md.
 
-    Raises `ConfigurationError` for an option that cannot be used: a reader's at `load()`, a
-    writer's at `save()`, or when a stream begins its first micro-batch.
+    Raises `ConfigurationError` for an option that cannot be used. A reader raises it at `load()`, a
+    writer at `save()`, or when a stream begins its first micro-batch.
     """
 
     token_provider: ClassVar[TokenProvider | None] = None
-    """Where tokens for OAUTHBEARER come from, if not from an endpoint; see `register`."""
+    """The source of tokens for OAUTHBEARER, if it is not an endpoint; see `register`."""
     redaction: ClassVar[Redaction] = Redaction()
-    """What errors leave out; see `register`."""
+    """The values that errors hide; see `register`."""
     has_time: ClassVar[bool] = False
-    """Whether the session knows columns of times of day; else they are numbers. See `register`."""
+    """Whether the session supports TIME columns; if not, they are numbers. See `register`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__({})
-        # Whether it is to read or to write is said later. What is understood then takes the place
-        # of the texts: this object is pickled into every query.
+        # Spark says later whether it reads or writes. The parsed options then replace the texts:
+        # this object is pickled into every query.
         self._given = dict(options)
         self._source_options: SourceOptions | None = None
 
     @classmethod
     def name(cls) -> str:
-        """What users write: `format("pykafka")`."""
+        """Return the name of the format: `format("pykafka")`."""
         return "pykafka"
 
     def schema(self) -> StructType:
-        """The columns of Spark's own Kafka connector, or those of them that the options name.
+        """Return the columns of Spark's own Kafka connector, or those that the options name.
 
-        With typed values the schemas are looked up here, and stay the same from then on.
+        With typed values, the first call looks up the schemas. Later calls return the same.
         """
         options = self._to_read()
         typed = options.typed_columns
         return kafka_schema(options.columns) if typed is None else typed_schema(typed.schema)
 
     def reader(self, schema: StructType) -> "source.KafkaBatchReader":
-        """For `spark.read`."""
+        """Return the reader for `spark.read`."""
         self._check_schema(schema)
         return source.KafkaBatchReader(self._to_read())
 
     def streamReader(self, schema: StructType) -> "source.KafkaStreamReader":
-        """For `spark.readStream`."""
+        """Return the reader for `spark.readStream`."""
         self._check_schema(schema)
         return source.KafkaStreamReader(self._to_read())
 
     def writer(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
-        """For `df.write`."""
+        """Return the writer for `df.write`."""
         if overwrite:
             raise ConfigurationError("mode", "is 'overwrite'", f"{_ONLY_APPENDS}: give 'append'")
         return self._writer(schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
-        """For `df.writeStream`; Spark asks twice for each micro-batch, before and after its tasks.
+        """Return the writer for `df.writeStream`.
 
-        So there is no IO here.
+        Spark asks twice for each micro-batch, before and after its tasks. So there is no IO here.
         """
         if overwrite:
             expected = f"{_ONLY_APPENDS}: give 'append', or write each result by 'foreachBatch'"
@@ -117,14 +117,14 @@ class KafkaDataSource(DataSource):
 
 
 def register(spark: SparkSession, *, token_provider: TokenProvider | None = None) -> None:
-    """Makes `format("pykafka")` known to a session.
+    """Register `format("pykafka")` in a session.
 
-    Not needed where the wheel is installed: Spark then finds it by itself. But an option is a text,
-    so it is here that your own `token_provider` is given, for OAUTHBEARER without an endpoint. It
-    is pickled, and asked on the driver and on every executor. The session's
-    `spark.redaction.regex`, `spark.sql.redaction.options.regex` and `spark.sql.timeType.enabled`
-    are read here, too: a source that Spark found by itself knows only their defaults. What the
-    session knows already is not registered again, since Spark warns of that.
+    This is not needed if the wheel is installed: Spark then finds the format by itself. But options
+    are texts, so your own `token_provider`, for OAUTHBEARER without an endpoint, is given here. It
+    is pickled, and called on the driver and on every executor. This call also reads the session's
+    `spark.redaction.regex`, `spark.sql.redaction.options.regex` and `spark.sql.timeType.enabled`.
+    A source that Spark found by itself knows only their defaults. A class that the session already
+    knows is not registered again, since Spark warns of that.
     """
     wanted: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
@@ -142,7 +142,7 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
     try:
         spark.dataSource.register(wanted)
     except AnalysisException as error:
-        # Spark 4.0 refuses to register once more what it has found by itself.
+        # Spark 4.0 refuses to register a format that it has found by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
 
@@ -150,7 +150,8 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 def _is_known(spark: SparkSession, wanted: type[KafkaDataSource]) -> bool:
     """Whether the session's data source of this name is this very class.
 
-    Asks Spark's own classes, which are no API: where they are others, it registers once more.
+    It asks Spark's internal classes, which are no API. If they differ, the class is registered
+    again.
     """
     try:
         jvm: Any = spark
@@ -160,5 +161,5 @@ def _is_known(spark: SparkSession, wanted: type[KafkaDataSource]) -> bool:
         known = sources.lookupDataSource(wanted.name()).dataSourceCls().command()
         wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, wanted)
         return bool(known.equals(wrapped.command()))
-    except Exception:  # Such as a session of Spark Connect, which has no JVM.
+    except Exception:  # For example, a session of Spark Connect has no JVM.
         return False

@@ -1,7 +1,7 @@
-"""An option of `format("pykafka")`, declared once, as the field of a dataclass that it gives.
+"""Declarations of the options of `format("pykafka")`: each is one field of a dataclass.
 
-From the declaration come parsing, hints at misspelt names, the warning of what has no effect, and
-the tables of the README and of `docs/options.md` (`python -m tests.spark.options_table`).
+The declaration gives the parsing, hints at misspelt names, the warnings of options without effect,
+and the tables of the README and of `docs/options.md` (`python -m tests.spark.options_table`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ _READ, _OPTIONS = "read", "options"
 
 
 class Use(Flag):
-    """What an option is for."""
+    """The kinds of queries that an option is for."""
 
     BATCH_READ = auto()
     STREAM_READ = auto()
@@ -33,10 +33,10 @@ class Use(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T_co]):
-    """Its name, the values that it takes, and, in a sentence without a full stop, its meaning.
+    """The name of an option, its values, and its meaning in a sentence without a full stop.
 
-    `since` is the first version of Spark that has what it takes, where that is not the oldest.
-    `instead` says what to give where it has no effect, to a reader of an option for writing.
+    `since` is the first version of Spark that the option needs, if that is not the oldest one.
+    `instead` is the advice to a reader that is given an option for writing.
     """
 
     name: str
@@ -47,34 +47,34 @@ class Option(Generic[T_co]):
     instead: str = ""
 
     def of(self, texts: Texts) -> T_co:
-        """Its value, of the options that are given; raises `ConfigurationError`."""
+        """Return the option's value from the given texts. Raises `ConfigurationError`."""
         return self.kind.read(self.name, texts)
 
 
 def option(name: str, kind: Kind[T], meaning: str, use: Use = Use.READ, *, since: str = "") -> T:
-    """Declares a field that is the value of one option."""
+    """Declare a field that holds the value of one option."""
     declared = Option(name, kind, meaning, use, since)
     return read_by(declared.of, declared)
 
 
 def combined(make: Callable[..., T], *options: Option[Any]) -> T:
-    """Declares a field that `make` makes of the values of these options."""
+    """Declare a field that `make` builds from the values of these options."""
     return read_by(lambda texts: make(*(each.of(texts) for each in options)), *options)
 
 
 def read_by(read: Callable[[Texts], T], *options: Option[Any]) -> T:
-    """Declares a field that `read` finds among what is given, where it may be in these options."""
+    """Declare a field that `read` builds from the given texts. `options` are those that it uses."""
     found: T = field(metadata={_READ: read, _OPTIONS: options})
     return found
 
 
 def options_of(config_type: type[Any]) -> tuple[Option[Any], ...]:
-    """The options that the fields of a dataclass declare, in their order."""
+    """Return the options that the fields of a dataclass declare, in their order."""
     return tuple(each for one in fields(config_type) for each in one.metadata.get(_OPTIONS, ()))
 
 
 def read_options(config_type: type[T], texts: Texts, **known: object) -> T:
-    """A dataclass whose declared fields are read, in their order; the others are `known`."""
+    """Return a dataclass: its declared fields are read in their order, the others are `known`."""
     declared: Any = config_type
     found = {
         each.name: each.metadata[_READ](texts)
@@ -85,7 +85,7 @@ def read_options(config_type: type[T], texts: Texts, **known: object) -> T:
 
 
 def given_since(found: Any, version: str) -> Iterator[str]:
-    """The names of the options that are given and that this version of Spark brought."""
+    """Yield the names of the given options that need this version of Spark."""
     for each in fields(found):
         if getattr(found, each.name) is not None:
             options = each.metadata.get(_OPTIONS, ())
@@ -98,9 +98,9 @@ def of_kafka(
     defaults: Mapping[str, Any] = MappingProxyType({}),
     prefix: str = PREFIX,
 ) -> tuple[Option[Any], ...]:
-    """The settings that a dataclass declares, Kafka's by default.
+    """Return the settings that a dataclass declares as options; by default Kafka's settings.
 
-    `defaults` are those that differ here, `prefix` is what the names begin with.
+    `defaults` are the defaults that differ here. `prefix` is the first part of the names.
     """
     return tuple(
         Option(
@@ -118,7 +118,7 @@ def of_kafka(
 
 
 def reasons_of_others(options: Iterable[Option[Any]], use: Use) -> dict[str, str]:
-    """Why options that are not for `use` have no effect there, by their names in lower case."""
+    """Return why options that are not for `use` have no effect, by their names in lower case."""
     return {
         each.name.lower(): "; ".join(filter(None, (_for_what(each.use), each.instead)))
         for each in options

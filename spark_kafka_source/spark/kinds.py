@@ -1,4 +1,4 @@
-"""How the values of options are written: in words for the reference, and read from their texts."""
+"""The kinds of option values: their description for the reference, and their parsing."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -14,10 +14,10 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Texts = Mapping[str, str]
-"""What is given, by the names of options in lower case."""
+"""The given texts, by the names of options in lower case."""
 
 TOPIC_NAMES = "Names have up to 249 letters, digits, dots, dashes and underscores"
-"""What Kafka takes for the name of a topic, in words."""
+"""Kafka's rule for the name of a topic, in words."""
 
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -31,9 +31,9 @@ _UNIT_MS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T_co]):
-    """What values an option `takes`, in words, and its `default` as one would write it.
+    """The values that an option `takes`, in words, and its `default` as a user would write it.
 
-    `read` takes the option's name and what is given, and raises `ConfigurationError`.
+    `read` takes the option's name and the given texts. It raises `ConfigurationError`.
     """
 
     takes: str
@@ -42,7 +42,7 @@ class Kind(Generic[T_co]):
 
 
 def like(default: T, *, minimum: int = 0, maximum: int = INT64_MAX) -> Kind[T]:
-    """Values of the default's type, as a `setting` has them: numbers, words, texts."""
+    """Return the kind of the default's type, as a `setting` has it: numbers, words, texts."""
 
     def read(name: str, texts: Texts) -> T:
         found = Settings(texts).like(default, name, minimum=minimum, maximum=maximum)
@@ -52,12 +52,12 @@ def like(default: T, *, minimum: int = 0, maximum: int = INT64_MAX) -> Kind[T]:
 
 
 def parsed(takes: str, parse: Callable[[str, str], T], default: str = "") -> Kind[T]:
-    """What `parse` makes of the option's name and its text, which is `default` if not given."""
+    """Return the kind whose `parse` gets the option's name and its text, or `default`."""
     return Kind(takes, default, lambda name, texts: parse(name, texts.get(name.lower(), default)))
 
 
 def if_given(kind: Kind[T]) -> Kind[T | None]:
-    """The same, and None for an option that is not given: `kind` has its default for an example."""
+    """Return the kind with None for an option that is not given. `kind`'s default is an example."""
 
     def read(name: str, texts: Texts) -> T | None:
         return kind.read(name, texts) if name.lower() in texts else None
@@ -66,7 +66,7 @@ def if_given(kind: Kind[T]) -> Kind[T | None]:
 
 
 def one_of(default: str, known: Mapping[str, T]) -> Kind[T]:
-    """What one of the words that are `known` stands for."""
+    """Return the kind that maps each word of `known` to its value."""
 
     def parse(name: str, text: str) -> T:
         word = text.strip().lower()
@@ -78,7 +78,7 @@ def one_of(default: str, known: Mapping[str, T]) -> Kind[T]:
 
 
 def byte_size(default: str, allowed: range) -> Kind[int]:
-    """A number of bytes, `1024` or `64m`."""
+    """Return the kind for a number of bytes, such as `1024` or `64m`."""
     least, most = allowed[0], allowed[-1]
 
     def parse(name: str, text: str) -> int:
@@ -94,7 +94,7 @@ def byte_size(default: str, allowed: range) -> Kind[int]:
 
 
 def duration_ms(default: str) -> Kind[int]:
-    """A time in ms, or `15m`."""
+    """Return the kind for a time in ms, or with a unit, such as `15m`."""
     units = [*filter(None, _UNIT_MS)]
 
     def parse(name: str, text: str) -> int:

@@ -1,6 +1,6 @@
-"""Lag of each partition at the end of each micro-batch, and the group's commit at that moment.
+"""The lag of each partition at the end of each micro-batch, and the group's commit at that time.
 
-Spark's progress has how far a query read and how far its topics reach: lag is the distance.
+Spark's progress has the end offsets of a query and those of its topics. The lag is the difference.
 https://spark.apache.org/docs/latest/api/python/reference/pyspark.ss/api/pyspark.sql.streaming.StreamingQueryListener.html
 """
 
@@ -28,21 +28,21 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 Lag = Mapping[TopicPartition, int]
-"""How many offsets of each partition are still to be read; without those not known to Spark."""
+"""The number of offsets of each partition still to read; without partitions unknown to Spark."""
 
 
 class LagListener(StreamingQueryListener):
-    """Logs the lag of `format("pykafka")` queries, and hands it to a callback.
+    """Log the lag of `format("pykafka")` queries, and pass it to a callback.
 
-    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's; what
-    it raises is logged. Before Spark 4.2, a micro-batch reads all that there is when it is planned:
-    there `lag` is 0.
+    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's. An
+    exception that it raises is logged. Before Spark 4.2, a micro-batch reads everything up to the
+    time of its plan, so `lag` is 0.
 
-    With the `options` of a query, which must have `kafka.group.id`, its offsets are committed to
-    that group when a micro-batch ends rather than when the next one begins, so at `Trigger.Once`
-    and at a stop too; a commit says which query and batch it is of. Then give a listener to one
-    query only: it commits for every `pykafka` query of its session. Nothing that fails here
-    fails a query. `token_provider` is as in `register`.
+    With the `options` of a query, which must have `kafka.group.id`, the listener commits the
+    query's offsets to that group. It commits when a micro-batch ends, not when the next one begins;
+    so it also does with `Trigger.Once` and at a stop. A commit names its query and batch. Use
+    such a listener for a single query: it commits for every `pykafka` query of its session. A
+    failure in the listener never fails a query. `token_provider` is as in `register`.
 
         spark.streams.addListener(LagListener(options={"kafka.group.id": "billing", ...}))
     """
@@ -67,15 +67,15 @@ class LagListener(StreamingQueryListener):
             self._commits = GroupCommits(self._client, found.group_id)
 
     def close(self) -> None:
-        """Closes its connections, once it is removed from the session; it commits no more."""
+        """Close the connections, and commit no more. First remove the listener from the session."""
         if self._client:
             self._client.close()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing is known yet."""
+        """Do nothing: no offsets are known yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A micro-batch has ended."""
+        """Log, commit and pass on the lag of a micro-batch that has ended."""
         progress = event.progress
         for end, latest in _positions(progress):
             lag = _lag(end, latest)
@@ -86,13 +86,13 @@ class LagListener(StreamingQueryListener):
             self._tell(progress, lag)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing changed."""
+        """Do nothing: no offset has changed."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """The last micro-batch has been told of."""
+        """Do nothing: the last micro-batch has had its own event."""
 
     def _tell(self, progress: StreamingQueryProgress, lag: Lag) -> None:
-        """Spark would log what a callback raises, too, but leave out the query's other sources."""
+        """Call the callback. Spark would log its error, but skip the query's other sources."""
         try:
             if self._callback:
                 self._callback(progress, lag)
@@ -103,7 +103,7 @@ class LagListener(StreamingQueryListener):
 def _positions(
     progress: StreamingQueryProgress,
 ) -> Iterator[tuple[SourceOffset, SourceOffset | None]]:
-    """How far each of our sources has read, and how far its topics reach."""
+    """Yield the end offset of each of our sources, and the latest offset of its topics."""
     for source in progress.sources:
         end, latest = _ours(source.endOffset), _ours(source.latestOffset)
         if end is not None and not end.initial:
@@ -111,7 +111,7 @@ def _positions(
 
 
 def _ours(text: str | None) -> SourceOffset | None:
-    """An offset of this package's; others, Spark's own connector among them, have no version."""
+    """Return an offset of this package. Others, as Spark's own connector's, have no version."""
     try:
         found = json.loads(text or "null")
         is_ours = isinstance(found, dict) and isinstance(found.get("version"), int)

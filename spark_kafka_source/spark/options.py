@@ -1,4 +1,4 @@
-"""The options of `format("pykafka")`, all that there are, and how they are read."""
+"""All options of `format("pykafka")`, and their parsing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,9 +38,9 @@ OF_KAFKA: tuple[Option[Any], ...] = (
     *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
     *typed.OF_TLS,
 )
-"""Kafka's own settings, which `ClientConfig` and the like declare; those of SASL by name alone.
+"""Kafka's own settings, as `ClientConfig` and others declare them. SASL settings have only names.
 
-And those of the registry's TLS, which have Kafka's names behind their prefix.
+It includes the settings of the registry's TLS: Kafka's names behind the registry's prefix.
 """
 
 OPTIONS: tuple[Option[Any], ...] = (
@@ -55,7 +55,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     *typed.OPTIONS,
     UNKNOWN_OPTIONS,
 )
-"""All the others; what is in no field of a configuration is read elsewhere, or nowhere."""
+"""All other options. Those in no field of a configuration are read elsewhere, or nowhere."""
 
 
 def parse_source_options(
@@ -63,12 +63,12 @@ def parse_source_options(
     token_provider: TokenProvider | None = None,
     redaction: Redaction | None = None,
 ) -> SourceOptions:
-    """A reader's; raises `ConfigurationError` for what cannot be used, or is misspelt.
+    """Return a reader's options. Raises `ConfigurationError` for a bad or misspelt option.
 
-    What has no effect is warned of.
+    Warns of options without effect.
 
-    `token_provider` is for OAUTHBEARER where no token endpoint is given. What `redaction` matches,
-    by default Spark's, is in no error.
+    `token_provider` is for OAUTHBEARER without a token endpoint. No error shows a value that
+    `redaction` matches; its default is Spark's default.
     """
     names, texts = _by_lower_case(options)
     hidden = (redaction or Redaction()).hidden(options)
@@ -84,7 +84,7 @@ def parse_sink_options(
     token_provider: TokenProvider | None = None,
     redaction: Redaction | None = None,
 ) -> SinkOptions:
-    """A writer's; as `parse_source_options`."""
+    """Return a writer's options, as `parse_source_options` does for a reader."""
     names, texts = _by_lower_case(options)
     hidden = (redaction or Redaction()).hidden(options)
     with hiding(hidden):
@@ -94,7 +94,7 @@ def parse_sink_options(
 
 
 def _by_lower_case(options: Mapping[str, str]) -> tuple[dict[str, str], Texts]:
-    """The names as they are written, and the values."""
+    """Return the names as the user wrote them and the values, both by names in lower case."""
     return (
         {name.lower(): name for name in options},
         {name.lower(): value for name, value in options.items()},

@@ -1,4 +1,4 @@
-"""What a session keeps out of Spark's own texts is kept out of our errors as well.
+"""Redaction: values that a session hides from Spark's own texts are hidden from our errors, too.
 
 https://spark.apache.org/docs/latest/configuration.html: `spark.redaction.regex` and
 `spark.sql.redaction.options.regex`.
@@ -13,28 +13,28 @@ from pyspark.sql import SparkSession
 
 from spark_kafka_source.errors import ConfigurationError
 
-# Errors show the beginning of a value, or a piece; a value of megabytes is none that works.
+# Errors show only the beginning or a piece of a value, and no valid value has megabytes.
 _MOST_SEARCHED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Regular expressions of names and values of options; by default Spark's own."""
+    """Regular expressions for the names and values of options; the defaults are Spark's."""
 
     redaction_regex: str = "(?i)secret|password|token|access[.]?key"
     sql_redaction_options_regex: str = "(?i)url"
 
     @classmethod
     def of(cls, spark: SparkSession) -> "Redaction":
-        """Those of a session. Spark's Python workers know no settings: they are sent along."""
+        """Return a session's expressions, to be sent along: Python workers know no settings."""
         names = (each.name for each in fields(cls))
         found = {name: spark.conf.get(f"spark.{name.replace('_', '.')}", None) for name in names}
         return cls(**{name: regex for name, regex in found.items() if regex is not None})
 
     def hidden(self, options: Mapping[str, str]) -> frozenset[str]:
-        """The names, in lower case, of the options whose name or value matches.
+        """Return the names, in lower case, of the options whose name or value matches.
 
-        All of them, where one of the expressions is Java's and not Python's.
+        If an expression is valid in Java but not in Python, it returns all names.
         """
         try:
             patterns = [re.compile(getattr(self, each.name)) for each in fields(self)]
@@ -50,7 +50,7 @@ class Redaction:
 
 @contextmanager
 def hiding(options: Container[str]) -> Iterator[None]:
-    """Within it, errors about these options, by their names in lower case, show no value."""
+    """Hide the values of these options, by names in lower case, in errors raised within."""
     try:
         yield
     except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""The options of typed keys and values, and of the registry that has their schemas."""
+"""The options of typed keys and values, and of the registry that holds their schemas."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,20 +31,20 @@ OPTIONS: tuple[Option[Any], ...] = (
     Option(
         BAD_RECORDS,
         like(BadRecords.FAIL),
-        "what becomes of a record whose key or value cannot be decoded: an error, null with its "
-        "bytes in `value_error`, or it is left out",
+        "the handling of a record whose key or value cannot be decoded: an error, null with its "
+        "bytes in `value_error`, or the record is left out",
     ),
     Option(
         f"{_REGISTRY}url",
         parsed("`https://host:port`, more by comma", lambda _, text: text),
-        "the schema registry; where one address does not answer, the next is asked",
+        "the schema registry; if one address does not answer, the next is asked",
         Use.BOTH,
     ),
     *of_kafka(RegistryConfig, Use.BOTH, prefix=_REGISTRY),
     *(each for part in PARTS for each in of_kafka(SubjectConfig, Use.WRITE, prefix=f"{part}.")),
     *of_kafka(RegistrationConfig, Use.WRITE, prefix=""),
 )
-"""How keys and values are written, and where the registry is."""
+"""The options for the formats of keys and values, and for the registry."""
 
 OF_TLS = of_kafka(TlsSettings, Use.BOTH, prefix=_REGISTRY)
-"""The registry's TLS, which is set as that of the brokers."""
+"""The settings of the registry's TLS, with the same names as those of the brokers."""

@@ -1,4 +1,4 @@
-"""Options that do nothing here: those of Kafka's with the reason, and those that are misspelt."""
+"""Options without effect: Kafka's settings with the reason, and misspelt names."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -13,10 +13,10 @@ from spark_kafka_source.spark.kinds import Texts, like
 
 logger = logging.getLogger(__name__)
 
-# Refused, not ignored, but for those with a reason.
+# These are refused elsewhere, not ignored, except those with a reason.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
-# What Spark adds: by `load("a")` and `load(["a", "b"])`, and of a table in its catalog the reserved
-# properties, and each option once more behind a prefix.
+# Options that Spark adds: by `load("a")` and `load(["a", "b"])`, and for a table of its catalog the
+# reserved properties, and each option again behind a prefix.
 _OF_SPARK = frozenset(
     (
         *("path", "paths"),
@@ -25,25 +25,25 @@ _OF_SPARK = frozenset(
     )
 )
 _OPTION_OF_A_TABLE = "option."
-# So near are `kafka.group` and librdkafka's `fetch.wait.max.ms`; further off are the options of
-# other sources and sinks, which queries hand to all of theirs.
+# `kafka.group` and librdkafka's `fetch.wait.max.ms` are as near as this. The options of other
+# sources and sinks are further off, and queries hand such options to all of theirs.
 _A_SLIP = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class WithoutEffect:
-    """What does nothing in one direction, reading or writing."""
+    """Settings without effect in one direction, reading or writing."""
 
     reasons: Mapping[str, str]
-    """Why a setting of Kafka's clients does nothing, by the name of its option."""
+    """The reason why a setting of Kafka's clients has no effect, by the name of its option."""
     meant: Mapping[str, str]
-    """Options by what others call them, where no likeness of the names leads there."""
+    """Options by the names of other clients, if the likeness of names does not lead to ours."""
     of_spark: frozenset[str] = frozenset()
-    """What Spark reads itself and hands on, beyond what it hands to both directions."""
+    """Options that Spark itself reads and hands on in this direction only."""
 
 
 class UnknownOptions(Enum):
-    """What `unknownOptions` may be: what comes of an option that seems to be misspelt."""
+    """The values of `unknownOptions`: the handling of an option that seems to be misspelt."""
 
     FAIL = "it is an error"
     WARN = "it is warned of"
@@ -55,7 +55,7 @@ class UnknownOptions(Enum):
 UNKNOWN_OPTIONS = Option(
     "unknownOptions",
     like(UnknownOptions.FAIL),
-    "what comes of an option that seems to be misspelt: an error, or a warning",
+    "the handling of an option that seems to be misspelt: an error, or a warning",
     Use.BOTH,
 )
 
@@ -67,12 +67,12 @@ def check_options_not_read(
     texts: Texts,
     without_effect: WithoutEffect,
 ) -> None:
-    """Warns of what is `given` and none of the `options` for `use`: why, or what was meant.
+    """Warn of `given` options that are not among the `options` for `use`, with the reason.
 
-    `given` has the names as they are written, by those in lower case, and `texts` the values.
-    Raises `ConfigurationError` for one that is close to a name that is read, unless
-    `unknownOptions` says to warn: what it was to do would not be done, and a warning stands on the
-    standard error of a worker, which few see.
+    `given` maps names in lower case to the names as written; `texts` has the values. Raises
+    `ConfigurationError` for a name that is close to a valid one, unless `unknownOptions` is `warn`.
+    The user's intent would not be met, and a warning goes to a worker's standard error, which few
+    people see.
     """
     unknown = UNKNOWN_OPTIONS.of(texts)
     read = [each.name for each in options if each.use & use]
@@ -93,7 +93,7 @@ def _check_unknown(
     reasons: Iterable[str],
     unknown: UnknownOptions,
 ) -> None:
-    # What is close to an option without effect would have none either, written right.
+    # A name close to an option without effect would have no effect even if it were spelt right.
     known = (*read, *reasons)
     meant = elsewhere or nearest(name, known)
     is_slip = elsewhere or nearest(name, known, _A_SLIP) in read

@@ -1,4 +1,4 @@
-"""What a Python worker of an executor does before each of its tasks, whatever the task does."""
+"""The work of an executor's Python worker before each task."""
 
 import gc
 import sys
@@ -7,13 +7,13 @@ from spark_kafka_source.records.freed_memory import keep_freed_memory
 
 
 class FrozenImports:
-    """Spares the collector what imports left: Spark collects in full after every task."""
+    """Keep imported objects out of garbage collection: Spark runs a full one after every task."""
 
     def __init__(self) -> None:
         self._module_count = 0
 
     def freeze(self) -> None:
-        """Freeze what there is, where modules have been imported since the last time."""
+        """Freeze all objects, if modules have been imported since the last call."""
         if not self._module_count:
             keep_freed_memory()
         if len(sys.modules) != self._module_count:

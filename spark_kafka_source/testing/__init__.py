@@ -1,4 +1,4 @@
-"""A real Kafka, and a schema registry, for tests, with nothing installed but PySpark and Java.
+"""A real Kafka and a schema registry for tests. Only PySpark and Java must be installed.
 
 Not for production.
 """

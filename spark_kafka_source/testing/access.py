@@ -1,4 +1,4 @@
-"""Who may come in, and what they may do there: by Kafka's tools, as an operator does it.
+"""Users and their rights, set by Kafka's tools, as an operator sets them.
 
 https://kafka.apache.org/documentation/#security_authz
 """
@@ -28,7 +28,7 @@ _RESOURCES = ("topic", "group", "transactional_id")
 def acl_arguments(
     permission: str, user: str, operations: Sequence[str], resource: Mapping[str, str]
 ) -> list[str]:
-    """What `kafka-acls` takes to "allow" or "deny" a user operations on one resource."""
+    """Return arguments for `kafka-acls` to "allow" or "deny" a user operations on one resource."""
     if len(resource) != 1 or not resource.keys() <= set(_RESOURCES):
         given = ", ".join(resource) or "none"
         raise ConfigurationError("resource", given, f"Give one of {', '.join(_RESOURCES)}")
@@ -42,7 +42,7 @@ def acl_arguments(
 def add_scram_user(
     tool: Callable[..., str], directory: Path, mechanism: str, user: str, password: Secret
 ) -> None:
-    """Have the brokers know a user's password by one SCRAM mechanism."""
+    """Give the brokers a user's password for one SCRAM mechanism."""
     if mechanism not in SCRAM_DIGESTS:
         raise ConfigurationError("mechanism", mechanism, f"Give one of {', '.join(SCRAM_DIGESTS)}")
     # From a file `kafka-configs` takes any password, and no list of processes shows it.
@@ -55,7 +55,7 @@ def add_scram_user(
 def create_delegation_token(
     tool: Callable[..., str], directory: Path, user: str, password: Secret
 ) -> DelegationToken:
-    """A new token of a user who authenticates by SCRAM, once the broker knows it."""
+    """Create a delegation token for a user of SCRAM, and wait until the broker knows it."""
     as_user = _scram(username=user, password=password.reveal())
     with _properties_file(directory, as_user) as path:
         arguments = ("--create", "--max-life-time-period", "-1", "--command-config", str(path))
@@ -68,7 +68,7 @@ def create_delegation_token(
                     "broker-api-versions", "--command-config", str(path), listener="SASL_PLAINTEXT"
                 )
                 break
-            except ToolError:  # The controller has made it; the broker learns of it a moment later.
+            except ToolError:  # The controller has made it; the broker hears of it a moment later.
                 if not tries_left:
                     raise
     return token
@@ -83,7 +83,7 @@ def _scram(**values: str) -> dict[str, str]:
 
 
 def _read_token(written: str) -> DelegationToken:
-    """The token of the table that the tool shows: one line of titles, then its row."""
+    """Return the token in the tool's table: a line of titles, then its row."""
     lines = [line.split() for line in written.splitlines() if line]
     for titles, row in pairwise(lines):
         if titles[:2] == ["TOKENID", "HMAC"] and len(row) > 1:

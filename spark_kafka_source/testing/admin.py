@@ -1,4 +1,4 @@
-"""The few administrative requests that tests need: topics made, grown, trimmed, deleted."""
+"""The few administrative requests that tests need: create, grow, trim and delete topics."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from spark_kafka_source.protocol import (
 from spark_kafka_source.topic_partition import TopicPartition
 
 _BROKER_TIMEOUT_MS = 30_000
-# DeleteTopics takes names up to v5, and from v6 on names or ids in another field.
+# DeleteTopics takes names up to v5. From v6 on it takes names or ids, in another field.
 _DELETE_BY_NAME = 5
 
 
 class Admin:
-    """Administers one cluster; use it as a context manager.
+    """An administrator of one cluster. Use it as a context manager.
 
-    Each call returns when a broker has answered, and raises the `BrokerError` that it answered
-    with.
+    Each call returns when a broker has answered, and raises `BrokerError` for an error in the
+    answer.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -41,7 +41,7 @@ class Admin:
         self._client.close()
 
     def brokers(self) -> list[Broker]:
-        """The brokers that are up."""
+        """Return the brokers that are up."""
 
         def attempt(deadline: Deadline) -> list[Broker]:
             self._client.topics([], deadline)
@@ -57,7 +57,7 @@ class Admin:
         replication_factor: int = 1,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Creates a topic and waits until all its partitions have leaders."""
+        """Create a topic, and wait until all its partitions have leaders."""
         request = CreateTopicsRequest(
             topics=[
                 CreatableTopic(
@@ -81,7 +81,7 @@ class Admin:
         self._wait_for_leaders(name, partitions)
 
     def delete_topic(self, name: str) -> None:
-        """Deletes a topic and waits until the brokers no longer know it."""
+        """Delete a topic, and wait until the brokers no longer know it."""
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=_BROKER_TIMEOUT_MS)
 
         def attempt(deadline: Deadline) -> None:
@@ -93,7 +93,7 @@ class Admin:
         self._wait_until_gone(name)
 
     def create_partitions(self, name: str, total: int) -> None:
-        """Grows a topic to `total` partitions and waits until they have leaders."""
+        """Grow a topic to `total` partitions, and wait until they have leaders."""
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
             timeout_ms=_BROKER_TIMEOUT_MS,
@@ -107,7 +107,7 @@ class Admin:
         self._wait_for_leaders(name, total)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
-        """Deletes each partition's records before an offset; -1 stands for its high watermark."""
+        """Delete each partition's records before an offset. -1 means its high watermark."""
 
         def attempt(deadline: Deadline) -> None:
             leaders = self._client.leaders(before, deadline)

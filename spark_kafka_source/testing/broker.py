@@ -21,10 +21,10 @@ _PAUSE_MS = 20
 
 
 class Broker:
-    """A broker with a directory of its own; its ports and its data outlive a restart.
+    """A broker with a directory of its own. It keeps its ports and its data over a restart.
 
-    Every method that starts or ends it returns when that is done, and raises `BrokerFailedError`,
-    which quotes the broker's log, where it is not done in time.
+    Methods that start or end it return when that is done. If it takes too long they raise
+    `BrokerFailedError`, which quotes the broker's log.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Broker:
 
     @property
     def node_id(self) -> int:
-        """The broker's id in Kafka; the first broker of a LocalKafka has 1."""
+        """The broker's id in Kafka. The first broker of a LocalKafka has 1."""
         return self.node.node_id
 
     @property
@@ -61,32 +61,32 @@ class Broker:
 
     @property
     def properties(self) -> Path:
-        """The broker's properties file; what is changed in it counts from the next start."""
+        """The broker's properties file. Changes in it count from the next start."""
         return self.directory / "server.properties"
 
     @property
     def log_dir(self) -> Path:
-        """Where the broker keeps its topics' data, Kafka's `log.dirs`."""
+        """The directory with the data of its topics, Kafka's `log.dirs`."""
         return self.directory / "data"
 
     @property
     def log(self) -> Path:
-        """The file that the broker logs to, all its starts one after another."""
+        """The file that the broker logs to, with all its starts one after another."""
         return self.directory / "broker.log"
 
     @property
     def formatted(self) -> bool:
-        """Whether the broker's storage is ready for it; else its next start sees to that."""
+        """Whether the broker's storage is formatted. If not, the next start formats it."""
         return (self.log_dir / "meta.properties").exists()
 
     @property
     def running(self) -> bool:
-        """Whether the broker's process is there; a paused one is."""
+        """Whether the broker's process exists. A paused one does."""
         return self._child is not None and self._child.running
 
     @property
     def pid(self) -> int:
-        """The process id of the broker's JVM. Raises `ClosedError` where it does not run."""
+        """The process id of the broker's JVM. Raises `ClosedError` if it does not run."""
         return self._running_child().pid
 
     def start(self) -> None:
@@ -94,15 +94,16 @@ class Broker:
         start_together([self], {self.node_id})
 
     def stop(self) -> None:
-        """End the broker as an operator does, by SIGTERM: it hands its partitions over first.
+        """End the broker by SIGTERM, as an operator does. It hands its partitions over first.
 
-        For that it needs a majority of the cluster's brokers, itself included; else `kill` it.
+        It needs a majority of the cluster's brokers for that, itself included. Without one, `kill`
+        it.
         """
         self._terminate()
         self._await_end("stop", STOP_TIMEOUT_MS)
 
     def kill(self) -> None:
-        """End the broker at once, by SIGKILL; the others notice after three seconds."""
+        """End the broker at once, by SIGKILL. The others notice after three seconds."""
         if self._child:
             self._child.close()
 
@@ -112,17 +113,17 @@ class Broker:
         self.start()
 
     def pause(self) -> None:
-        """Halt the broker where it is, by SIGSTOP: connections stay open, nothing is answered."""
+        """Pause the broker by SIGSTOP: connections stay open, and nothing is answered."""
         self._running_child().signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a paused broker go on."""
+        """Let a paused broker continue."""
         self._running_child().signal(signal.SIGCONT)
 
     def _terminate(self) -> None:
         if self._child:
             self._child.signal(signal.SIGTERM)
-            # A paused broker must go on to end.
+            # A paused broker must continue in order to end.
             self._child.signal(signal.SIGCONT)
 
     def _running_child(self) -> Child:
@@ -143,7 +144,7 @@ class Broker:
         )
 
     def _spawn(self, command: Sequence[str]) -> None:
-        self.kill()  # lets go of one that ended by itself
+        self.kill()  # Also releases a child that ended by itself.
         self._child = Child(command, output=self.log, errors=self.log)
 
     def _await_end(self, what: str, timeout_ms: int) -> int:
@@ -166,9 +167,9 @@ class Broker:
 
 
 def start_together(brokers: Sequence[Broker], expected: Collection[int]) -> None:
-    """Start those of some brokers that do not run, all at once.
+    """Start those of the brokers that do not run, all at once.
 
-    Each is waited for until it finds the brokers with the `expected` ids in service.
+    Wait until each finds the brokers with the `expected` ids in service.
     """
     stopped = [broker for broker in brokers if not broker.running]
     _format_together([broker for broker in stopped if not broker.formatted])
@@ -189,8 +190,8 @@ def _format_together(brokers: Sequence[Broker]) -> None:
 def stop_together(brokers: Sequence[Broker]) -> None:
     """Stop all brokers of a cluster at once, by SIGTERM.
 
-    Once the controllers have lost their majority, the last ones could wait for minutes for a
-    permission to go that no one gives any more: they are killed after ten seconds.
+    Once the controllers have lost their majority, nobody can let the last brokers go, and they
+    could wait for minutes. They are killed after ten seconds.
     """
     for broker in brokers:
         broker._terminate()
@@ -206,7 +207,7 @@ def _running(brokers: Sequence[Broker]) -> list[Broker]:
 
 
 def _within(timeout_ms: int, condition: Callable[[], bool]) -> bool:
-    """Whether a condition comes true in time."""
+    """Whether a condition becomes true in time."""
     deadline = time.monotonic() + timeout_ms / 1000
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority and what it vouches for, as files in every form in use.
+"""Certificates for tests: an authority and its certificates, as files in all common formats.
 
 X.509: https://www.rfc-editor.org/rfc/rfc5280, PKCS #12: https://www.rfc-editor.org/rfc/rfc7292
 """
@@ -39,28 +39,28 @@ _KEYTOOL_TIMEOUT_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate and its key as files that only their owner may read."""
+    """A certificate and its key, in files that only their owner may read."""
 
     chain: Path
     """PEM: the certificate, then its authority's."""
     key: Path
     """PEM, PKCS #8, not encrypted."""
     encrypted_key: Path
-    """The same, encrypted with the password; Java 17 does not read it."""
+    """The key, encrypted with the password. Java 17 cannot read it."""
     keystore: Path
-    """PEM: the key, then the chain; what Kafka takes as `ssl.keystore.type=PEM`."""
+    """PEM: the key, then the chain, as Kafka reads it with `ssl.keystore.type=PEM`."""
     encrypted_keystore: Path
-    """The same, its key encrypted with the password; Java 17 does not read it."""
+    """The same file with the key encrypted with the password. Java 17 cannot read it."""
     pkcs12: Path
     """The key and the chain, encrypted with the password."""
     password: Secret
 
 
 class CertificateAuthority:
-    """Issues certificates, signed by a key of its own; keeps all files in one directory.
+    """An authority that issues certificates, signed by its own key. All files are in one directory.
 
-    Keys are on the curve P-256, made in no time. `certificate` is the authority's own, PEM;
-    `truststore` the same as PKCS #12 for Java, encrypted with `password`.
+    Keys are on the curve P-256, which is fast. `certificate` is the authority's own, in PEM.
+    `truststore` is the same as PKCS #12 for Java, encrypted with `password`.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -80,10 +80,10 @@ class CertificateAuthority:
     def issue(
         self, name: str, *, hosts: Sequence[str] = LOCAL_HOSTS, expired: bool = False
     ) -> Certificate:
-        """A new certificate for a server or a client with this common name.
+        """Issue a certificate to a server or a client with this common name.
 
-        `hosts` are the names and IP addresses that a client may find the server at. An `expired`
-        one was valid until yesterday.
+        `hosts` are the names and IP addresses under which clients may find the server. An `expired`
+        certificate was valid until yesterday.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         ends = datetime.now(UTC) + (-_EXPIRED_FOR if expired else _VALID_FOR)
@@ -124,14 +124,14 @@ class CertificateAuthority:
 
 
 def to_jks(store: Path, password: Secret) -> Path:
-    """A PKCS #12 store as a Java key store beside it, with the same password.
+    """Convert a PKCS #12 store to a Java key store beside it, with the same password.
 
-    The JDK's `keytool` makes it. Raises `JavaError` where there is no Java, `ToolError` where
-    `keytool` fails.
+    The JDK's `keytool` does it. Raises `JavaError` without a Java, and `ToolError` if `keytool`
+    fails.
     """
     target = store.with_suffix(".jks")
     target.unlink(missing_ok=True)
-    # Not the PATH's own: a JDK chosen by JAVA_HOME need not be there.
+    # Not the one on the PATH: with a JDK from JAVA_HOME there may be none.
     keytool = str(Path(find_java()).resolve().with_name("keytool"))
     source = ("-srckeystore", str(store), "-srcstoretype", "PKCS12", "-srcstorepass:env", "PASS")
     made = ("-destkeystore", str(target), "-deststoretype", "JKS", "-deststorepass:env", "PASS")
@@ -153,7 +153,8 @@ _SERVER_AND_CLIENT = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIEN
 
 
 def _certificate_of_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-    # Two authorities of the same name would be told apart by their signatures alone.
+    # The names differ, since two authorities of one name could be told apart only by their
+    # signatures.
     name = f"authority {secrets.token_hex(4)}"
     public_key = key.public_key()
     identifier = x509.SubjectKeyIdentifier.from_public_key(public_key)

@@ -19,9 +19,10 @@ def _script(name: str) -> list[str]:
 class Child:
     """A command in a session of its own: a Ctrl-C in the terminal does not reach it.
 
-    It is killed by `close`, and also when this process is gone without one, be it by SIGKILL: its
-    supervisor waits at a pipe that the kernel then closes. (A process forked from this one, without
-    an exec, holds that pipe too.) Output and errors are appended to files; the two may be the same.
+    `close` kills it. It is also killed when this process ends without a `close`, even by SIGKILL:
+    its supervisor waits at a pipe that the kernel then closes. (A process forked from this one,
+    without an exec, holds that pipe open, too.) Output and errors are appended to files, which may
+    be the same.
     """
 
     def __init__(self, command: Sequence[str], *, output: Path, errors: Path) -> None:
@@ -38,17 +39,17 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether the command has not ended yet; a paused one has not."""
+        """Whether the command has not ended yet. A paused one has not."""
         return self._supervisor.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send the command a signal; nothing happens where it has ended."""
+        """Send the command a signal. Do nothing if it has ended."""
         if self.running:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def wait(self, timeout_ms: int) -> int | None:
-        """The exit status, 128 + the signal's number if one ended it; None if it still runs."""
+        """Return the exit status (128 + its number for a signal), or None if it still runs."""
         try:
             status = self._supervisor.wait(timeout_ms / 1000)
         except subprocess.TimeoutExpired:
@@ -57,12 +58,12 @@ class Child:
         return status
 
     def close(self) -> None:
-        """Kill the command if it still runs; it is gone on return."""
+        """Kill the command if it still runs. It has ended when this returns."""
         _let_go(self._supervisor)
 
 
 class RemovedDirectory:
-    """A directory that is removed by `close`, or when this process is gone without one."""
+    """A directory that is removed by `close`, or when this process ends without a `close`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,11 +72,11 @@ class RemovedDirectory:
         )
 
     def close(self) -> None:
-        """Remove the directory with all that is in it; it is gone on return."""
+        """Remove the directory with its content. It is gone when this returns."""
         _let_go(self._remover, b"now\n")
 
 
 def _let_go(process: subprocess.Popen[bytes], word: bytes = b"") -> None:
-    # A process that is gone already does not read what is written to it.
+    # A process that has ended does not read what is written to it.
     with suppress(BrokenPipeError):
         process.communicate(word)

@@ -1,4 +1,4 @@
-"""What can go wrong between a test and the Kafka that it starts."""
+"""Errors of the Kafka that a test starts."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from spark_kafka_source.errors import LocalError, RemoteError
 
 MAX_LINES = 40
-"""As much of a log as fits into an error's text."""
+"""How many lines of a log an error's text has."""
 
 MAX_LINES_SEARCHED = 1_000
 
@@ -15,14 +15,14 @@ _COMPLAINT = re.compile(r" (?:ERROR|FATAL) |^(?:Caused by: )?[\w.$]+(?:Exception
 
 
 def tail(text: str) -> str:
-    """The last lines of a log."""
+    """Return the last lines of a log."""
     return "\n".join(text.splitlines()[-MAX_LINES:])
 
 
 def _excerpt(log: Path) -> str:
-    """A broker's complaints and the last lines of its log; empty where there is none yet.
+    """Return a broker's complaints and the last lines of its log. Empty if there is no log.
 
-    A broker that fails goes on to shut down, which may take more lines than the tail has.
+    A broker that fails then shuts down, which may take more lines than the tail has.
     """
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     recent, last = lines[-MAX_LINES_SEARCHED:-MAX_LINES], lines[-MAX_LINES:]
@@ -31,11 +31,14 @@ def _excerpt(log: Path) -> str:
 
 
 class JavaError(LocalError):
-    """What runs Kafka is not here: a fit Java, or PySpark's Ivy. The text says what is."""
+    """Something that runs Kafka is missing: a suitable Java, or PySpark's Ivy.
+
+    The text says what.
+    """
 
 
 class JarsError(RemoteError):
-    """Jars could not be had; holds the `coordinates` and what Ivy said of those it lacks."""
+    """Jars could not be downloaded. Holds the `coordinates` and Ivy's text on the missing ones."""
 
     def __init__(self, coordinates: Sequence[str], reason: str) -> None:
         super().__init__(tuple(coordinates), reason)
@@ -49,7 +52,7 @@ class JarsError(RemoteError):
 
 
 class BrokerFailedError(RemoteError):
-    """A broker ended, or did not do what it was told in time; the text quotes its `log`."""
+    """A broker ended, or did not do in time what it was told. The text quotes its `log`."""
 
     def __init__(self, what: str, log: Path) -> None:
         super().__init__(what, log)
@@ -61,17 +64,17 @@ class BrokerFailedError(RemoteError):
 
 
 class RegistryFailedError(BrokerFailedError):
-    """The same of a schema registry."""
+    """A schema registry ended, or did not start in time. The text quotes its `log`."""
 
 
 class ToolError(RemoteError):
-    """One of Kafka's command-line tools failed; the text has the beginning of what it wrote."""
+    """One of Kafka's command-line tools failed. The text has the beginning of its output."""
 
     def __init__(self, tool: str, what: str, output: str) -> None:
         super().__init__(tool, what, output)
         self.tool, self.what, self.output = tool, what, output
 
     def __str__(self) -> str:
-        # The tools say first what is wrong, then how they are used.
+        # The tools first say what is wrong, then how to use them.
         beginning = "\n".join(self.output.splitlines()[:MAX_LINES])
         return f"Kafka's tool '{self.tool}' {self.what}:\n{beginning}"

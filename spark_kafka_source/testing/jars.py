@@ -1,4 +1,4 @@
-"""What comes from Maven Central, by the Ivy that PySpark ships; kept, downloaded once.
+"""Files from Maven Central, downloaded once by the Ivy that PySpark ships.
 
 Ivy's command line: https://ant.apache.org/ivy/history/2.5.3/standalone.html
 """
@@ -35,14 +35,14 @@ _COMPLAINT = re.compile(r"^\s*::\s+\S+#\S+;\S+.*$", re.MULTILINE)
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 _PEER = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    # The provider of 4.2.0 is not to be had.
+    # The provider of 4.2.0 cannot be had.
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
 
 _OF_MAVEN = ' xmlns:m="http://ant.apache.org/ivy/maven"'
-# Of Maven Central, as by default; one archive needs nothing that stands in a POM or its parents.
+# Maven Central is the default, too. One archive needs nothing from a POM or its parents.
 _WITHOUT_POMS = """\
 <ivysettings>
 <settings defaultResolver="public"/>
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What Ivy is told, and what is done with what it brings before that counts as there."""
+    """An order for Ivy, and how to finish its download before the folder counts as complete."""
 
     coordinates: Sequence[str]
     module: str
@@ -64,29 +64,29 @@ class _Order:
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
-    """The jars of Kafka's broker, clients and command-line tools, with all that they need."""
+    """Return the jars of Kafka's broker, clients and tools, with their dependencies."""
     return resolve(
         [
             f"org.apache.kafka:kafka_2.13:{version}",
             f"org.apache.kafka:kafka-tools:{version}",
-            # Kafka logs through slf4j 1: without a binding to it a broker has no log.
+            # Kafka logs through slf4j 1: without a binding for it a broker has no log.
             "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",
         ]
     )
 
 
 def peer_jars() -> list[Path]:
-    """The jars of Spark's own Kafka connector, for `spark.jars`: without what Spark has already."""
+    """Return the jars of Spark's own Kafka connector that Spark lacks, for `spark.jars`."""
     return resolve(_PEER, transitive=False)
 
 
 def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path]:
-    """The jars of some Maven coordinates, `organisation:name:revision`, sorted by their names.
+    """Return the jars of Maven coordinates (`organisation:name:revision`), sorted by name.
 
     They are downloaded once, with all that they depend on unless `transitive` is false, into a
-    folder of `cache_directory()`; two processes that want the same at once download it once.
-    Raises `ConfigurationError` for what is no coordinate, `JavaError` without a fit Java, and
-    `JarsError` where the download failed twice.
+    folder of `cache_directory()`. Two processes that want the same at once download it once. Raises
+    `ConfigurationError` for an invalid coordinate, `JavaError` without a suitable Java, and
+    `JarsError` if the download failed twice.
 
         resolve(["org.apache.kafka:kafka-clients:4.3.1"], transitive=False)
     """
@@ -96,9 +96,9 @@ def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path
 
 
 def unpacked(coordinate: str, *, classifier: str, sha256: str) -> Path:
-    """The folder with what is in a `.tar.gz` of Maven Central, downloaded and unpacked once.
+    """Return the folder with the content of a `.tar.gz` from Maven Central, unpacked once.
 
-    Raises what `resolve` raises, and `JarsError` for one that is not what it was.
+    Raises what `resolve` raises, and `JarsError` for an archive with another SHA-256.
     """
     dependency = _ivy_dependency(coordinate, False).removesuffix("/>")
     name = coordinate.split(":")[1]
@@ -119,7 +119,7 @@ def unpacked(coordinate: str, *, classifier: str, sha256: str) -> Path:
 
 
 def cache_directory() -> Path:
-    """`SPARK_KAFKA_SOURCE_CACHE`, else `spark-kafka-source` in the platform's folder for caches."""
+    """Return `SPARK_KAFKA_SOURCE_CACHE`, or `spark-kafka-source` in the platform's cache folder."""
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen).expanduser().absolute()
     if sys.platform == "darwin":
@@ -151,7 +151,7 @@ def _ivy_dependency(coordinate: str, transitive: bool) -> str:
 
 
 def _kept(order: _Order) -> Path:
-    """The folder with what is ordered, which is downloaded if it is not there."""
+    """Return the folder for an order. Download it if it is missing."""
     cache = cache_directory()
     folder = cache / "jars" / hashlib.sha256(order.module.encode()).hexdigest()[:16]
     if not folder.exists():
@@ -166,13 +166,13 @@ def _kept(order: _Order) -> Path:
 def _lock(cache: Path) -> Iterator[None]:
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as file:
-        # The kernel lets go of it should this process be killed.
+        # The kernel releases the lock if this process is killed.
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _download(order: _Order, cache: Path, folder: Path) -> None:
-    # Only the holder of the lock is here: what lies there was left by one that was killed.
+    # Only the holder of the lock is here, so a killed process left these folders.
     for left in cache.glob("partial-*"):
         shutil.rmtree(left, ignore_errors=True)
     partial = Path(tempfile.mkdtemp(prefix="partial-", dir=cache))
@@ -209,7 +209,7 @@ def _ivy_jar() -> Path:
 
 
 def _complaints(log: Path) -> str:
-    """What Ivy says of the modules and files it could not get; else the end of its log."""
+    """Return Ivy's complaints about modules and files, or else the end of its log."""
     text = log.read_text(errors="replace") if log.exists() else ""
     complaints = dict.fromkeys(line.strip() for line in _COMPLAINT.findall(text))
     return "\n".join(complaints) or tail(text)

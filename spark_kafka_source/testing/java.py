@@ -1,4 +1,4 @@
-"""A Java that can run Kafka: finding it, and its command lines."""
+"""A Java that can run Kafka, and command lines for it."""
 
 import os
 import re
@@ -11,17 +11,17 @@ from pathlib import Path
 from spark_kafka_source.testing.errors import JavaError
 
 JAVA_NEEDED = 17
-"""What Kafka 4's brokers need, and Spark 4 too."""
+"""The Java that Kafka 4's brokers need, and Spark 4, too."""
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""What starts a short-lived JVM sooner, at the price of slower code later."""
+"""Options that start a short-lived JVM sooner, but make its code slower later."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What runs main classes of Kafka's: a Java, the jars, how they log (log4j2), other options."""
+    """What runs Kafka's main classes: a Java, the jars, the log4j2 configuration, other options."""
 
     java: str
     jars: tuple[Path, ...]
@@ -35,7 +35,7 @@ class Runtime:
         java_options: Sequence[str] = QUICK_START,
         log_level: str = "INFO",
     ) -> list[str]:
-        """The command line that runs a main class; it logs to standard error."""
+        """Return the command line for a main class. It logs to standard error."""
         logging = f"-Dlog4j2.configurationFile={self.log_configuration}"
         class_path = os.pathsep.join(str(jar) for jar in self.jars)
         options = (*java_options, *self.options, logging, f"-Dkafka.log.level={log_level}")
@@ -43,7 +43,7 @@ class Runtime:
 
 
 def find_java() -> str:
-    """The path of the `java` of `JAVA_HOME`, else of the one on the `PATH`. Raises `JavaError`."""
+    """Return the path of the `java` in `JAVA_HOME`, or else on the `PATH`. Raises `JavaError`."""
     java = _java_of_home() or shutil.which("java")
     if java is None:
         raise JavaError(

@@ -36,7 +36,10 @@ if TYPE_CHECKING:  # cryptography is there only where `security` is used
 
 TOOL_TIMEOUT_MS = 60_000
 BROKER_JAVA_OPTIONS = ("-Xmx512m", *QUICK_START)
-"""For a quick start. A benchmark gives its own, without what keeps the JVM from optimizing."""
+"""Options for a quick start.
+
+A benchmark gives its own, since these keep the JVM from optimizing.
+"""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -44,9 +47,9 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 class LocalKafka:
     """Real Kafka brokers on this machine's loopback, for as long as the context lasts.
 
-    They need nothing installed but Java 17 or newer and PySpark; the jars are downloaded once, some
-    60 MB, into `cache_directory()`. Each broker is a JVM of 300-400 MB and up in three seconds.
-    Neither processes nor data remain, not even where this process is killed. POSIX systems only.
+    Only Java 17 or newer and PySpark must be installed. The jars, some 60 MB, are downloaded once,
+    into `cache_directory()`. Each broker is a JVM of 300-400 MB and starts in three seconds.
+    Neither processes nor data remain, not even if this process is killed. POSIX systems only.
 
         with LocalKafka() as kafka:
             kafka.create_topic("events", partitions=4)
@@ -55,15 +58,14 @@ class LocalKafka:
             )
             kafka.broker(1).restart()
 
-    `brokers` is how many; with three, every topic has three replicas and one broker may fail.
-    `racks` are the brokers' own, in their order: then a consumer that names its rack reads from the
-    replica there (KIP-392).
-    `advertised_ports` are where clients are told to connect, those of a proxy before each broker.
-    `version` is Kafka's, 3.9 or newer, of those at Maven Central. `properties` are the brokers' own
-    and go before those of this package's `broker.properties`. `java_options` are their JVMs'.
-    `security` adds listeners with TLS and SASL, and ACLs: see `Security`.
-    `directory` is where to keep logs and data, which then stay: an empty one, or that of an earlier
-    LocalKafka with as many brokers. By default they go with the context.
+    `brokers` is their number. With three, every topic has three replicas, and one broker may fail.
+    `racks` are the racks of the brokers, in order. A consumer that names its rack then reads from
+    the replica there (KIP-392). `advertised_ports` are the ports that clients connect to, for a
+    proxy before each broker. `version` is Kafka's, 3.9 or newer, and must be at Maven Central.
+    `properties` are for the brokers; they override those of this package's `broker.properties`.
+    `java_options` are for their JVMs. `security` adds listeners with TLS and SASL, and ACLs: see
+    `Security`. `directory` keeps logs and data, which then stay. It must be empty, or that of an
+    earlier LocalKafka with the same number of brokers. By default they are removed at the end.
 
     Entering raises `JavaError`, `JarsError` or `BrokerFailedError`.
     """
@@ -122,35 +124,38 @@ class LocalKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all brokers, for `kafka.bootstrap.servers`; the same over restarts."""
+        """The addresses of all brokers, for `kafka.bootstrap.servers`.
+
+        Restarts do not change them.
+        """
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """The addresses of all brokers' listener of this name: "CLIENT" or one of `LISTENERS`.
+        """Return the addresses of one listener of all brokers: "CLIENT" or one of `LISTENERS`.
 
-        Raises `ConfigurationError`, naming those that there are, where there is none.
+        Raises `ConfigurationError`, with the known names, if there is no such listener.
         """
         return ",".join(broker.node.address_of(listener) for broker in self.brokers)
 
     @property
     def authority(self) -> "CertificateAuthority":
-        """Who issued the brokers' certificates, and issues those of clients."""
+        """The authority that issued the brokers' certificates, and issues clients' certificates."""
         return self._require_security().authority
 
     @property
     def token_server(self) -> "TokenServer":
-        """Where the users get the tokens that OAUTHBEARER takes."""
+        """The server of tokens for OAUTHBEARER."""
         return self._require_security().token_server
 
     @property
     def brokers(self) -> tuple[Broker, ...]:
-        """All brokers, by their ids. Raises `ClosedError` where the context was not entered."""
+        """All brokers, by their ids. Raises `ClosedError` if the context was not entered."""
         if not self._brokers:
             raise ClosedError("LocalKafka is a context manager: use it in a `with` statement")
         return self._brokers
 
     def broker(self, node_id: int) -> Broker:
-        """The broker with this id; the first has 1."""
+        """Return the broker with this id. The first has 1."""
         if not 1 <= node_id <= len(self.brokers):
             ids = f"Their ids are 1 to {len(self.brokers)}"
             raise ConfigurationError("node_id", f"there is no broker {node_id}", ids)
@@ -161,7 +166,7 @@ class LocalKafka:
         start_together(self.brokers, {broker.node_id for broker in self.brokers})
 
     def stop(self) -> None:
-        """End all brokers as an operator does, by SIGTERM; see `stop_together`."""
+        """End all brokers by SIGTERM, as an operator does; see `stop_together`."""
         stop_together(self.brokers)
 
     def kill(self) -> None:
@@ -175,12 +180,12 @@ class LocalKafka:
         self.start()
 
     def pause(self) -> None:
-        """Halt all brokers where they are, by SIGSTOP."""
+        """Pause all brokers by SIGSTOP."""
         for broker in self.brokers:
             broker.pause()
 
     def resume(self) -> None:
-        """Let paused brokers go on."""
+        """Let paused brokers continue."""
         for broker in self.brokers:
             broker.resume()
 
@@ -191,10 +196,10 @@ class LocalKafka:
         listener: str = "INTERNAL",
         timeout_ms: int = TOOL_TIMEOUT_MS,
     ) -> str:
-        """Run one of Kafka's command-line tools to its end; returns its standard output.
+        """Run one of Kafka's command-line tools to its end, and return its standard output.
 
-        The names are those of `bin/kafka-<name>.sh`; `--bootstrap-server` is added. Raises
-        `ToolError`, with what it wrote, where it fails or takes longer than `timeout_ms`.
+        Names are those of `bin/kafka-<name>.sh`. `--bootstrap-server` is added. Raises `ToolError`,
+        with the tool's output, if the tool fails or takes longer than `timeout_ms`.
 
             kafka.tool("consumer-groups", "--describe", "--group", "g")
         """
@@ -208,7 +213,7 @@ class LocalKafka:
         replication_factor: int | None = None,
         configs: Mapping[str, str] = _NOTHING,
     ) -> None:
-        """Create a topic and wait for its leaders; by default as many replicas as brokers, up to 3.
+        """Create a topic and wait for its leaders. The default is a replica per broker, at most 3.
 
         `configs` are the topic's: https://kafka.apache.org/documentation/#topicconfigs
         """
@@ -224,34 +229,38 @@ class LocalKafka:
             admin.delete_topic(name)
 
     def create_partitions(self, name: str, total: int) -> None:
-        """Give a topic more partitions, `total` with those it has, and wait for their leaders."""
+        """Grow a topic to `total` partitions, and wait for their leaders."""
         with self._admin() as admin:
             admin.create_partitions(name, total)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
-        """Delete the records before an offset of each partition; -1 stands for all there are."""
+        """Delete each partition's records before an offset. -1 means all records."""
         with self._admin() as admin:
             admin.delete_records(before)
 
     def allow(self, user: str, *operations: str, **resource: str) -> None:
-        """Grant a user operations on one resource, by name: `topic`, `group`, `transactional_id`.
+        """Grant a user operations on a named resource: `topic`, `group` or `transactional_id`.
 
-        The name "*" stands for all. What any user is granted is refused to those who are not.
+        The name "*" means all. Once one user has a grant on a resource, users without one are
+        denied.
 
             kafka.allow("alice", "Read", "Describe", topic="events")
         """
         self.tool("acls", *access.acl_arguments("allow", user, operations, resource))
 
     def deny(self, user: str, *operations: str, **resource: str) -> None:
-        """Refuse a user operations on one resource, named as for `allow`, before which it goes."""
+        """Deny a user operations on a resource, named as for `allow`.
+
+        A denial overrides a grant.
+        """
         self.tool("acls", *access.acl_arguments("deny", user, operations, resource))
 
     def add_scram_user(self, user: str, password: Secret, mechanism: str = "SCRAM-SHA-512") -> None:
-        """Add a user of SCRAM-SHA-512, or of SCRAM-SHA-256, or change its password."""
+        """Add a user of SCRAM-SHA-512 or SCRAM-SHA-256, or change the user's password."""
         access.add_scram_user(self.tool, self._root, mechanism, user, password)
 
     def delegation_token(self, user: str) -> DelegationToken:
-        """A new delegation token of one of the `users` of `Security` (KIP-48)."""
+        """Create a delegation token for one of the `users` of `Security` (KIP-48)."""
         users = self._require_security().users
         if user not in users:
             known = f"There are {', '.join(users)}"
@@ -333,9 +342,9 @@ def _secure(security: Security, directory: Path, undo: ExitStack) -> "Secured":
 
 
 def _random_id() -> str:
-    """A cluster's id, as Kafka writes one: 16 bytes in URL-safe base 64, without padding.
+    """Return a cluster id in Kafka's form: 16 bytes in URL-safe base 64, without padding.
 
-    Kafka's own do not begin with a dash either, which its tools would take for an option.
+    Like Kafka's own it does not begin with a dash, which Kafka's tools would take for an option.
     """
     random_bytes = bytes([uuid.uuid4().bytes[0] & 0x7F]) + uuid.uuid4().bytes[1:]
     return base64.urlsafe_b64encode(random_bytes).decode().rstrip("=")

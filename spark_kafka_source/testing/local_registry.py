@@ -32,16 +32,16 @@ _PAUSE_SECONDS = 0.05
 class LocalRegistry:
     """A schema registry on this machine's loopback, for as long as the context lasts.
 
-    It needs nothing installed but Java 17 or newer and PySpark, and no broker; the registry is
-    downloaded once, some 110 MB, into `cache_directory()`. It is a JVM of some 230 MB and up in a
-    few seconds. What is registered is kept in memory, and neither it nor the process remains, not
-    even where this process is killed. POSIX systems only.
+    Only Java 17 or newer and PySpark must be installed. It needs no broker. The registry, some 110
+    MB, is downloaded once, into `cache_directory()`. It is a JVM of some 230 MB and starts in a few
+    seconds. Schemas are kept in memory. Neither they nor the process remain, not even if this
+    process is killed. POSIX systems only.
 
         with LocalRegistry() as registry:
             spark.readStream.format("pykafka").option("schema.registry.url", registry.url)
 
-    `url` is that of the API which it has in common with Confluent's. It has no GUIDs, and does not
-    let a schema's compatibility be relied on.
+    `url` is the address of the API that it shares with Confluent's registry. It has no GUIDs, and
+    its compatibility checks of schemas cannot be relied on.
 
     Entering raises `JavaError`, `JarsError` or `RegistryFailedError`.
     """
@@ -77,7 +77,7 @@ class LocalRegistry:
 
     @property
     def url(self) -> str:
-        """Where it is, for `schema.registry.url`. Raises `ClosedError` outside of the context."""
+        """The address for `schema.registry.url`. Raises `ClosedError` outside of the context."""
         if not self._port:
             raise ClosedError("LocalRegistry is a context manager: use it in a `with` statement")
         return f"http://{LOOPBACK}:{self._port}{_PATH}"

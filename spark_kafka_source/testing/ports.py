@@ -1,17 +1,17 @@
-"""Ports for servers of this machine's own."""
+"""Free ports for servers on this machine."""
 
 import random
 import socket
 
 from spark_kafka_source.testing.properties import LOOPBACK
 
-# Below the ports that systems hand to outgoing connections: one of those could take the port of a
-# broker that is down for a restart.
+# Below the ports that systems use for outgoing connections: one of those connections could take the
+# port of a broker that restarts.
 _PORTS = range(12_000, 32_000)
 
 
 def free_ports(count: int) -> list[int]:
-    """Some loopback ports that no one listens at, all different."""
+    """Return `count` different loopback ports that no server listens at."""
     found: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if len(found) == count:

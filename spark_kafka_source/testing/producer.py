@@ -1,4 +1,4 @@
-"""Writes records to a topic, a batch at a time, each with its own codec: for tests."""
+"""A producer for tests: writes a batch at a time, each with its own codec."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,18 +17,18 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 _ALL_REPLICAS = -1
 _BROKER_TIMEOUT_MS = 30_000
-# Topics go by name up to v12, by id from v13 on.
+# Topics have names up to v12, and ids from v13 on.
 _PRODUCE_BY_NAME = 12
-# Nothing goes before `flush`, so that what is sent at once is one batch.
+# Nothing is sent before `flush`, so that the records of one `send` are one batch.
 _LINGER_MS = 60_000
 _MOST_BYTES = 64 * 1024 * 1024
 
 
 class Producer:
-    """Writes to one cluster, waiting for all replicas each time; use it as a context manager.
+    """A producer for one cluster that waits for all replicas. Use it as a context manager.
 
-    Batches have no producer id, so that nothing but records comes into a partition. A request whose
-    answer is lost is sent again: a record may be written twice. `KafkaProducer` does better.
+    Batches have no producer id, so that a partition gets nothing but records. A request whose
+    answer is lost is sent again, so a record may be written twice. `KafkaProducer` avoids that.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -47,10 +47,10 @@ class Producer:
     def send(
         self, topic: str, partition: int, records: Sequence[Record], codec: Codec = Codec.NONE
     ) -> int:
-        """Writes the records as one batch; returns the offset of the first.
+        """Write the records as one batch. Return the offset of the first.
 
         A record without a timestamp gets the time of this call. Raises `BrokerError` or
-        `KafkaTimeoutError`, naming the partition.
+        `KafkaTimeoutError`, which name the partition.
         """
         producer = self._producer_of(codec)
         sent = [
@@ -82,7 +82,7 @@ class Producer:
         return self._producers[codec]
 
     def send_batch(self, topic: str, partition: int, batch: bytes) -> int:
-        """Writes a batch that is encoded already, and returns the offset of its first record."""
+        """Write an encoded batch. Return the offset of its first record."""
         where = TopicPartition(topic, partition)
         request = ProduceRequest(
             acks=_ALL_REPLICAS,

@@ -25,10 +25,10 @@ _ESCAPES = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One broker of a cluster: its id, the loopback port of each of its listeners, its rack.
+    """One broker of a cluster: its id, its rack, and the loopback port of each listener.
 
-    `advertised_port` is where its clients are told to connect, where that is not `client_port`.
-    `secured_ports` are those of the listeners that `Security` adds, by their names.
+    `advertised_port` is the port that clients connect to, if that is not `client_port`.
+    `secured_ports` are those of the listeners that `Security` adds, by name.
     """
 
     node_id: int
@@ -41,11 +41,11 @@ class Node:
 
     @property
     def client_address(self) -> str:
-        """Where users of the cluster find this broker, `127.0.0.1:port`."""
+        """Address of this broker for clients, `127.0.0.1:port`."""
         return self.address_of("CLIENT")
 
     def address_of(self, listener: str) -> str:
-        """Where one of its listeners is; raises `ConfigurationError` where it has none so named."""
+        """Return the address of a listener. Raises `ConfigurationError` for an unknown name."""
         ports = {"CLIENT": self.client_port, "INTERNAL": self.internal_port, **self.secured_ports}
         if listener not in ports:
             known = f"There are {', '.join(ports)}"
@@ -60,14 +60,14 @@ class Node:
 
 
 def default_replication_factor(brokers: int) -> int:
-    """How many replicas a topic has by default."""
+    """Return the default number of replicas of a topic."""
     return min(brokers, MAX_REPLICATION_FACTOR)
 
 
 def broker_properties(
     node: Node, cluster: Sequence[Node], log_dir: Path, overrides: Mapping[str, str]
 ) -> str:
-    """The text of one broker's properties file; what `overrides` names comes last and so wins."""
+    """Return the text of a broker's properties file. `overrides` come last and so win."""
     replicas = default_replication_factor(len(cluster))
     template = files("spark_kafka_source.testing").joinpath("broker.properties").read_text()
     text = Template(template).substitute(
@@ -93,17 +93,17 @@ def broker_properties(
 
 
 def as_properties(properties: Mapping[str, str]) -> str:
-    """The text of a properties file."""
+    """Return the text of a properties file."""
     return "".join(f"{escape(key)}={escape(value)}\n" for key, value in properties.items())
 
 
 def _rack(node: Node) -> Mapping[str, str]:
-    """What has a consumer read from the replica in its own rack (KIP-392)."""
+    """Return the properties that let a consumer read from the replica in its rack (KIP-392)."""
     return {"broker.rack": node.rack, "replica.selector.class": _SELECTOR} if node.rack else {}
 
 
 def escape(text: str) -> str:
-    """A key or a value as a properties file has it, on one line and in ASCII."""
+    """Escape a key or a value for a properties file: on one line, and in ASCII."""
     units = text.translate(_ESCAPES).encode("utf-16-be")
     codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
     return "".join(chr(code) if 32 <= code < 127 else f"\\u{code:04x}" for code in codes)

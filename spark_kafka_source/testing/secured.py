@@ -1,4 +1,4 @@
-"""All that a secured LocalKafka has besides its brokers, and the properties that tell them of it.
+"""The certificates and token server of a secured LocalKafka, and the brokers' properties for them.
 
 https://kafka.apache.org/documentation/#security
 """
@@ -27,7 +27,7 @@ from spark_kafka_source.testing.token_server import TokenServer
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """The certificates, the token server, and what a broker needs to know of both."""
+    """The certificates, the token server, and what a broker must know of both."""
 
     users: Mapping[str, str] = field(repr=False)
     authority: CertificateAuthority
@@ -38,7 +38,7 @@ class Secured:
 
 
 def secure(security: Security, directory: Path, undo: ExitStack) -> Secured:
-    """Makes the certificates in a directory, and starts the token server until `undo` ends."""
+    """Make the certificates in a directory, and run the token server until `undo` ends."""
     authority = CertificateAuthority(directory)
     token_server = undo.enter_context(TokenServer(security.users))
     certificates = {
@@ -112,7 +112,10 @@ def _sasl(security: Security) -> dict[str, str]:
 
 
 def _format_arguments(security: Security) -> Iterator[str]:
-    """SCRAM's users, for `kafka-storage format`: salted, so that any password may be written."""
+    """Return arguments with SCRAM's users for `kafka-storage format`.
+
+    The passwords are salted, so that they may have any characters.
+    """
     for name, password in security.users.items():
         for mechanism, digest in SCRAM_DIGESTS.items():
             salt = secrets.token_bytes(16)

@@ -1,4 +1,4 @@
-"""What the secured listeners of a LocalKafka ask of those who come by them.
+"""Secured listeners of a LocalKafka, and what they demand of clients.
 
 https://kafka.apache.org/documentation/#security
 """
@@ -12,7 +12,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import Secret
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-"""How users may authenticate at the listeners with SASL in their protocol."""
+"""How users may authenticate at listeners with SASL in their protocol."""
 
 JAAS_PACKAGE = "org.apache.kafka.common.security"
 
@@ -21,12 +21,12 @@ SCRAM_DIGESTS: Mapping[str, str] = MappingProxyType(
 )
 """The digest of each SCRAM mechanism, as hashlib names it."""
 SCRAM_ITERATIONS = 4096
-"""The fewest that Kafka takes."""
+"""The lowest number that Kafka takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A secured listener: its protocol, the certificate that it shows, its further properties."""
+    """A secured listener: its protocol, its certificate, and its further properties."""
 
     protocol: str
     certificate: str = "server"
@@ -34,7 +34,7 @@ class Listener:
 
     @property
     def has_tls(self) -> bool:
-        """Whether clients speak TLS with it."""
+        """Whether clients use TLS with it."""
         return self.protocol.endswith("SSL")
 
     @property
@@ -49,33 +49,34 @@ LISTENERS: Mapping[str, Listener] = MappingProxyType(
         "MTLS": Listener("SSL", properties={"ssl.client.auth": "required"}),
         "SASL_PLAINTEXT": Listener("SASL_PLAINTEXT"),
         "SASL_SSL": Listener("SASL_SSL"),
-        # As SASL_SSL, but a session ends after a second unless it is authenticated anew (KIP-368).
+        # As SASL_SSL, but a session ends after a second unless the client authenticates again
+        # (KIP-368).
         "SASL_SSL_BRIEF": Listener("SASL_SSL", properties={"connections.max.reauth.ms": "1000"}),
         "SASL_SSL_SCRAM": Listener(
             "SASL_SSL", properties={"sasl.enabled.mechanisms": ",".join(SCRAM_DIGESTS)}
         ),
-        # What clients must refuse.
+        # Listeners that clients must refuse.
         "SSL_EXPIRED": Listener("SSL", "expired"),
         "SSL_OTHER_HOST": Listener("SSL", "other host"),
         "SSL_OTHER_AUTHORITY": Listener("SSL", "other authority"),
     }
 )
-"""The listeners that `Security` adds to the plain ones, by the names they go by."""
+"""The listeners that `Security` adds to the plain ones, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Adds `LISTENERS` to each broker of a LocalKafka, and an authorizer of what comes by them.
+    """Security for a LocalKafka: adds `LISTENERS` and an authorizer to each broker.
 
-    `users` are the passwords of users by their names, for PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and
-    OAUTHBEARER with the LocalKafka's `token_server`; where data stay in a directory, SCRAM's users
-    are those of the first start. A client certificate's user is its common name.
+    `users` are passwords by user name, for PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and OAUTHBEARER
+    with the LocalKafka's `token_server`. If the data stay in a directory, SCRAM's users are those
+    of the first start. A client certificate's user is its common name.
 
-    `allow_everyone` is Kafka's `allow.everyone.if.no.acl.found`. Who comes without a name, by the
-    plain listener or by SSL without a certificate, is `User:ANONYMOUS` and may do anything, as the
-    brokers and the tools themselves come so.
+    `allow_everyone` is Kafka's `allow.everyone.if.no.acl.found`. A client without a name, at the
+    plain listener or by SSL without a certificate, is `User:ANONYMOUS` and may do everything, since
+    the brokers and the tools themselves connect so.
 
-    It takes the package `cryptography`, 45 or newer.
+    It needs the package `cryptography`, 45 or newer.
     """
 
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -96,11 +97,11 @@ class DelegationToken:
 
 
 def login(module: str, /, **options: str) -> str:
-    """A `sasl.jaas.config` of one of Kafka's login modules, such as `plain.PlainLoginModule`."""
+    """Return a `sasl.jaas.config` for a login module of Kafka's, as `plain.PlainLoginModule`."""
     given = "".join(f" {name}={_quoted(value)}" for name, value in options.items())
     return f"{JAAS_PACKAGE}.{module} required{given};"
 
 
 def _quoted(text: str) -> str:
-    """As Java's tokenizer reads it, which knows the escapes of C but not those of Unicode."""
+    """Quote a text for Java's tokenizer, which knows the escapes of C but not those of Unicode."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,5 +1,5 @@
-# Runs a command that cannot outlive whoever holds the other end of this script's standard input:
-# at its end, also when the holder was killed, the command is killed too.
+# Runs a command that cannot outlive the process at the other end of this script's standard input:
+# when that process ends, even if it was killed, the command is killed, too.
 #   sh supervise.sh OUTPUT ERRORS COMMAND...    prints the command's process id, exits as it exits
 output=$1 errors=$2
 shift 2

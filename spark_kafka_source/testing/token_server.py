@@ -1,6 +1,6 @@
-"""An OAuth 2 token server on the loopback: client credentials in, signed tokens out.
+"""An OAuth 2 token server on the loopback: it gives signed tokens for client credentials.
 
-RFC 6749, section 4.4; tokens as RFC 7519 and keys as RFC 7517 have them; in Kafka KIP-768.
+See RFC 6749, section 4.4; RFC 7519 for tokens, RFC 7517 for keys; in Kafka KIP-768.
 """
 
 import base64
@@ -30,10 +30,10 @@ _TIMEOUT_SECONDS = 10
 
 
 class TokenServer:
-    """Gives tokens to clients that know their secret, from when it is entered until its end.
+    """A server of tokens for clients that know their secret, while its context lasts.
 
-    `clients` are their secrets by their ids; the token's subject, Kafka's principal, is the id.
-    `issued` counts the tokens given to clients, and `refused` those that were not.
+    `clients` are their secrets by client id. The token's subject, Kafka's principal, is the id.
+    `issued` counts the tokens given to clients, and `refused` counts the refusals.
     """
 
     def __init__(
@@ -60,23 +60,23 @@ class TokenServer:
 
     @property
     def token_url(self) -> str:
-        """Where clients ask for tokens, `sasl.oauthbearer.token.endpoint.url`."""
+        """The address for tokens, `sasl.oauthbearer.token.endpoint.url`."""
         return f"{self.issuer}{_TOKEN}"
 
     @property
     def keys_url(self) -> str:
-        """Where brokers find the public key, `sasl.oauthbearer.jwks.endpoint.url`."""
+        """The address of the public key for brokers, `sasl.oauthbearer.jwks.endpoint.url`."""
         return f"{self.issuer}{_KEYS}"
 
     @property
     def issuer(self) -> str:
-        """Who the tokens say they are from."""
+        """The issuer in the tokens."""
         return f"http://{LOOPBACK}:{self._server.server_address[1]}"
 
     def token(self, subject: str, *, lifetime_seconds: int | None = None, **claims: Any) -> Secret:
-        """A signed token for anyone; with a negative lifetime one that has expired.
+        """Return a signed token for any subject. With a negative lifetime it has expired.
 
-        `claims` are added to the usual ones, and go before them.
+        `claims` are added to the usual ones, and override them.
         """
         now = int(time.time())
         lifetime = self.lifetime_seconds if lifetime_seconds is None else lifetime_seconds
@@ -88,18 +88,18 @@ class TokenServer:
         return Secret(f"{signed}.{_encoded(signature)}")
 
     def keys(self) -> dict[str, Any]:
-        """The public key, as a JSON Web Key Set has it."""
+        """Return the public key as a JSON Web Key Set."""
         numbers = self._key.public_key().public_numbers()
         modulus = numbers.n.to_bytes(_KEY_BITS // 8, "big")
         key = {"kty": "RSA", "use": "sig", "alg": "RS256", "kid": self._key_id}
         return {"keys": [{**key, "n": _encoded(modulus), "e": _encoded(b"\1\0\1")}]}
 
     def grant(self, authorization: str, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-        """The status and body that answer a request for a token."""
+        """Return the status and the body of the answer to a request for a token."""
         if form.get("grant_type") != "client_credentials":
             return 400, {"error": "unsupported_grant_type"}
         client, secret = _credentials(authorization, form)
-        # The header's are URL-encoded by RFC 6749, and by Kafka only if it is told to.
+        # By RFC 6749 the header's texts are URL-encoded. Kafka does that only if it is told to.
         if self._clients.get(client) != secret:
             client, secret = unquote_plus(client), unquote_plus(secret)
         if self._clients.get(client) != secret:
@@ -138,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(*self.server.tokens.grant(authorization, form))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing: a test's output is the test's."""
+        """Write nothing, so that the test's output has only the test's own."""
 
     def _answer(self, status: int, body: Mapping[str, Any]) -> None:
         content = json.dumps(body).encode()
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _credentials(authorization: str, form: Mapping[str, str]) -> tuple[str, str]:
-    """Who asks, by the header or else by the form (RFC 6749, section 2.3.1)."""
+    """Return client id and secret, from the header or else the form (RFC 6749, section 2.3.1)."""
     kind, _, encoded = authorization.partition(" ")
     if kind.lower() != "basic":
         return form.get("client_id", ""), form.get("client_secret", "")
@@ -166,5 +166,5 @@ def _encoded_json(value: Mapping[str, Any]) -> str:
 
 
 def _encoded(content: bytes) -> str:
-    """URL-safe base 64 without padding, as RFC 7515 has it."""
+    """Return URL-safe base 64 without padding, as in RFC 7515."""
     return base64.urlsafe_b64encode(content).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, by the names that `bin/kafka-<name>.sh` gives them."""
+"""Kafka's own command-line tools, by their names in `bin/kafka-<name>.sh`."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -49,10 +49,10 @@ def run_tool(
     *,
     timeout_ms: int,
 ) -> str:
-    """Run one of `TOOLS` to its end and return what it wrote to its standard output.
+    """Run one of `TOOLS` to its end, and return its standard output.
 
-    Its output passes through files in `directory`. Raises `ToolError` where it fails or takes
-    longer than `timeout_ms`, `ConfigurationError` where there is no such tool.
+    The output passes through files in `directory`. Raises `ToolError` if the tool fails or takes
+    longer than `timeout_ms`, and `ConfigurationError` if there is no such tool.
     """
     if name not in TOOLS:
         known = f"Kafka's tools here are {', '.join(TOOLS)}"

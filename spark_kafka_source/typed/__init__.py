@@ -1,4 +1,4 @@
-"""Records with typed keys and values: how their bytes are decoded, and what is bad of them."""
+"""Records with typed keys and values: their decoding and encoding, and bad records."""
 
 from typing import TYPE_CHECKING
 

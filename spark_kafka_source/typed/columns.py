@@ -1,4 +1,4 @@
-"""Keys and values of a chunk's records as typed columns, and what becomes of those that are bad."""
+"""Keys and values of a chunk's records as typed columns, and the treatment of bad records."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -31,31 +31,31 @@ from spark_kafka_source.values import Decoded, Fault, SchemaText, SchemaType, Va
 logger = logging.getLogger(__name__)
 
 ERROR_TYPE = pa.struct([("reason", pa.string()), ("schema_id", pa.int32()), ("bytes", pa.binary())])
-"""Of the column `value_error`, which is null where the value is not bad."""
+"""The type of `key_error` and `value_error`. A row that is not bad has null."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class TypedPart:
-    """How the keys, or the values, of records are decoded: the same for a query's whole life."""
+    """Decoding of the keys, or the values, of records. It stays the same while a query lives."""
 
     reader: ValueReader
     framing: Framing
     known: Mapping[int | UUID, SchemaText]
-    """Schemas that no registry needs to be asked for, by their ids."""
+    """Schemas that need no request to a registry, by id."""
     registry: RegistryConfig | None = None
-    """Where others are, if anywhere."""
+    """The registry for all other schemas, if there is one."""
     needs_schemas: bool = True
-    """Whether it makes a difference which schema a record was written with."""
+    """Whether decoding depends on the schema that wrote a record."""
 
     def source(self, registry: SchemaSource | None = None) -> SchemaSource:
-        """Return where the schemas are that records were written with."""
+        """Return the source of the schemas that wrote the records."""
         return ShippedSchemas(self.known, registry) if self.needs_schemas else _AnySchema()
 
 
 class _AnySchema:
-    """Has every schema, of a format whose values say by themselves what is in them."""
+    """Source of every schema, for a format whose values describe themselves."""
 
     def schema(self, id: int | UUID) -> SchemaText:
         """See `SchemaSource`."""
@@ -64,34 +64,34 @@ class _AnySchema:
 
 @dataclass(frozen=True, slots=True)
 class TypedColumns:
-    """Which columns there are, and how those that are decoded are."""
+    """The columns of a query, and the decoding of its typed parts."""
 
     columns: tuple[str, ...]
-    """Of the untyped ones, in their order."""
+    """The names of the columns in their order, without the error columns."""
     parts: Mapping[str, TypedPart]
-    """By `key` and `value`; a part that is not there stays bytes."""
+    """The typed parts, by `key` and `value`. A part that is missing here stays bytes."""
     bad_records: BadRecords = BadRecords.FAIL
 
     @property
     def schema(self) -> pa.Schema:
-        """Of all record batches. All columns are nullable."""
+        """The schema of all record batches. All columns are nullable."""
         types = {**FIELDS} | {name: each.reader.arrow_type for name, each in self.parts.items()}
         found = [(name, types[name]) for name in self.columns]
         return pa.schema([*found, *((error_column(part), ERROR_TYPE) for part in self.shown)])
 
     @property
     def shown(self) -> Sequence[str]:
-        """The parts whose errors are columns of their own."""
+        """The parts whose errors have a column."""
         if self.bad_records is not BadRecords.NULL:
             return ()
         return [name for name in self.columns if name in self.parts]
 
 
 class TypedRecords:
-    """Makes record batches of one task's chunks, one after the other."""
+    """Decoder of one task's chunks to record batches, one chunk after the other."""
 
     def __init__(self, typed: TypedColumns, sources: Mapping[str, SchemaSource]) -> None:
-        """`sources` say, for each part, where the schemas are that it was written with."""
+        """`sources` holds, for each typed part, the source of the schemas that wrote it."""
         self._typed = typed
         self._schema = typed.schema
         self._decoders = {
@@ -100,13 +100,13 @@ class TypedRecords:
             if name in typed.columns
         }
         self.skipped = 0
-        """How many records were left out so far."""
+        """How many records were skipped so far."""
 
     def record_batch(self, chunk: Chunk) -> pa.RecordBatch:
-        """The chunk's records, as `records.record_batch` has them but for what is decoded.
+        """Return the chunk's records as `records.record_batch` does, with the typed parts decoded.
 
-        Raises `BadRecordError` where bad records fail, what `record_batch` raises, and what keeps a
-        schema from being asked for, whatever becomes of bad records.
+        Raises `BadRecordError` if bad records fail, the errors of `record_batch`, and, for any
+        setting of `badRecords`, errors that prevent the lookup of a schema.
         """
         batch, failure = self.before_failure(chunk)
         if failure is not None:
@@ -114,7 +114,10 @@ class TypedRecords:
         return batch
 
     def before_failure(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
-        """The same up to the first bad record, where bad records fail, and the error of that."""
+        """Return all records and None, or the records before the first bad one and its error.
+
+        The error comes only if bad records fail.
+        """
         located = within_limit(chunk, locate(chunk))
         decoded = {name: each.decode(chunk, located) for name, each in self._decoders.items()}
         bad = np.zeros(len(located.offset), np.bool_)
@@ -131,7 +134,7 @@ class TypedRecords:
         return self._batch(chunk, located.where(before), decoded, before), failure
 
     def ask_again(self) -> None:
-        """Forget which schemas were not there, or of no use: they may be by now."""
+        """Forget the missing and unusable schemas: they may exist by now."""
         for each in self._decoders.values():
             each.programs.forget_bad()
 
@@ -142,7 +145,7 @@ class TypedRecords:
         decoded: Mapping[str, "_DecodedPart"],
         kept: Mask | None,
     ) -> pa.RecordBatch:
-        """`located` are the rows that are kept, `decoded` has all."""
+        """Make the record batch. `located` has only the kept rows, `decoded` has all rows."""
         arrays = []
         for name in self._typed.columns:
             if name in decoded:
@@ -167,12 +170,14 @@ class TypedRecords:
     ) -> None:
         if not self.skipped:
             error = self._error(chunk, located, decoded, int(bad.argmax()))
-            logger.warning("Left out, as all bad records are from now on: %s", error)
+            logger.warning(
+                "Skipped a bad record, and will skip later ones without a log line: %s", error
+            )
         self.skipped += int(bad.sum())
 
 
 class _PartDecoder:
-    """Decodes the keys, or the values."""
+    """Decoder of the keys, or of the values."""
 
     def __init__(self, name: str, part: TypedPart, source: SchemaSource) -> None:
         self._name, self._part = name, part
@@ -202,7 +207,7 @@ class _PartDecoder:
 
 @dataclass(frozen=True, slots=True)
 class _DecodedPart:
-    """What came of one part of a chunk's records."""
+    """Decoded part (keys or values) of a chunk's records."""
 
     name: str
     slices: Slices
@@ -212,18 +217,18 @@ class _DecodedPart:
 
     @property
     def bad(self) -> Mask:
-        """Which rows are bad."""
+        """The mask of bad rows."""
         bad: Mask = self.found.status != 0
         return bad
 
     def reason(self, row: int) -> str:
-        """What is wrong with a bad row."""
+        """Return why a row is bad."""
         if self.found.status[row] == Fault.NO_PROGRAM:
             return self.written.reason(row)
         return self.found.reason(row)
 
     def described(self, row: int) -> str:
-        """The same, and the schema."""
+        """Return why a row is bad, with the id of its schema if known."""
         key = self.written.key(row)
         reason = self.reason(row)
         if key is None or key.id == NO_ID or f"schema {key.id}" in reason:
@@ -231,7 +236,7 @@ class _DecodedPart:
         return f"schema {key.id}: {reason}"
 
     def errors(self, chunk: Chunk, located: Located) -> pa.StructArray:
-        """The column of what is bad; the bytes are all that the record has, its framing too."""
+        """Return the error column. Its bytes are the whole key or value, framing included."""
         bad = self.bad
         count = len(bad)
         if not bad.any():
@@ -253,4 +258,4 @@ class _DecodedPart:
 
 
 NO_ID = -1
-"""In the place of a registry's id, where the schema is given or there is none."""
+"""The id of a schema that no registry gave, or of no schema."""

@@ -1,4 +1,4 @@
-"""How keys or values are written, as options say it: `value.format` and those beside it."""
+"""Options for the format of keys and values: `value.format` and its neighbours."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,7 +17,7 @@ LATEST = "latest"
 
 
 class Format(Enum):
-    """What keys or values are."""
+    """Format of keys or values."""
 
     BINARY = "binary"
     STRING = "string"
@@ -30,10 +30,10 @@ class Format(Enum):
 
 
 class FramingName(Enum):
-    """Where a record says which schema it was written with."""
+    """Convention that marks the schema of a record."""
 
     DEFAULT = "default"
-    """Confluent's where a registry is given, else none."""
+    """Confluent's if a registry is given, else none."""
     CONFLUENT = "confluent"
     NONE = "none"
 
@@ -42,7 +42,7 @@ class FramingName(Enum):
 
 
 class BadRecords(Enum):
-    """What becomes of a record whose key or value cannot be decoded."""
+    """Treatment of a record whose key or value cannot be decoded."""
 
     FAIL = "fail"
     NULL = "null"
@@ -54,34 +54,35 @@ class BadRecords(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FormatConfig:
-    """How one part of a record is written; the names of its settings begin with `prefix`."""
+    """Format of one part of a record. The names of its settings begin with `prefix`."""
 
     prefix: str
     """`value.` or `key.`."""
     format: Format = setting(
-        Format.BINARY, meaning="what it is decoded from; by default it stays bytes"
+        Format.BINARY, meaning="the format to decode from; by default the column stays bytes"
     )
     framing: FramingName = setting(
         FramingName.DEFAULT,
-        meaning="where the id of a record's schema is: `confluent` looks into a header, else before"
-        " the bytes; `confluent` where there is a registry, else `none`",
+        meaning="where to find the id of a record's schema: `confluent` looks into a header, else"
+        " before the value; by default `confluent` if a registry is given, else `none`",
     )
     schema: str = setting(
         "",
-        meaning="the schema to read with: of Avro as JSON, of JSON as DDL or a JSON Schema, of"
-        " Protobuf a descriptor set in base64",
+        meaning="the schema to read with: for Avro as JSON, for JSON as DDL or a JSON Schema,"
+        " for Protobuf as a descriptor set in base64",
     )
     schema_subject: str = setting(
-        "", meaning="the registry's subject of that schema; `<topic>-value` or `<topic>-key`"
+        "",
+        meaning="the registry's subject of the schema; by default `<topic>-value` or `<topic>-key`",
     )
     schema_version: str = setting("", meaning="which version of the subject; the latest by default")
-    schema_id: str = setting("", meaning="the schema by its id, in place of a subject")
-    message: str = setting("", meaning="the full name of a message of Protobuf")
-    fields: str = setting("", meaning="only these, by comma: `id,address.city`")
+    schema_id: str = setting("", meaning="the id of the schema, in place of a subject")
+    message: str = setting("", meaning="the full name of a Protobuf message")
+    fields: str = setting("", meaning="read only these fields, by comma: `id,address.city`")
 
     @classmethod
     def from_settings(cls, settings: Settings, part: str) -> "FormatConfig":
-        """That of `part`, `key` or `value`. Raises `ConfigurationError`."""
+        """Read the settings of `part`, `key` or `value`. Raises `ConfigurationError`."""
         prefix = f"{part}."
         found = settings.read(cls, prefix, prefix=prefix)
         found._check(settings)
@@ -94,37 +95,37 @@ class FormatConfig:
 
     @property
     def schema_type(self) -> SchemaType:
-        """The language of its schemas. Raises `ValueError` where it has none."""
+        """The language of its schemas. Raises `ValueError` for a format without schemas."""
         return SchemaType(self.format.value.upper())
 
     @property
     def is_typed(self) -> bool:
-        """Whether anything is decoded."""
+        """Whether the part is decoded at all."""
         return self.format is not Format.BINARY
 
     @property
     def has_schema(self) -> bool:
-        """Whether values are of a schema's type."""
+        """Whether a schema gives the type of the values."""
         return self.format in (Format.AVRO, Format.JSON, Format.PROTOBUF)
 
     @property
     def is_by_topic(self) -> bool:
-        """Whether the schema is that of a subject which is named after the topic."""
+        """Whether the schema comes from a subject named after the topic."""
         return self.has_schema and not (self.schema or self.schema_subject or self.schema_id)
 
     @property
     def field_names(self) -> tuple[str, ...] | None:
-        """The fields that are to be decoded, or None for all."""
+        """The fields to decode, or None for all."""
         return tuple(each.strip() for each in self.fields.split(",") if each.strip()) or None
 
     def is_framed(self, has_registry: bool) -> bool:
-        """Whether records say which schema they were written with."""
+        """Whether records are marked with the schema that wrote them."""
         if self.framing is FramingName.DEFAULT:
             return self.has_schema and has_registry
         return self.framing is FramingName.CONFLUENT
 
     def check_registry(self, has_registry: bool) -> None:
-        """Raise `ConfigurationError` where a registry is needed and not given."""
+        """Raise `ConfigurationError` if a registry is needed and not given."""
         if has_registry or not self.has_schema:
             return
         format_option = self.option("format")
@@ -137,7 +138,7 @@ class FormatConfig:
             raise ConfigurationError(URL, found, "Give the registry's address")
 
     def option(self, name: str) -> str:
-        """The option of a field, as `value.schema.id`."""
+        """Return the option name of a field, such as `value.schema.id`."""
         return self.prefix + name.replace("_", ".")
 
     def _check(self, settings: Settings) -> None:
@@ -158,7 +159,7 @@ class FormatConfig:
             found = f"has no effect beside '{self.option(ways[0])}'"
             raise ConfigurationError(self.option("schema_version"), found, "Leave it out")
         if self.message and self.format is not Format.PROTOBUF:
-            found = f"is of Protobuf alone, and '{format_option}' is '{self.format}'"
+            found = f"is only for Protobuf, and '{format_option}' is '{self.format}'"
             raise ConfigurationError(self.option("message"), found, "Leave it out")
         _ = self.version, self.wanted_id
 
@@ -172,7 +173,7 @@ class FormatConfig:
 
     @property
     def wanted_id(self) -> int | None:
-        """The id that is given, if any."""
+        """The configured id, or None."""
         text = self.schema_id.strip()
         return self._number("schema_id", text, "an id of the registry") if text else None
 
@@ -184,16 +185,16 @@ class FormatConfig:
 
 @dataclass(frozen=True, slots=True)
 class TypedConfig:
-    """All that options say of typed keys and values."""
+    """All read options for typed keys and values."""
 
     parts: tuple[FormatConfig, ...] = ()
-    """Of those parts that are decoded."""
+    """The parts that are decoded."""
     bad_records: BadRecords = BadRecords.FAIL
     registry: RegistryConfig | None = None
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TypedConfig":
-        """Raises `ConfigurationError`, also for an option that would have no effect."""
+        """Read the options. Raises `ConfigurationError`, also for an option without effect."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.is_typed)
         bad_records = settings.choice(BAD_RECORDS, BadRecords.FAIL)
@@ -210,20 +211,20 @@ class TypedConfig:
 
 @dataclass(frozen=True, slots=True)
 class TypedWriteConfig:
-    """All that options say of keys and values that are encoded."""
+    """All write options for typed keys and values."""
 
     parts: tuple[FormatConfig, ...] = ()
-    """Of those parts that are encoded."""
+    """The parts that are encoded."""
     subjects: tuple[SubjectConfig, ...] = ()
-    """One for each of the parts."""
+    """One for each of `parts`, in the same order."""
     registration: RegistrationConfig = field(default_factory=RegistrationConfig)
     registry: RegistryConfig | None = None
     texts: tuple[str, ...] = ()
-    """Those of `key` and `value` that are texts, which records have a place for."""
+    """The parts, of `key` and `value`, with the format `string`."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TypedWriteConfig":
-        """Raises `ConfigurationError`."""
+        """Read the options. Raises `ConfigurationError`."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.has_schema)
         given = REGISTRY_OPTIONS & settings.values.keys()
@@ -231,7 +232,8 @@ class TypedWriteConfig:
             raise without_format(min(given))
         registry = RegistryConfig.from_settings(settings) if given else None
         for each in parts:
-            needs = each.framing is FramingName.CONFLUENT or each.schema_subject or each.schema_id
+            named = each.schema_subject or each.schema_id or each.schema_version
+            needs = each.framing is FramingName.CONFLUENT or named
             if needs and registry is None:
                 found = f"is missing, where '{each.option('format')}' is '{each.format}'"
                 raise ConfigurationError(URL, found, "Give the registry's address")
@@ -242,11 +244,11 @@ class TypedWriteConfig:
 
 
 def error_column(part: str) -> str:
-    """Return the name of the column that says what is bad of a part."""
+    """Return the name of the column that describes the bad values of a part."""
     return f"{part}_error"
 
 
 def without_format(option: str) -> ConfigurationError:
-    """Return the error for an option that needs typed keys or values, where there are none."""
+    """Return the error for an option that needs a typed key or value when there is none."""
     expected = "Give 'value.format' or 'key.format', or leave it out"
     return ConfigurationError(option, "has no effect, since keys and values are bytes", expected)

@@ -1,4 +1,4 @@
-"""Keys and values of a producer to bytes, one by one or as columns: schemas are looked up once."""
+"""Encoding of a producer's keys and values, one by one or as columns. Schemas are cached."""
 
 import json
 from typing import Any
@@ -12,16 +12,16 @@ from spark_kafka_source.typed.config import Format, TypedWriteConfig
 from spark_kafka_source.typed.writing import TypedWrite, plan_writes
 
 MOST_KEPT = 1_000
-"""So many topics and types of columns are known at a time."""
+"""The most topics and column types whose encoders are kept."""
 
 _WAIT_MS = 60_000
 
 
 class TypedEncoding:
-    """Encodes for several threads at once.
+    """Encoder of typed keys and values, for several threads.
 
-    What it is encoded with is looked up, or registered, when a topic, or a type of its columns,
-    comes for the first time: that waits for the registry, and raises what `plan_writes` does.
+    The first use of a topic, or of a column type, looks up or registers its schema. That call waits
+    for the registry, and raises the errors of `plan_writes`.
     """
 
     def __init__(self, config: TypedWriteConfig) -> None:
@@ -30,21 +30,21 @@ class TypedEncoding:
         self._writes: Once[tuple[str, str | None, pa.DataType | None], TypedWrite | None]
         self._writes = Once(MOST_KEPT)
         self.parts = tuple(each.part for each in config.parts)
-        """Those that are encoded, of `key` and `value`."""
+        """The encoded parts, of `key` and `value`."""
 
     def close(self) -> None:
-        """Close the connection to the registry; who waits for it has a `ClosedError`."""
+        """Close the connection to the registry. A thread that waits for it gets a `ClosedError`."""
         if self._registry is not None:
             self._registry.end()
 
     def of_topic(self, part: str, topic: str) -> TypedWrite | None:
-        """How values are encoded that have no type of their own; None for JSON without a schema."""
+        """Return the encoder for values without a type, or None for JSON without a schema."""
         return self._write(part, topic, None)
 
     def one(self, part: str, topic: str, value: Any) -> bytes | None:
-        """Return the bytes of one value, a dict for a struct; None, a tombstone, stays None.
+        """Encode one value. A dict stands for a struct. None, a tombstone, stays None.
 
-        Raises `UnencodableRowError` for what the schema has no place for, by its path.
+        Raises `UnencodableRowError` with the path of a value that the schema has no place for.
         """
         if value is None:
             return None
@@ -52,7 +52,7 @@ class TypedEncoding:
         return _as_json(value) if write is None else write.one(value)
 
     def table(self, topic: str | None, columns: pa.Table | pa.RecordBatch) -> pa.Table:
-        """Return the columns with `key` and `value` as bytes.
+        """Return the columns with `key` and `value` encoded to bytes.
 
         Raises `ColumnTypeError`, and `UnencodableRowError` with rows counted in the whole table.
         """
@@ -73,14 +73,14 @@ class TypedEncoding:
         columns = {name: batch.column(place) for place, name in enumerate(batch.schema.names)}
         for part in self.parts:
             column = columns.get(part)
-            # Of no type are tombstones alone.
+            # A column of the null type holds only tombstones.
             if column is not None and not pa.types.is_null(column.type):
                 write = self._write(part, topic, column.type)
                 columns[part] = column if write is None else write.encode(column)
         return pa.RecordBatch.from_pydict(columns)
 
     def _write(self, part: str, topic: str | None, kind: pa.DataType | None) -> TypedWrite | None:
-        """None for JSON without any schema."""
+        """Return the encoder, or None for JSON without any schema."""
         return self._writes.get(
             (part, topic, kind),
             lambda: self._planned(part, topic, kind),

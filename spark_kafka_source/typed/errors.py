@@ -1,4 +1,4 @@
-"""What goes wrong with the values of records, as those errors that users see."""
+"""Errors in the values of records, as users see them."""
 
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.topic_partition import TopicPartition
@@ -7,7 +7,7 @@ _MOST_SHOWN_BYTES = 32
 
 
 class BadRecordError(LocalError):
-    """A record's key or value that cannot be decoded, where `badRecords` is `fail`."""
+    """A record's key or value cannot be decoded, and `badRecords` is `fail`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The names of all options of typed keys and values: of those who read, and of those who write."""
+"""Names of all options for typed keys and values, for readers and for writers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +13,7 @@ _FIELDS = frozenset(f"{part}.fields" for part in PARTS)
 _SUBJECT = frozenset(name for part in PARTS for name in settings_of(SubjectConfig, f"{part}."))
 
 READ_OPTIONS = _FORMAT | {BAD_RECORDS} | REGISTRY_OPTIONS
-"""Those that `TypedConfig.from_settings` reads."""
+"""The options that `TypedConfig.from_settings` reads."""
 
 WRITE_OPTIONS = (
     (_FORMAT - _FIELDS)
@@ -21,8 +21,8 @@ WRITE_OPTIONS = (
     | frozenset(settings_of(RegistrationConfig, ""))
     | REGISTRY_OPTIONS
 )
-"""Those that `TypedWriteConfig.from_settings` reads."""
+"""The options that `TypedWriteConfig.from_settings` reads."""
 
 MEANT: Mapping[str, str] = MappingProxyType({f"{PREFIX}{name}": INSTEAD[name] for name in INSTEAD})
-"""What to use in place of options of other clients for the registry; by names as a client of Kafka
-has them that does not know them."""
+"""Advice for registry options that only other clients have. The names begin with `kafka.`: a Kafka
+client reads such an option as an unknown Kafka setting."""

@@ -1,4 +1,4 @@
-"""What typed columns are read with: schemas looked up once, when a query is planned."""
+"""Planning of typed columns: schemas are looked up once, when a query is planned."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ from spark_kafka_source.values.protobuf import ProtobufReader
 logger = logging.getLogger(__name__)
 
 Topics = Callable[[], Sequence[str]]
-"""Gives the topics that are read, for the subjects of their schemas."""
+"""Returns the topics that are read. The default subjects are named after them."""
 
 
 def plan_columns(
@@ -47,10 +47,10 @@ def plan_columns(
     *,
     client: RegistryClient | None = None,
 ) -> TypedColumns:
-    """Look up the schemas to read with, and return how columns are decoded.
+    """Look up the schemas to read with, and return how to decode the columns.
 
-    `client` is that of the registry, by default one of this call's own. Raises
-    `ConfigurationError` for a schema that cannot be used, and what a `RegistryClient` does.
+    `client` asks the registry; by default this call makes its own client. Raises
+    `ConfigurationError` for an unusable schema, and the errors of a `RegistryClient`.
     """
     with asking(config.registry, client) as registry:
         parts = {
@@ -63,7 +63,7 @@ def plan_columns(
 def asking(
     config: RegistryConfig | None, client: RegistryClient | None
 ) -> Iterator[RegistryClient | None]:
-    """Lend `client`, or one of its own that is closed in the end; None without a registry."""
+    """Yield `client`, or a new one that is closed at the end. Yield None without a registry."""
     if client is not None or config is None:
         yield client
         return
@@ -86,13 +86,13 @@ def _planned(
         reader = _reader(config, schema, time_type)
     except SchemaError as error:
         option = config.option("schema" if config.schema else "schema_subject")
-        raise ConfigurationError(option, f"cannot be read with: {error}", "") from error
+        raise ConfigurationError(option, f"cannot be used for reading: {error}", "") from error
     known: dict[int | UUID, SchemaText] = {NO_ID: schema}
     if isinstance(found, RegisteredSchema):
         known[found.id] = schema
     is_framed = config.is_framed(typed.registry is not None)
     framing = _framing(config) if is_framed else _UNFRAMED
-    # JSON says by itself what is in it: no schema that it was written with is asked for.
+    # JSON values describe themselves: the schema of the writer is not needed.
     needs_schemas = config.format is not Format.JSON
     asked = typed.registry if is_framed and needs_schemas else None
     return TypedPart(reader, framing, known, asked, needs_schemas)
@@ -115,7 +115,7 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
 
 
 def json_type(config: FormatConfig, schema: SchemaText) -> pa.DataType:
-    """Return the type of values of JSON; the schema that is an option may be DDL."""
+    """Return the type of JSON values. A schema given as an option may be DDL."""
     is_ddl = bool(config.schema) and not config.schema.lstrip().startswith("{")
     return from_ddl(config.schema) if is_ddl else arrow_type(schema)
 
@@ -135,12 +135,12 @@ def _schema(
 
 
 def given_schema(config: FormatConfig) -> SchemaText | None:
-    """Return the schema that is an option itself, if there is one."""
+    """Return the schema that is given as an option, or None."""
     return SchemaText(config.schema_type, config.schema) if config.schema else None
 
 
 def named_schema(config: FormatConfig, client: RegistryClient) -> RegisteredSchema | None:
-    """Return the schema of the registry that options name by its id or its subject, if they do."""
+    """Return the schema that the options name by id or subject, or None if they name none."""
     if config.wanted_id is not None:
         return client.by_id(config.wanted_id)
     if config.schema_subject:
@@ -161,7 +161,7 @@ def check_type(config: FormatConfig, found: RegisteredSchema) -> None:
 def _of_topics(
     config: FormatConfig, client: RegistryClient, topics: Sequence[str]
 ) -> RegisteredSchema:
-    """The schema that all topics have, by the subjects named after them."""
+    """Return the schema that all topics share, from the subjects named after the topics."""
     part = config.part
     option = config.option("schema_subject")
     found: dict[str, RegisteredSchema] = {}

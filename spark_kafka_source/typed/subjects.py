@@ -1,4 +1,4 @@
-"""How typed keys and values are written: `value.subject.name.strategy` and those beside it."""
+"""Options for the subjects of schemas, such as `value.subject.name.strategy`, and registration."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,12 +8,12 @@ from spark_kafka_source.settings import setting
 
 
 class SubjectNameStrategy(Enum):
-    """What the subject is called under which a schema is looked up and registered."""
+    """Rule for the name of the subject under which a schema is looked up and registered."""
 
     TOPIC = "TopicNameStrategy"
     """`<topic>-value`."""
     RECORD = "RecordNameStrategy"
-    """The full name of the record, or of the message."""
+    """The full name of the Avro record or the Protobuf message."""
     TOPIC_RECORD = "TopicRecordNameStrategy"
     """`<topic>-<full name>`."""
 
@@ -21,9 +21,9 @@ class SubjectNameStrategy(Enum):
         return self.value
 
     def subject(self, part: str, topic: str | None, record_name: str | None) -> str:
-        """Return the subject of a `part`, `key` or `value`.
+        """Return the subject for `part`, which is `key` or `value`.
 
-        Raises `ConfigurationError` where the topic, or the name, is not known.
+        Raises `ConfigurationError` if the strategy needs the topic or the name and it is unknown.
         """
         option = f"{part}.subject.name.strategy"
         if topic is None and self is not SubjectNameStrategy.RECORD:
@@ -40,20 +40,20 @@ class SubjectNameStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SubjectConfig:
-    """Under which subject the schemas of a part are; its settings' names begin with `value.`."""
+    """Subject of the schemas of a part. Its option names begin with `key.` or `value.`."""
 
     subject_name_strategy: SubjectNameStrategy = setting(
-        SubjectNameStrategy.TOPIC, meaning="what the subject of a schema is called"
+        SubjectNameStrategy.TOPIC, meaning="how the subject of a schema is named"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationConfig:
-    """What may be done to the registry; its settings' names have no prefix."""
+    """What a writer may change in the registry. Its option names have no prefix."""
 
     auto_register_schemas: bool = setting(
-        False, meaning="whether a schema that its subject does not have is registered"
+        False, meaning="whether to register a schema that its subject does not have"
     )
     normalize_schemas: bool = setting(
-        False, meaning="whether the registry takes schemas for equal that are written in two ways"
+        False, meaning="whether the registry treats two spellings of the same schema as equal"
     )

@@ -1,4 +1,4 @@
-"""How typed columns are encoded: schemas looked up, or registered, once for a query."""
+"""Encoding of typed columns. Schemas are looked up or registered once for a query."""
 
 import json
 import re
@@ -40,18 +40,18 @@ _NO_LETTER = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class TypedWrite:
-    """How a column is encoded; it can be pickled."""
+    """Encoder of a column. It can be pickled."""
 
     writer: ValueWriter
     prefix: bytes
-    """What says which schema it is."""
+    """The bytes that identify the schema, before each value."""
 
     def encode(self, array: pa.Array) -> pa.BinaryArray:
-        """Return what Kafka gets; raises as `encode_values` does."""
+        """Encode a column to the bytes that Kafka gets. Raises as `encode_values` does."""
         return encode_values(self.writer, array, self.prefix)
 
     def one(self, value: Any) -> bytes:
-        """The same of one value that is not None, a dict for a struct.
+        """Encode one value that is not None. A dict stands for a struct.
 
         Raises `UnencodableRowError`.
         """
@@ -65,12 +65,12 @@ def plan_writes(
     *,
     client: RegistryClient | None = None,
 ) -> dict[str, TypedWrite]:
-    """Look up the schemas to write with, or register them, and return how columns are encoded.
+    """Look up or register the schemas to write with, and return the encoder of each column.
 
-    `columns` are the types of the columns `key` and `value`; a part without one is passed over.
-    Where a type is None it is the schema's, which then is by default the latest of its subject.
-    `client` is that of the registry, by default one of this call's own. Raises
-    `ConfigurationError`, and what a `RegistryClient` does.
+    `columns` holds the types of the columns `key` and `value`. A part without a column is skipped.
+    If a type is None, the schema gives the type; the default schema is then the latest of its
+    subject. `client` asks the registry; by default this call makes its own client. Raises
+    `ConfigurationError` and the errors of a `RegistryClient`.
     """
     with asking(config.registry, client) as registry:
         planner = _Planner(config, topic, registry)
@@ -82,7 +82,7 @@ def plan_writes(
 
 
 class _Planner:
-    """Finds the schemas of a query that writes."""
+    """Finder of the schemas of a query that writes."""
 
     def __init__(
         self, config: TypedWriteConfig, topic: str | None, client: RegistryClient | None
@@ -93,8 +93,8 @@ class _Planner:
         self, config: FormatConfig, subject: SubjectConfig, kind: pa.DataType | None
     ) -> TypedWrite:
         named = None if self._client is None else named_schema(config, self._client)
-        if kind is None and named is None and not config.schema:
-            named = self._latest(config, subject)
+        if named is None and not config.schema and (kind is None or config.schema_version):
+            named = self._of_topic(config, subject)
         if named is not None:
             check_type(config, named)
         is_framed = self._client is not None and config.is_framed(has_registry=True)
@@ -103,7 +103,7 @@ class _Planner:
             writer, name = _writer(config, schema, kind)
         except SchemaError as error:
             option = config.option("schema" if config.schema else "format")
-            raise ConfigurationError(option, f"cannot be written with: {error}", "") from error
+            raise ConfigurationError(option, f"cannot be used for writing: {error}", "") from error
         if self._client is None or not is_framed:
             return TypedWrite(writer, b"")
         if named is not None:
@@ -117,20 +117,23 @@ class _Planner:
         found_id = self._registered(config, self._client, called, schema)
         return TypedWrite(writer, _prefix(found_id, writer))
 
-    def _latest(self, config: FormatConfig, subject: SubjectConfig) -> RegisteredSchema | None:
-        """What the topic's subject has, for values that have no type of their own."""
+    def _of_topic(self, config: FormatConfig, subject: SubjectConfig) -> RegisteredSchema | None:
+        """Return the configured version of the topic's subject, by default the latest.
+
+        This is for values without a type of their own, and for a version option given alone.
+        """
         if self._client is None:
             return None
         called = subject.subject_name_strategy.subject(config.part, self._topic, None)
         try:
-            return self._client.by_subject(called)
+            return self._client.by_subject(called, config.version)
         except SchemaNotFoundError as error:
             expected = "Give the schema, or send columns: one is made of their type"
             found = f"is not given, and {error}"
             raise ConfigurationError(config.option("schema"), found, expected) from error
 
     def _derived(self, config: FormatConfig, kind: pa.DataType | None) -> SchemaText | None:
-        """The schema of columns that have none; only Avro needs one to write."""
+        """Derive a schema from the columns' type. Only Avro needs a schema to write."""
         if config.format is not Format.AVRO or kind is None:
             return None
         name = _NO_LETTER.sub("_", f"{self._topic or 'row'}_{config.part}")
@@ -155,7 +158,9 @@ class _Planner:
             return client.register(subject, schema, normalize=normalize)
         except IncompatibleSchemaError as error:
             expected = "Change the rows, or what the subject allows"
-            raise ConfigurationError(_AUTO_REGISTER, f"is in vain: {error}", expected) from error
+            raise ConfigurationError(
+                _AUTO_REGISTER, f"is 'true', and registration failed: {error}", expected
+            ) from error
 
 
 def _prefix(schema_id: int, writer: ValueWriter) -> bytes:
@@ -166,7 +171,7 @@ def _prefix(schema_id: int, writer: ValueWriter) -> bytes:
 def _writer(
     config: FormatConfig, schema: SchemaText | None, kind: pa.DataType | None
 ) -> tuple[ValueWriter, str | None]:
-    """The writer, and the full name of what it writes."""
+    """Return the writer, and the full name of the record or message that it writes."""
     if config.format is Format.JSON and kind is not None:
         return JsonWriter(kind), None if schema is None else _title(schema.text)
     if schema is None:
@@ -183,7 +188,7 @@ def _writer(
 
 
 def _title(text: str) -> str | None:
-    """The name of a JSON Schema; the DDL of columns has none."""
+    """Return the title of a JSON Schema. A DDL schema has none."""
     try:
         schema = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Values as columns, without IO: a schema to a program; a program, bytes and bounds to Arrow."""
+"""Values as columns, without IO: schemas become programs, which turn bytes into Arrow and back."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Arrow arrays out of slots: what is looked at for all rows of a column when all are decoded."""
+"""Arrow arrays from slots, and the checks that are done for a whole column after decoding."""
 
 from collections.abc import Callable
 
@@ -18,13 +18,13 @@ from spark_kafka_source.values.slots import Slots
 _MOST_BYTES = (1 << 31) - 1
 _TOO_LARGE = "give a column fewer rows at once; it would have"
 _MOST_SECONDS = ((1 << 63) - 1) // 1_000_000 - 3
-"""Less than so many, with any nanoseconds, are microseconds of 64 bits."""
+"""The exclusive bound for seconds that fit, with any nanoseconds, in microseconds of 64 bits."""
 Order = Integers | None
-"""Which elements of a level become an array, in this order; None for all, as they are."""
+"""The elements of a level that become an array, in this order. None for all in their order."""
 
 
 class ArrowBuilder:
-    """Builds the tree of columns. Of rows whose bytes are found bad here nothing is kept."""
+    """Builder of the tree of columns. A row whose bytes turn out bad becomes null."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class ArrowBuilder:
         constants: int = 0,
         kernels: Kernels | None = None,
     ) -> None:
-        """Defaults of columns lie in the data from `constants` on."""
+        """`constants` is where the columns' defaults begin in the data."""
         self._source, self._slots, self._outcome = source, slots, outcome
         self._data, self._constants, self._kernels = source.data, constants, kernels
 
     def rows(self, column: Column, skipped: Mask) -> pa.Array:
-        """The rows, null where they are skipped or bad."""
+        """Return the rows. Skipped and bad rows are null."""
         array = self._array(column, None)
         skipped = skipped | (self._outcome.status != 0)
         if not np.count_nonzero(skipped):
@@ -56,7 +56,7 @@ class ArrowBuilder:
         return _BUILD[column.form](self, column, order)
 
     def _values(self, column: Column, order: Order, place: int = 0) -> Integers:
-        """What one of its slots has, or the default where the column is not there."""
+        """Return the values of one slot, with the default where the column is absent."""
         values = self._slot(column, column.slot + place, order)
         if column.default and (absent := self._absent(column, order)) is not None:
             moved = self._constants if column.form in OF_BYTES else 0
@@ -95,7 +95,7 @@ class ArrowBuilder:
         return zero
 
     def _bad(self, column: Column, order: Order, bad: Mask, fault: Fault) -> None:
-        """The rows that these elements are in the end of are bad."""
+        """Mark the rows that contain these elements as bad."""
         elements = np.flatnonzero(bad) if order is None else order[bad]
         level = column.level
         while level:
@@ -129,7 +129,7 @@ class ArrowBuilder:
         return _laid(column.arrow, count, [validity, pa.py_buffer(values)])
 
     def _bounds(self, column: Column, order: Order) -> tuple[Integers, Integers, Mask | None]:
-        """Where bytes start and end; those of a null are none."""
+        """Return the start and end of bytes. A null has no bytes."""
         start = self._values(column, order)
         end = self._values(column, order, 1)
         null = self._null(column, order)
@@ -143,7 +143,7 @@ class ArrowBuilder:
     def _gathered(
         self, start: Integers, end: Integers, null: Mask | None
     ) -> tuple[pa.BinaryArray, bool]:
-        """The slices as a column, and whether all are known to be ASCII."""
+        """Return the slices as a column, and whether all bytes are known to be ASCII."""
         if self._kernels:
             return gather_compiled(self._kernels, self._source, start, end, null)
         return gather(self._data, start, end, null), False
@@ -169,7 +169,7 @@ class ArrowBuilder:
         return _laid(column.arrow, len(start), [_validity(null), pa.py_buffer(values)])
 
     def _decoded(self, column: Column, order: Order) -> Mask:
-        """Which have been decoded at all: what has an end, since nothing lies before it."""
+        """Return which elements were decoded: those with an end above 0, as no value ends at 0."""
         return self._values(column, order, 1) > 0
 
     def _symbol(self, column: Column, order: Order) -> pa.Array:
@@ -180,11 +180,11 @@ class ArrowBuilder:
         return pa.array(column.symbols, pa.string()).take(pa.array(index, mask=null))
 
     def _enum(self, column: Column, order: Order) -> pa.Array:
-        """The names, and as text the numbers that have none."""
+        """Return the symbols. A number without a symbol becomes its digits."""
         values = self._values(column, order).astype(np.int32)
         null = self._null(column, order)
         numbers = np.array(column.numbers, np.int32)
-        # Most have the numbers from 0 on: then each is where it is.
+        # Most enums number their symbols without gaps, so the number is the index.
         index = np.clip(values - numbers[0], 0, len(numbers) - 1)
         unknown = numbers[index] != values
         if unknown.any():
@@ -204,7 +204,7 @@ class ArrowBuilder:
         return self._number(column, order, wide)
 
     def _moment(self, column: Column, order: Order) -> pa.Array:
-        """Nanoseconds are cut towards 0, as Spark cuts them."""
+        """Return microseconds. Nanoseconds are cut towards 0, as Spark cuts them."""
         seconds = self._values(column, order)
         nanos = self._values(column, order, 1).astype(np.int32).astype(np.int64)
         micros = nanos // 1000
@@ -247,7 +247,7 @@ class ArrowBuilder:
         return self._nested(column, order, owner, pairs)
 
     def _items(self, column: Column, order: Order) -> tuple[Integers, Order]:
-        """For each item in which place its owner is, and the items in the order of these."""
+        """Return for each item the place of its owner, and the order of the items."""
         level = column.item_level
         parents = self._slots.parents[level][: self._slots.sizes[level]]
         if order is None:
@@ -294,17 +294,17 @@ _BUILD: dict[Form, _Build] = {
 
 
 def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> pa.BinaryArray:
-    """A column of these slices of `data`, the nulls of which are empty.
+    """Return a column of these slices of `data`. Null slices must be empty.
 
-    Where they lie in order Arrow copies them: an array laid over all of `data` has every slice as
-    an even element and what lies between two as an odd one, and the even ones are taken.
+    If the slices are in order, Arrow copies them. An array is laid over all of `data`: its even
+    elements are the slices, its odd elements the gaps. Then the even elements are taken.
     """
     count = len(start)
     if count == 0:
         return pa.array([], pa.binary())
     first, last, empty = start, end, start == end
     if np.count_nonzero(empty):
-        # Those without bytes may lie anywhere: now each does behind the one before it.
+        # Empty slices may be anywhere. Move each one behind the slice before it.
         last = np.maximum.accumulate(np.where(empty, 0, end))
         first = np.where(empty, last, start)
     if np.count_nonzero(first[1:] < last[:-1]):
@@ -317,7 +317,7 @@ def gather(data: Octets, start: Integers, end: Integers, null: Mask | None) -> p
 
 
 def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> pa.BinaryArray:
-    """Slices in any order; such as defaults, which all rows have the same of."""
+    """Copy slices in any order, such as a default that many rows share."""
     length = end - start
     offsets = np.zeros(len(start) + 1, np.int64)
     np.cumsum(length, out=offsets[1:])
@@ -335,7 +335,7 @@ def _copied(data: Octets, start: Integers, end: Integers, null: Mask | None) -> 
 def gather_compiled(
     kernels: Kernels, source: OctetReader, start: Integers, end: Integers, null: Mask | None
 ) -> tuple[pa.BinaryArray, bool]:
-    """As `gather`, in any order; and whether all of it is ASCII."""
+    """Gather slices in any order, as `gather` does. Also return whether all bytes are ASCII."""
     offsets = np.empty(len(start) + 1, np.int32)
     size = kernels.measure(start, end, offsets)
     if size > _MOST_BYTES:
@@ -365,7 +365,7 @@ def _validity(null: Mask | None) -> pa.Buffer | None:
 
 
 def _not_text(array: pa.BinaryArray) -> Mask:
-    """Which are not UTF-8; most are ASCII, which is seen of all at once."""
+    """Return which values are not UTF-8. All-ASCII columns are recognized in one step."""
     _, offsets, data = array.buffers()
     bounds = np.frombuffer(offsets, np.int32)[: len(array) + 1]
     high = np.flatnonzero(np.frombuffer(data, np.uint8)[: bounds[-1]] >= 128)
@@ -383,7 +383,7 @@ def _is_text(value: bytes | None) -> bool:
 
 
 def _last_of_each(owner: Integers, keys: pa.Array) -> Integers | None:
-    """The last entry of each key of each map, or None where no map has a key twice."""
+    """Return the last entry of each key of each map. None if no map has a key twice."""
     if len(owner) < 2 or not (owner[1:] == owner[:-1]).any():
         return None
     found = keys.dictionary_encode()

@@ -1,4 +1,4 @@
-"""The engine that is compiled: one row after the other, whichever program each is read by."""
+"""Compiled engine: it decodes one row after the other, each row with its own program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_NESTING
 
 ITEMS_A_ROW = 3
-"""For so many items of each level a row there is room at first, or for fewer: for no more numbers,
-all together, than there are bytes."""
+"""The initial room, in items per row for each level. There is less room if the slots together would
+have more numbers than there are bytes."""
 
 _ARGUMENT, _END = map(Row._fields.index, ("argument", "end"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The bytes, where each row lies in them, which are null, and the number of its program."""
+    """The bytes, the bounds of each row in them, the null rows, and each row's program number."""
 
     source: OctetReader
     starts: Integers
@@ -42,7 +42,7 @@ def decode_by_row(
     slots: Slots,
     outcome: Outcome,
 ) -> None:
-    """Fill the slots of all rows in their order, and say which are bad."""
+    """Fill the slots of all rows in order, and mark the bad rows."""
     linked = link(tuple(programs))
     source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
     numbers = np.where(rows.null, NULL_ROW, 0 if rows.program_of is None else rows.program_of)
@@ -67,19 +67,19 @@ def decode_by_row(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linked:
-    """The tables of several programs as one."""
+    """Tables of several programs, joined into one."""
 
     table: Integers
     firsts: Integers
-    """Where in the table each begins, and the last ends."""
+    """The start of each program in the table, and the end of the last."""
     mapping: Integers
     constants: int
-    """How many bytes they have of them, together."""
+    """The total size of all programs' constants in bytes."""
 
 
 @lru_cache(maxsize=64)
 def link(programs: tuple[Program, ...]) -> Linked:
-    """All of them, each with places of its own."""
+    """Join the programs. Each keeps its own places in the table."""
     tables, mappings, firsts = [], [], [0]
     mapped = constants = 0
     for program in programs:
@@ -100,7 +100,7 @@ def link(programs: tuple[Program, ...]) -> Linked:
 
 
 class Room:
-    """One piece of memory for the elements of all slots, and for the parents of all levels."""
+    """One block of memory for the elements of all slots, and for the parents of all levels."""
 
     def __init__(self, layout: Layout, rows: int, data_bytes: int) -> None:
         levels = len(layout.levels_above)
@@ -120,18 +120,18 @@ class Room:
         self.rooms = np.array(self._rooms, np.int64)
 
     def _each(self, of_levels: list[int]) -> list[int]:
-        """What is of each level, for each slot and each level's parents; rows have no parents."""
+        """Return the level's value for each slot, and for each level's parents. Rows have none."""
         return [*(of_levels[level] for level in self._slot_levels), 0, *of_levels[1:]]
 
     def elements(self) -> list[Integers]:
-        """Those of each slot, and the parents of each level."""
+        """Return the elements of each slot, and then the parents of each level."""
         places = zip(self.places, self._each(self.sizes.tolist()), strict=True)
         return [self.memory[place : place + count] for place, count in places]
 
     def grow(self, level: int, size: int) -> None:
-        """Twice as much for this level, and for those that are half full, so that it is seldom.
+        """Double the room of this level and of all half-full levels, so that growth is rare.
 
-        This one has room for so many elements then, if that is more.
+        This level gets room for at least `size` elements.
         """
         kept, sizes = self.elements(), self.sizes.tolist()
         for other in range(1, len(sizes)):

@@ -1,4 +1,4 @@
-"""Columns of bytes, out of which encoders make values: of numbers, joined, and put together."""
+"""Columns of bytes that encoders combine into values."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +12,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 def valid(array: pa.Array) -> Mask:
-    """Which are not null."""
+    """Return which elements are not null."""
     found: Mask = array.is_valid().to_numpy(zero_copy_only=False)
     return found
 
 
 def joined(count: int, *parts: "pa.BinaryArray | bytes") -> pa.BinaryArray:
-    """Of each row what all parts have, one after the other."""
+    """Join all parts row by row."""
     if not parts:
         return pa.array([b""], pa.binary()).take(pa.array(np.zeros(count, np.int64)))
     whole = [pa.scalar(each, pa.binary()) if isinstance(each, bytes) else each for each in parts]
@@ -26,7 +26,7 @@ def joined(count: int, *parts: "pa.BinaryArray | bytes") -> pa.BinaryArray:
 
 
 def spread(encoded: pa.BinaryArray, there: Mask) -> pa.BinaryArray:
-    """Over all rows: nothing where it is not."""
+    """Spread the values over all rows. A row without a value gets empty bytes."""
     if there.all():
         return encoded
     places = pa.array(np.cumsum(there) - 1, mask=~there)
@@ -34,34 +34,34 @@ def spread(encoded: pa.BinaryArray, there: Mask) -> pa.BinaryArray:
 
 
 def integers(values: Integers) -> pa.BinaryArray:
-    """Zigzag varints."""
+    """Encode integers as zigzag varints."""
     return pack([Varints.of(wide(values))], len(values), pa.binary()).slice(0, len(values))
 
 
 def wide(values: npt.NDArray[np.generic]) -> Integers:
-    """As 64 bits."""
+    """Convert numbers to 64 bits."""
     return values.astype(np.int64, copy=False)
 
 
 def numbers(array: pa.Array, kind: pa.DataType) -> Integers:
-    """What Arrow has underneath, which is of that type."""
+    """Return the numbers that Arrow stores for the array, as this type."""
     return wide(array.view(kind).to_numpy())
 
 
 def fixed_width(values: npt.NDArray[np.generic]) -> pa.BinaryArray:
-    """As many bytes as each number has."""
+    """Return each number's own bytes."""
     bounds = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.itemsize)
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(values))]
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
 
 def owners(array: pa.Array, rows: Integers) -> Integers:
-    """Of which row each item is."""
+    """Return the row of each item."""
     return np.repeat(rows, np.diff(array.offsets.to_numpy()))
 
 
 def put_together(array: pa.Array, items: pa.BinaryArray) -> pa.BinaryArray:
-    """Of each list, or map, all its items, one after the other; `items` has those of all."""
+    """Join the items of each list or map. `items` has the items of all lists."""
     if not len(items):
         return joined(len(array))
     offsets = array.offsets.to_numpy()

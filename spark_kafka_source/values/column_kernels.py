@@ -1,17 +1,17 @@
-"""Bytes laid out as Arrow has them, in plain Python that numba compiles (see `compiled`).
+"""Layout of bytes for Arrow, in plain Python that numba compiles (see `compiled`).
 
-Where they start and end an engine has found, and held against the end of their row.
+An engine has found the bounds, and has compared them with the end of their row.
 """
 
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.octets import Bounds
 
 HIGH_BITS = -0x7F7F7F7F7F7F7F80
-"""Of eight bytes, as a signed number: none of them is set in ASCII."""
+"""The high bits of eight bytes, as a signed number. ASCII sets none of them."""
 
 
 def measure(starts: Integers, ends: Integers, offsets: Bounds) -> int:
-    """Writes where each slice begins when all lie one after the other, and returns their bytes."""
+    """Write the offset of each slice in a gap-free layout, and return the total bytes."""
     total = 0
     offsets[0] = 0
     for row in range(len(starts)):
@@ -31,10 +31,10 @@ def gather(  # noqa: PLR0917  # numba takes arrays, one by one
     out: Octets,
     out_words: Integers,
 ) -> bool:
-    """Copies the slices to their offsets, and returns whether all are ASCII.
+    """Copy the slices to their offsets, and return whether all bytes are ASCII.
 
-    `words` are the eight bytes from each position of `data` on, and so are `out_words` of `out`,
-    which has seven bytes more than the slices: they are copied eight at a time.
+    `words` are the eight bytes from each position of `data` on, and `out_words` those of `out`.
+    Slices are copied eight bytes at a time, so `out` has seven bytes more than the slices.
     """
     high, whole = 0, len(words)
     for row in range(len(starts)):

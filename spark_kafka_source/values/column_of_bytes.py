@@ -1,4 +1,4 @@
-"""Values in a column of bytes, which are decoded as those in a chunk are."""
+"""Decoding of values in a column of bytes."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +9,9 @@ from spark_kafka_source.values.value_reader import ValueReader
 
 
 def decode_column(reader: ValueReader, column: pa.BinaryArray, writer: SchemaText) -> Decoded:
-    """Decode a column that was written with one schema, and has nothing before its values.
+    """Decode a column whose values were written with one schema, without framing.
 
-    Raises `SchemaError` for a schema that cannot be used.
+    Raises `SchemaError` for an unusable schema.
     """
     program = reader.program(writer)
     _, offsets, data = column.buffers()

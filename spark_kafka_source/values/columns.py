@@ -1,8 +1,8 @@
-"""What the columns of a reader are: a tree, whose leaves are slots of numbers that a decoder fills.
+"""Columns of a reader: a tree whose leaves are slots, which are arrays of numbers.
 
-Rows are the elements of level 0; the items of each list, and the entries of each map, are those of
-a level of their own. A slot has an int64 for each element of its level, and is 0 where nothing was
-decoded: doubles as their bits, bytes as two slots, where they start and where they end.
+Rows are the elements of level 0. The items of each list, and the entries of each map, are the
+elements of their own level. A slot has an int64 for each element of its level, or 0 where nothing
+was decoded. A double is stored as its bits. Bytes take two slots, for their start and their end.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 
 class Form(IntEnum):
-    """How a column is made of its slots."""
+    """How a column is built from its slots."""
 
     NULL = auto()
     BOOLEAN = auto()
@@ -26,14 +26,14 @@ class Form(IntEnum):
     DECIMAL = auto()
     SYMBOL = auto()
     ENUM = auto()
-    """A string: the slot has the number of a symbol, or one that no symbol has."""
+    """A string. The slot has the number of a symbol, or a number without a symbol."""
     UNSIGNED = auto()
-    """A decimal: the slot has 64 bits without a sign."""
+    """A decimal. The slot has an unsigned integer of 64 bits."""
     MOMENT = auto()
-    """Microseconds: two slots have seconds and nanoseconds."""
+    """A time in microseconds. Two slots have seconds and nanoseconds."""
     STRUCT = auto()
     CHOICE = auto()
-    """A struct of which one member is set: the slot has its number, from 1."""
+    """A struct with one member set. The slot has the member's number, from 1 on."""
     LIST = auto()
     MAP = auto()
 
@@ -43,7 +43,7 @@ OF_BYTES = (Form.BINARY, Form.STRING, Form.DECIMAL)
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The column is null but where this slot has this value, in the bits of the mask."""
+    """Condition for a column: it is null unless the masked bits of this slot have this value."""
 
     slot: int
     value: int
@@ -52,7 +52,7 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One node of the tree. `level` is that of its own elements, `slot` its first."""
+    """Node of the tree. `level` is the level of its elements, `slot` is its first slot."""
 
     path: str
     form: Form
@@ -61,24 +61,24 @@ class Column:
     slot: int = -1
     presence: Presence | None = None
     children: tuple["Column", ...] = ()
-    """Of a struct, or a choice; the item of a list; key and value of a map."""
+    """The columns of a struct or choice, the item of a list, or the key and value of a map."""
     names: tuple[str, ...] = ()
-    """Of the children of a struct."""
+    """The names of a struct's children."""
     symbols: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
-    """Of the symbols of an `ENUM`."""
+    """The numbers of the symbols of an `ENUM`."""
     zero_is_null: bool = False
-    """Whether it is null where its value is 0, or empty."""
+    """Whether a value of 0, or an empty value, is null."""
     default: tuple[int, ...] = ()
-    """What its slots have where it is not there; bytes as their bounds in the constants."""
+    """The values of its slots where it is absent. For bytes: their bounds in the constants."""
 
     @property
     def item_level(self) -> int:
-        """The level of the items of a list, or the entries of a map."""
+        """The level of a list's items, or of a map's entries."""
         return self.children[0].level
 
     def columns(self) -> Iterator["Column"]:
-        """This one, and all within it."""
+        """Yield this column and all columns in it."""
         yield self
         for child in self.children:
             yield from child.columns()
@@ -86,17 +86,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A tree of columns, and of which level each slot is."""
+    """Tree of columns, and the level of each slot."""
 
     column: Column
     slot_levels: tuple[int, ...]
     levels_above: tuple[int, ...]
-    """For each level the one that its elements' parents are of; rows have none, -1."""
+    """For each level the level of its elements' parents. Rows have none: -1."""
     constants: bytes = b""
-    """What the defaults of columns are in."""
+    """The bytes that hold the columns' defaults."""
 
     def path_of_slot(self, slot: int) -> str:
-        """The path of the column that a slot is of."""
+        """Return the path of the column that owns a slot."""
         for column in self.column.columns():
             slots = 2 if column.form in OF_BYTES else 1
             if column.slot >= 0 and column.slot <= slot < column.slot + slots:

@@ -1,6 +1,6 @@
-"""The kernels of values as machine code, where numba is installed, once that pays.
+"""Kernels of values as machine code, if numba is installed, and once they pay off.
 
-When that is, `records.compiled` says of them as of the kernels that locate records.
+`records.compiled` explains when kernels are loaded.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from spark_kafka_source.values import kernels as written
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The functions of `kernels` and `column_kernels`, compiled."""
+    """Compiled functions of `kernels` and `column_kernels`."""
 
     run: Callable[..., int]
     measure: Callable[..., int]
@@ -26,9 +26,9 @@ AS_WRITTEN = Kernels(written.run, column_kernels.measure, column_kernels.gather)
 
 
 def load() -> Kernels | None:
-    """Compiles the kernels, or finds them in numba's cache on disk; None with NUMBA_DISABLE_JIT.
+    """Compile the kernels, or load them from numba's disk cache. None with NUMBA_DISABLE_JIT.
 
-    Raises whatever numba raises where it is broken, or has nowhere to keep what it compiles.
+    Raises numba's own error if numba is broken or has no place for its cache.
     """
     nb = import_module("numba")
     if nb.config.DISABLE_JIT:
@@ -59,9 +59,9 @@ _loading = Loading(load)
 
 
 def kernels(row_count: int = 0) -> Kernels | None:
-    """The compiled kernels, where this process has them; `row_count` are to be decoded now."""
+    """Return the compiled kernels, or None. `row_count` rows are about to be decoded."""
     return _loading.kernels(row_count)
 
 
 if __name__ == "__main__":
-    load()  # while an image is built, say, so that no worker has to
+    load()  # for instance while an image is built, so that workers find the kernels in the cache

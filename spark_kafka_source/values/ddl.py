@@ -1,7 +1,7 @@
-"""Schemas as Spark writes them, `id BIGINT, tags ARRAY<STRING>`, to Arrow types and back.
+"""Schemas as Spark writes them, such as `id BIGINT, tags ARRAY<STRING>`, to Arrow types and back.
 
-Every field is nullable, as Spark wants them of a source: NOT NULL is read, and has no effect.
-https://spark.apache.org/docs/latest/sql-ref-datatypes.html has the names.
+Every field is nullable, as Spark wants from a source. NOT NULL is accepted and has no effect.
+https://spark.apache.org/docs/latest/sql-ref-datatypes.html lists the names.
 """
 
 import re
@@ -50,7 +50,7 @@ _INSTEAD = {
     "INTERVAL": "STRING",
     "VOID": "another type, or no such field",
 }
-"""Types of Spark's that have no values here, and what can be read in their place."""
+"""Spark types that have no values here, and the type to read instead."""
 
 _SPACE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`")
@@ -62,9 +62,9 @@ _SHOWN = re.compile(r"\S{1,20}")
 
 
 def from_ddl(text: str) -> pa.DataType:
-    """Return the type: a struct of the columns that are listed, or the one type that is there.
+    """Parse DDL. Return a struct for a list of columns, or the type itself for a single type.
 
-    Raises `SchemaError`, with the path of the field and the place in the text.
+    Raises `SchemaError` with the path of the field and the position in the text.
     """
     parser = _Parser(text)
     first = _WORD.match(text, parser.at)
@@ -76,7 +76,7 @@ def from_ddl(text: str) -> pa.DataType:
 
 
 class _Parser:
-    """Reads the text from left to right; `at` is never on a space."""
+    """Parser that reads the text from left to right. `at` never points to a space."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -85,7 +85,7 @@ class _Parser:
         self._skip(0)
 
     def is_type(self, word: re.Match[str]) -> bool:
-        """Whether the text is one type, rather than columns of which the first has this name."""
+        """Whether the text is a single type, and not columns whose first has this name."""
         after = _space(self._text, word.end())
         name = word[0].upper()
         if name in ("ARRAY", "MAP", "STRUCT"):
@@ -94,7 +94,7 @@ class _Parser:
         return known and (after == len(self._text) or self._text[after] == "(")
 
     def error(self, path: str, expected: str) -> SchemaError:
-        """One that says what is found at this place of the text."""
+        """Return an error that shows the text at the current position."""
         shown = _SHOWN.match(self._text, self.at)
         place = f"stands at character {self.at + 1} of the DDL"
         found = f"{quoted(shown[0])} {place}" if shown else "the DDL ends"
@@ -104,7 +104,7 @@ class _Parser:
         self.at = _space(self._text, to)
 
     def _take(self, token: str) -> bool:
-        """Whether the token is next; if so, it is read."""
+        """Skip the token if it comes next, and return whether it did."""
         if not self._text.startswith(token, self.at):
             return False
         self._skip(self.at + len(token))
@@ -125,7 +125,7 @@ class _Parser:
         return True
 
     def fields(self, path: str, end: str) -> pa.DataType:
-        """Columns, up to where `end` is next."""
+        """Parse columns, up to the token `end`."""
         fields: dict[str, pa.DataType] = {}
         while True:
             found = _NAME.match(self._text, self.at)
@@ -146,7 +146,7 @@ class _Parser:
             self._need(",", inner)
 
     def _options(self, path: str) -> None:
-        """What may come after a type."""
+        """Skip NOT NULL and COMMENT after a type."""
         self._keyword("NOT", "NULL")
         if self._keyword("COMMENT"):
             found = _QUOTED.match(self._text, self.at)
@@ -155,7 +155,7 @@ class _Parser:
             self._skip(found.end())
 
     def type(self, path: str) -> pa.DataType:
-        """One type."""
+        """Parse one type."""
         start = self.at
         found = _WORD.match(self._text, self.at)
         if not found:
@@ -216,18 +216,18 @@ class _Parser:
 
 
 def _space(text: str, at: int) -> int:
-    """The place of what comes after spaces and comments."""
+    """Return the position after spaces and comments."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
 
 def array_of(items: pa.DataType) -> pa.DataType:
-    """A list with the name that Spark has for its items."""
+    """Return a list type whose items have the name that Spark gives them."""
     return pa.list_(pa.field("element", items))
 
 
 def to_ddl(kind: pa.DataType) -> str:
-    """Return the columns of a struct as `from_ddl` reads them; of another type, its name."""
+    """Return the DDL of a struct's columns for `from_ddl`, or the name of another type."""
     if pa.types.is_struct(kind) and kind.num_fields:
         return ", ".join(f"{_name(each.name)} {_type(each.type, each.name)}" for each in kind)
     return _type(kind, "")

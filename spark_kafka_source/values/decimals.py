@@ -1,4 +1,4 @@
-"""Decimals as Arrow has them, 128 bits, of two's complement in as many bytes as were written."""
+"""Decimals: from two's complement of any size to Arrow's 128 bits, and back."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,16 +9,16 @@ from spark_kafka_source.values.outcome import Mask
 
 _BYTES, _HALF = 16, 8
 _HALF_DIGITS = 19
-"""Any number of fewer digits fits in half of the bytes."""
+"""Any number with fewer digits than this fits in half of the bytes."""
 _LOW = (1 << 64) - 1
 
 
 def decimals(
     source: OctetReader, start: Integers, end: Integers, precision: int
 ) -> tuple[Integers, Mask]:
-    """All of them, two halves each, and which are bad: without bytes, or of too many digits.
+    """Return all decimals as two halves each, and a mask of the bad ones. A bad one becomes 0.
 
-    The highest byte comes first. Each bad one is 0.
+    The highest byte comes first. A decimal without bytes, or with too many digits, is bad.
     """
     length = end - start
     low = _number(source, np.maximum(end - _HALF, start), length)
@@ -30,7 +30,7 @@ def decimals(
         high[long] = _number(source, first, length[long] - _HALF)
         bad |= _beyond(low.view(np.uint64), high, precision)
         for row in (length > _BYTES).nonzero()[0].tolist():
-            # More bytes than are needed, which Java takes, too.
+            # More bytes than needed are fine if they only repeat the sign. Java accepts them too.
             above = source.data[start[row] : end[row] - _BYTES]
             bad[row] |= not (above == (255 if high[row] < 0 else 0)).all()
     elif precision < _HALF_DIGITS:
@@ -43,14 +43,14 @@ def decimals(
 
 
 def _number(source: OctetReader, at: Integers, size: Integers) -> Integers:
-    """Those of so many bytes from there on, up to eight."""
+    """Return the numbers of up to eight bytes at these positions."""
     first = source.words(at).byteswap().view(np.int64)
     number: Integers = first >> 8 * (_HALF - np.minimum(np.maximum(size, 1), _HALF))
     return number
 
 
 def _beyond(low: Words, high: Integers, precision: int) -> Mask:
-    """Which have more digits than that."""
+    """Return which numbers have more digits than `precision`."""
     most = 10**precision - 1
     least_low, least_high = -most & _LOW, -most >> 64
     above = (high > most >> 64) | ((high == most >> 64) & (low > np.uint64(most & _LOW)))
@@ -60,7 +60,7 @@ def _beyond(low: Words, high: Integers, precision: int) -> Mask:
 
 
 def minimal_bytes(array: pa.Array, size: int | None = None) -> pa.BinaryArray:
-    """The unscaled values in the fewest bytes, or in `size`, the highest first."""
+    """Return the unscaled values in the fewest bytes, or in `size` bytes, highest byte first."""
     count = len(array)
     data = np.frombuffer(array.buffers()[1], np.uint8)
     data = data[array.offset * _BYTES :][: count * _BYTES]
@@ -82,7 +82,7 @@ def minimal_bytes(array: pa.Array, size: int | None = None) -> pa.BinaryArray:
 
 
 def _short(low: Integers) -> tuple[Octets, Mask]:
-    """Numbers of 64 bits, those bytes first that are needed, and which these are."""
+    """Return the bytes of 64-bit numbers with the needed ones first, and which are needed."""
     most = low ^ (low >> 8 * _HALF - 1)
     width = np.ones(len(low), np.int64)
     for size in range(1, _HALF):
@@ -93,9 +93,9 @@ def _short(low: Integers) -> tuple[Octets, Mask]:
 
 
 def _needed(rows: Octets) -> Mask:
-    """Which bytes say more than the sign of the next one does."""
+    """Return which bytes are needed, beyond those that only repeat the sign."""
     sign = np.where(rows[:, :1] >= 128, 255, 0)
-    # A byte of the sign only is left out if the one after it begins with that sign.
+    # A byte of only the sign can be dropped if the next byte starts with the same sign bit.
     other = (rows[:, :-1] != sign) | ((rows[:, 1:] >= 128) != (sign > 0))
     needed: Mask = np.ones(rows.shape, np.bool_)
     needed[:, :-1] = np.logical_or.accumulate(other, axis=1)

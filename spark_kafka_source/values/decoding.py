@@ -1,4 +1,4 @@
-"""Values to Arrow: a program, the bytes that they lie in, and where each starts and ends."""
+"""Decoding of values to Arrow: from programs, bytes, and the bounds of each value."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ from spark_kafka_source.values.waves import Waves
 
 
 class Code(Protocol):
-    """What one writer's values are read by, whatever the format."""
+    """Program that reads the values of one writer, for any format."""
 
     @property
     def constants(self) -> bytes:
-        """What it reads beside the values."""
+        """The bytes that the program reads besides the values."""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Of the fields, by the places that an `Outcome` has."""
+        """The paths of the fields, by the places in an `Outcome`."""
 
 
 class Engine(Protocol):
-    """What runs such a program on one buffer."""
+    """Engine that runs a program on one buffer."""
 
     def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
-        """Decode these rows; `elements` are the same, None for all of them in their order."""
+        """Decode these rows. `elements` are the elements to fill, or None for all in order."""
 
 
 P = TypeVar("P", bound=Code)
@@ -46,11 +46,11 @@ P = TypeVar("P", bound=Code)
 
 @dataclass(frozen=True)
 class Engines(Generic[P]):
-    """What runs the programs of one format."""
+    """Engines of one format."""
 
     waves: Callable[[P, OctetReader, int, Slots, Outcome], Engine]
     by_row: Callable[[Kernels, Sequence[P], Rows, Slots, Outcome], None] | None = None
-    """All of them, where the kernels are compiled."""
+    """The engine for all programs at once, used if the kernels are compiled."""
 
     def in_waves(
         self,
@@ -60,7 +60,7 @@ class Engines(Generic[P]):
         slots: Slots,
         outcome: Outcome,
     ) -> None:
-        """Run each on the rows that it is for."""
+        """Run each program on its own rows."""
         count = len(rows.starts)
         for number, some in _groups(programs, rows.null, rows.program_of):
             if number < 0:
@@ -78,18 +78,18 @@ AVRO: "Engines[Program]" = Engines(Waves, decode_by_row)
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A row for each value: null where the value is null or bad.
+    """Decoded values, one row each. A row is null if its value is null or bad.
 
-    `status` has a `Fault` for each row, of which null ones are `OK`.
+    `status` has a `Fault` for each row. It is `OK` for null values.
     """
 
     array: pa.Array
     status: Octets
     paths: dict[int, str]
-    """Of the field, for each bad row."""
+    """The path of the bad field, for each bad row where it is known."""
 
     def reason(self, row: int) -> str:
-        """What is wrong with a bad row, and where."""
+        """Return the path and the reason for a bad row."""
         fault, path = Fault(self.status[row]), self.paths.get(row)
         return f"{path}: {fault.reason}" if path else fault.reason
 
@@ -107,9 +107,9 @@ def decode(
 ) -> Decoded:
     """Decode the values `data[starts[row]:ends[row]]` into the columns of `layout`.
 
-    `program_of` says by which of `programs` each row is read, -1 where there is none for it: such
-    a row is bad. Without it, all are read by the first. Never raises because of what the bytes are,
-    and no row has an influence on another.
+    `program_of` is the index in `programs` for each row, or -1 for a row without a program, which
+    is bad. Without `program_of` the first program reads all rows. Never raises because of the
+    bytes. No row influences another row.
     """
     count = len(starts)
     starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
@@ -131,7 +131,7 @@ def decode(
 def _groups(
     programs: Sequence[Code], null: Mask, program_of: Integers | None
 ) -> list[tuple[int, Integers]]:
-    """The rows of each program."""
+    """Return the rows of each program."""
     if program_of is None:
         return [(0, np.flatnonzero(~null))]
     return [(n, np.flatnonzero((program_of == n) & ~null)) for n in range(-1, len(programs))]
@@ -140,7 +140,7 @@ def _groups(
 def _with_constants(
     data: Bytes | Octets, programs: Sequence[Code | Layout]
 ) -> tuple[Octets, list[int]]:
-    """The bytes, behind them the constants of each, and where these begin."""
+    """Return the bytes followed by the constants of each program, and where these begin."""
     octets: Octets = np.frombuffer(data, np.uint8)
     parts, places, size = [octets], [], len(octets)
     for program in programs:
@@ -153,7 +153,7 @@ def _with_constants(
 def _paths(
     layout: Layout, programs: Sequence[Code], outcome: Outcome, program_of: Integers | None
 ) -> dict[int, str]:
-    """By the program of a row and the place in it, of which there are few."""
+    """Return the path for each bad row. Paths are cached by program and place: there are few."""
     rows = np.flatnonzero(outcome.status)
     numbers = np.zeros(len(rows), np.int64) if program_of is None else program_of[rows]
     places = zip(numbers.tolist(), outcome.place[rows].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""What goes wrong with schemas, before a byte is read; what is wrong with bytes is a `Fault`."""
+"""Errors in schemas, before a byte is read. A `Fault` describes an error in the bytes of a row."""
 
 from spark_kafka_source.errors import LocalError
 
@@ -6,7 +6,7 @@ _MOST_SHOWN = 100
 
 
 class SchemaError(LocalError):
-    """A schema that cannot be used, at `path`: `found` is there, `expected` would be right."""
+    """A schema cannot be used because of `path`. `found` is there, `expected` would be right."""
 
     def __init__(self, path: str, found: str, expected: str) -> None:
         super().__init__(path, found, expected)
@@ -17,14 +17,14 @@ class SchemaError(LocalError):
 
 
 class RecursiveTypeError(SchemaError):
-    """A type that holds itself, by way of `path`: columns have no place for it."""
+    """A type contains itself, by way of `path`. Columns have no place for it."""
 
 
 class UnresolvableError(SchemaError):
-    """What was written with one schema can never be read with the other, because of `path`."""
+    """Values of the writer's schema can never be read with the reader's schema, due to `path`."""
 
 
 def quoted(value: object) -> str:
-    """Anything of a schema's, cut to what a text has room for."""
+    """Return the repr of a part of a schema, cut to a length that fits an error text."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -1,10 +1,10 @@
-"""What can be wrong with the bytes of one row."""
+"""Faults in the bytes of one row."""
 
 from enum import IntEnum
 
 
 class Fault(IntEnum):
-    """Why a row is bad; `OK` where it is not."""
+    """Reason why a row is bad. `OK` for a good row."""
 
     OK = 0
     TRUNCATED = 1
@@ -32,7 +32,7 @@ class Fault(IntEnum):
 
     @property
     def reason(self) -> str:
-        """In words, to come after the path of the field."""
+        """Return the reason in words. Error texts put it after the path of the field."""
         return _REASONS[self]
 
 
@@ -40,31 +40,31 @@ _REASONS = {
     Fault.OK: "nothing is wrong",
     Fault.TRUNCATED: "the value ends before the record does",
     Fault.TRAILING: "there are bytes after the record",
-    Fault.VARINT: "no varint of 64 bits",
+    Fault.VARINT: "not a varint of 64 bits",
     Fault.INT_RANGE: "an int beyond 32 bits",
     Fault.BOOLEAN: "a boolean that is neither 0 nor 1",
     Fault.LENGTH: "a length that is negative or beyond the end of the value",
-    Fault.COUNT: "more items than the value has room for, or fewer than none",
+    Fault.COUNT: "more items than the value has bytes for, or a negative count",
     Fault.BRANCH: "a branch that the writer's union does not have",
     Fault.SYMBOL: "a symbol that the enum does not have",
-    Fault.UNRESOLVED: "what was written has no place in the reader's type",
+    Fault.UNRESOLVED: "the written value has no place in the reader's type",
     Fault.TEXT: "a string that is not UTF-8",
     Fault.DECIMAL: "a decimal without bytes, or beyond its precision",
     Fault.TIMESTAMP: "a time beyond what its column can hold",
     Fault.NESTING: "values nested too deeply",
-    Fault.TAG: "no tag of a field: the number 0, a wire type that is none, or over 32 bits",
+    Fault.TAG: "not a field tag: the number 0, an unknown wire type, or over 32 bits",
     Fault.GROUP: "a group that does not end, or an end without its start",
     Fault.NO_PROGRAM: "there is no writer's schema to decode it with",
-    Fault.SYNTAX: "no JSON, or more than one value of it",
-    Fault.KIND: "JSON of another kind than the column is of",
-    Fault.INTEGER: "no whole number, or one beyond what the column can hold",
-    Fault.TIME: "no date or time of ISO 8601",
+    Fault.SYNTAX: "not JSON, or more than one JSON value",
+    Fault.KIND: "a JSON value of another kind than the column",
+    Fault.INTEGER: "not a whole number, or beyond the range of the column",
+    Fault.TIME: "not a date or time in ISO 8601",
     Fault.BASE64: "a string that is not base64",
 }
 
 
 class BadPlaceError(Exception):
-    """What is wrong with a row, and where in the table of its program."""
+    """Fault of a row, and its place in the table of the program."""
 
     def __init__(self, fault: Fault, place: int) -> None:
         super().__init__(fault, place)

@@ -1,8 +1,8 @@
-"""What a process keeps of a format, since Spark's workers run one task after another.
+"""Cache of readers, writers and programs in a process, for the next tasks of a Spark worker.
 
-Each task unpickles its readers and writers, and asks the readers for programs. They are made of
-schemas alone and never change, and to make them takes half of a small micro-batch's time: so a task
-finds those of the one before it.
+Each task unpickles its readers and writers, and asks the readers for programs. These depend only
+on schemas and never change, but making them takes half the time of a small micro-batch. So a task
+reuses what an earlier task made.
 """
 
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from functools import lru_cache
 from typing import Any
 
 MOST_KEPT = 16
-"""Readers and writers of a process."""
+"""The most readers and writers that a process keeps."""
 MOST_PROGRAMS = 100
-"""Of a reader: one for each schema that its values were written with."""
+"""The most programs that a reader keeps, one for each schema of a writer."""
 
 
 @lru_cache(maxsize=MOST_KEPT)
 def made_once(kind: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what `kind` makes of these arguments, all of which can be hashed."""
+    """Return `kind(*arguments)`, cached. All arguments must be hashable."""
     return kind(*arguments)
 
 
 def keeping(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes a program once; what it raises is not kept."""
+    """Return a function that caches the programs of `make`. Errors are not cached."""
     return lru_cache(maxsize=MOST_PROGRAMS)(make)

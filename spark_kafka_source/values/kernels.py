@@ -1,8 +1,8 @@
-"""The engine for one row after the other, in plain Python that numba compiles (see `compiled`).
+"""Engine for one row after the other, in plain Python that numba compiles (see `compiled`).
 
-It does what `walk` says that operations mean. Compiled, it checks no index by itself: no byte is
-read that was not held against the end of its row before, and no element is written that there is no
-room for. The table is ours, and trusted.
+`walk` defines the operations. Compiled code does not check indices. So the engine compares each
+position with the end of the row before it reads a byte, and checks the room before it writes an
+element. The table is made by this package and trusted.
 """
 
 import numpy as np
@@ -28,15 +28,16 @@ NESTING, NO_PROGRAM = int(Fault.NESTING), int(Fault.NO_PROGRAM)
 MAX_INT, MAX_LONG = (1 << 31) - 1, (1 << 63) - 1
 MAX_THOUSANDS = MAX_LONG // 1000
 LAST_SHIFT = 63
-"""Where the last septet goes of a varint of 10 bytes."""
+"""The shift of the last septet in a varint of 10 bytes."""
 
 NULL_ROW = -2
-"""Instead of the number of a program: nothing is read. -1 is a row without a program."""
+"""The program number of a null row: nothing is read. -1 is a row without a program."""
 
 RETURN, STOP, ELEMENT, ARRAY_AT, LEFT, EMPTY, AT, LIMIT = range(8)
-"""What is kept of the body around one: where it goes on, where it ends, and its element. For the
-items of an array where that stands in the table, else -1, how many of its block are left, and how
-many took no bytes. For a default where the row goes on, and where it ends, else -1."""
+"""The fields of a stack frame for the surrounding body: where it goes on, where it ends, and its
+element. For items of an array: the array's row in the table (else -1), the items left in the block,
+and the items that took no bytes. For a default: where the row goes on, and where it ends, else -1.
+"""
 FRAME = 8
 
 
@@ -64,17 +65,17 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a row's state are numbers, not ob
     status: Octets,
     places: Places,
 ) -> int:
-    """Decodes from `first_row` on, and returns the row that there is no room for, or their count.
+    """Decode from `first_row` on. Return the row that lacks room, or the number of rows.
 
-    The elements of a slot lie in `memory` from its base on; after the bases of all slots are those
-    of the parents of each level. A level has `sizes` elements, and room for `rooms`; that of the
-    rows has room for all. Where there is none, `scratch` has the level and the size that it needs.
-    `words` are the eight bytes from each position of `data` on, `constants` is where those of the
-    programs begin. All of `scratch`, `singles` and `doubles` are the same bytes.
+    The elements of a slot are in `memory` from its base on. After the bases of all slots come the
+    bases of each level's parents. A level has `sizes` elements, and room for `rooms`. Level 0 has
+    room for all rows. If a level lacks room, `scratch` gets the level and the size that it needs.
+    `words` are the eight bytes from each position of `data` on. `constants` is where the programs'
+    constants begin. `scratch`, `singles` and `doubles` share their bytes.
     """
 
-    # Functions within, since arrays that are handed over are counted as references each time. They
-    # return the position after what they read, or minus what is wrong with it.
+    # Inner functions: if arrays were passed in, each call would count references to them. Each
+    # function returns the position after the value, or the negative fault.
 
     def varint(at: int, end: int) -> tuple[int, int]:
         value, shift = 0, 0
@@ -169,7 +170,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a row's state are numbers, not ob
         return after
 
     def block(array: int, at: int, end: int, empty: int) -> tuple[int, int]:
-        """How many items the next block has, and where they begin."""
+        """Return the number of items in the next block, and where they begin."""
         count, at = varint(at, end)
         if at >= 0 and count < 0:
             count = -count
@@ -179,7 +180,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a row's state are numbers, not ob
         least, most = int(table[array, ARGUMENT]), MAX_EMPTY_ITEMS - empty
         if at >= 0 and least > 0:
             most = (end - at) // least
-        # The number that is its own negative is none of its own.
+        # The smallest integer is its own negative, so `count` can still be negative here.
         return (0, -COUNT) if at >= 0 and (count < 0 or count > most) else (count, at)
 
     def enter(depth: int, place: int, stop: int, element: int, array: int) -> None:
@@ -188,7 +189,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a row's state are numbers, not ob
         stack[depth, EMPTY], stack[depth, LIMIT] = 0, -1
 
     def forget(row: int) -> None:
-        """Nothing of a row is kept: its slots are 0 again, and so is what it had of levels."""
+        """Undo a row: set its slots to 0, and drop its elements from all levels."""
         for slot in range(len(level_of)):
             level = int(level_of[slot])
             if level == 0:
@@ -271,7 +272,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a row's state are numbers, not ob
                     at, place = -TRAILING, int(firsts[number]) + WHOLE
                 break
             else:
-                # A body is over.
+                # The body has ended.
                 frame = depth - 1
                 array = int(stack[frame, ARRAY_AT])
                 if array >= 0 and stack[frame, LEFT] > 1:

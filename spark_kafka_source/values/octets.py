@@ -1,7 +1,7 @@
-"""Numbers read at many positions of the same bytes at once, never outside of them.
+"""Reader of numbers at many positions of the same bytes at once. It never reads outside them.
 
-Positions are 0 or more. Beyond the end zeros are read, or whatever the last bytes are: whoever asks
-holds the positions that come after against the end of each value.
+Positions are 0 or more. Beyond the end it returns zeros, or the last bytes. The caller compares the
+positions after each value with the value's end.
 """
 
 import numpy as np
@@ -24,12 +24,12 @@ _FOLDS = tuple(
         (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
     )
 )
-"""Septets become pairs, these fours, and these one number of 56 bits."""
+"""Steps that fold septets: into pairs, then into fours, then into one number of 56 bits."""
 _ONE, _SEVEN, _TOP = np.uint64(1), np.uint64(7), np.uint64(56)
 
 
 class OctetReader:
-    """Reads the bytes of one buffer."""
+    """Reader of one buffer."""
 
     def __init__(self, data: Bytes | Octets) -> None:
         self.data: Octets = np.frombuffer(data, np.uint8)
@@ -38,21 +38,21 @@ class OctetReader:
         if len(whole) < _WORD:
             whole = np.concatenate((whole, np.zeros(_WORD - len(whole), np.uint8)))
         self._last = len(whole) - _WORD
-        # Eight bytes from every position on, without a copy.
+        # A view of the eight bytes from every position on, without a copy.
         self._words: Words = np.ndarray((self._last + 1,), "<u8", whole.data, strides=(1,))
         self.longs: Integers = self._words.view("<i8")
-        """The same as signed numbers, for a kernel that knows how far it may read."""
+        """The same as signed numbers, for kernels, which check positions themselves."""
         padded = np.concatenate((whole[self._last :], np.zeros(_WORD, np.uint8)))
         self._tail: Words = np.ndarray((_WORD + 1,), "<u8", padded.data, strides=(1,)).copy()
 
     def octets(self, at: Integers) -> Octets:
-        """The byte at each position."""
+        """Return the byte at each position."""
         if not len(self.data):
             return np.zeros(len(at), np.uint8)
         return self.data.take(at, mode="clip")
 
     def words(self, at: Integers) -> Words:
-        """The eight bytes from each position on, the first the lowest."""
+        """Return the eight bytes from each position on, with the first byte as the lowest."""
         beyond = at > self._last
         if not np.count_nonzero(beyond):
             found: Words = self._words[at]
@@ -63,7 +63,7 @@ class OctetReader:
         return found.astype(np.uint64, copy=False)
 
     def varints(self, at: Integers) -> tuple[Integers, Integers]:
-        """The zigzag varints and the positions after them, `NOWHERE` after one beyond 64 bits."""
+        """Return zigzag varints and the positions after them, `NOWHERE` after one over 64 bits."""
         low = self.octets(at)
         after = at + 1
         rows = (low >= 128).nonzero()[0]
@@ -78,7 +78,7 @@ class OctetReader:
         return value, after
 
     def unsigned(self, at: Integers) -> tuple[Integers, Integers]:
-        """The varints as their 64 bits, and the positions after them, as those of `varints`."""
+        """Return varints as their 64 bits, and the positions after them, as `varints` does."""
         low = self.octets(at)
         value, after = low.astype(np.int64), at + 1
         rows = (low >= 128).nonzero()[0]
@@ -105,7 +105,7 @@ class OctetReader:
         return value, after
 
     def _longest(self, value: Words, at: Integers) -> tuple[Words, Integers]:
-        """Those of nine bytes or ten, of which the first eight are in `value` already."""
+        """Complete varints of nine or ten bytes. `value` holds the first eight already."""
         ninth, tenth = self.octets(at + 8), self.octets(at + 9)
         ten = ninth >= 128
         value |= (ninth & 127).astype(np.uint64) << _TOP
@@ -114,7 +114,7 @@ class OctetReader:
 
 
 def unzigzag(value: Words) -> Integers:
-    """The signed numbers that they are the zigzag ones of."""
+    """Decode zigzag numbers to signed numbers."""
     return (value >> _ONE ^ (~(value & _ONE) + _ONE)).view(np.int64)
 
 

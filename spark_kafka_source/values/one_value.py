@@ -1,7 +1,7 @@
-"""One value of Python's as a column of one row, checked: where it does not fit, by its path.
+"""One Python value as a column of one row, checked strictly. Errors have the path of the value.
 
-A struct is a dict, a list a list, and a map a dict or a list of pairs. Arrow by itself would cut
-1.5 to 1, and pass over a field that the type does not have.
+A struct is a dict. A list is a list. A map is a dict or a list of pairs. Without these checks Arrow
+would cut 1.5 to 1, and ignore a field that the type does not have.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,11 +14,11 @@ from spark_kafka_source.records import UnencodableRowError
 _MOST_SHOWN = 100
 _BYTES = (bytes, bytearray, memoryview)
 _ALONE = (str, *_BYTES)
-"""What can be iterated, and is no list."""
+"""Types that are iterable but do not count as lists."""
 
 
 def array_of_one(value: object, kind: pa.DataType, path: str = "") -> pa.Array:
-    """Return the value as the only one of a column of this type. Raises `UnencodableRowError`."""
+    """Return a column of this type with only this value. Raises `UnencodableRowError`."""
     _check(value, kind, path)
     try:
         return pa.array([value], kind)
@@ -27,7 +27,7 @@ def array_of_one(value: object, kind: pa.DataType, path: str = "") -> pa.Array:
 
 
 def known_fields(value: Any, names: Collection[str], path: str) -> None:
-    """Raise `UnencodableRowError` for what is no dict, or has other fields than these."""
+    """Raise `UnencodableRowError` if the value is not a dict, or has a field beyond these."""
     if not isinstance(value, Mapping):
         refuse(path, f"{_shown(value)} is no dict")
     for name in value:
@@ -37,14 +37,14 @@ def known_fields(value: Any, names: Collection[str], path: str) -> None:
 
 
 def items_of(value: Any, path: str) -> Sequence[Any]:
-    """Return the items of a list, or what is as good. Raises `UnencodableRowError`."""
+    """Return the items of a list or another iterable. Raises `UnencodableRowError`."""
     if isinstance(value, (*_ALONE, Mapping)) or not isinstance(value, Iterable):
         refuse(path, f"{_shown(value)} is no list")
     return value if isinstance(value, list | tuple) else list(value)
 
 
 def pairs_of(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
-    """Return the entries of a map: a dict, or pairs. Raises `UnencodableRowError`."""
+    """Return the entries of a map, given as a dict or as pairs. Raises `UnencodableRowError`."""
     if isinstance(value, Mapping):
         return list(value.items())
     pairs = None if isinstance(value, _ALONE) else value
@@ -57,7 +57,7 @@ def pairs_of(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
 
 
 def converted(path: str, value: Any, kind: pa.DataType) -> Any:
-    """Return it as Arrow's, of a type that no container is. Raises `UnencodableRowError`."""
+    """Convert a value to an Arrow scalar of a non-nested type. Raises `UnencodableRowError`."""
     try:
         return pa.scalar(value, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -65,12 +65,12 @@ def converted(path: str, value: Any, kind: pa.DataType) -> Any:
 
 
 def no_such_value(path: str, value: object, kind: pa.DataType) -> NoReturn:
-    """Raise `UnencodableRowError`."""
+    """Raise `UnencodableRowError` for a value of the wrong type."""
     refuse(path, f"{_shown(value)} is no {kind}")
 
 
 def refuse(path: str, reason: str) -> NoReturn:
-    """Raise `UnencodableRowError`."""
+    """Raise `UnencodableRowError` with this path and reason."""
     raise UnencodableRowError([0], f"{path}: {reason}" if path else reason)
 
 
@@ -96,7 +96,7 @@ def _check(value: Any, kind: pa.DataType, path: str) -> None:
 
 
 def _is_other(value: Any, kind: pa.DataType) -> bool:
-    """Whether Arrow would take it for a value of the type, and should not."""
+    """Whether Arrow would wrongly accept the value for the type."""
     if isinstance(value, bool):
         return not pa.types.is_boolean(kind)
     if pa.types.is_integer(kind):

@@ -1,4 +1,4 @@
-"""What became of each row: nothing bad, or its first fault and where that is."""
+"""Outcome of each row: OK, or its first fault and the fault's place."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,20 +10,21 @@ Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int32]
 
 WHOLE = -1
-"""The place of what is wrong with all of a row."""
+"""The place of a fault that concerns the whole row."""
 COLUMNS = -2
-"""Places of columns, which are looked at last, are this less their first slot."""
+"""Places of columns count down from here: this minus the column's first slot. Columns are checked
+last."""
 
 
 class Outcome:
-    """`status` has a `Fault` for each row, and `place` where in the table, or column, it is."""
+    """Outcome per row: a `Fault` in `status`, and in `place` its place in the table, or column."""
 
     def __init__(self, rows: int) -> None:
         self.status: Octets = np.zeros(rows, np.uint8)
         self.place: Places = np.zeros(rows, np.int32)
 
     def add(self, rows: Integers, fault: Fault, place: int) -> None:
-        """Those rows are bad, if they were not before."""
+        """Mark these rows as bad. A row keeps its first fault."""
         rows = rows[self.status[rows] == 0]
         self.status[rows] = fault
         self.place[rows] = place

@@ -1,7 +1,7 @@
-"""A writer's schema resolved to a reader's, as one table of operations that any engine can run.
+"""A writer's schema resolved to a reader's schema, as one table of operations for any engine.
 
-A row of the table is an operation, and its body are the rows up to `end`. They stand in the order
-of the bytes. `slot` is -1 where what is read is not kept.
+A row of the table is an operation. Its body is the rows after it, up to `end`. Rows are in the
+order of the bytes. `slot` is -1 if the value is not kept.
 """
 
 from dataclasses import dataclass
@@ -15,40 +15,40 @@ from spark_kafka_source.values.columns import Layout
 
 
 class Op(IntEnum):
-    """What to do, and what `argument` and `extra` mean to it."""
+    """Operations, and the meaning of `argument` and `extra` for each."""
 
     BOOLEAN = 0
     INT = 1
-    """`argument` is a `Convert`; so it is of the next three."""
+    """`argument` is a `Convert`, as it is for the next three operations."""
     LONG = 2
     FLOAT = 3
     DOUBLE = 4
     BYTES = 5
-    """A length, and so many bytes; slots `slot` and `slot + 1` have where they start and end."""
+    """A length and that many bytes. Slots `slot` and `slot + 1` get their start and end."""
     FIXED = 6
-    """`argument` bytes, kept as those of `BYTES`."""
+    """`argument` bytes, kept like `BYTES`."""
     ENUM = 7
-    """The writer's symbol; the reader's is in `mapping`, from `argument` on, of `extra` symbols."""
+    """A symbol of the writer, one of `extra`. `mapping` has the reader's from `argument` on."""
     UNION = 8
-    """One of `argument` branches; the body has a `BRANCH` for each."""
+    """One of `argument` branches. The body has a `BRANCH` for each."""
     BRANCH = 9
-    """The body is what to do where this branch was written."""
+    """A branch of a union. The body runs if this branch was written."""
     ARRAY = 10
-    """Blocks of items of at least `argument` bytes. The body reads one, into the level `slot`."""
+    """Blocks of items of at least `argument` bytes. The body reads an item into level `slot`."""
     DEFAULT = 11
-    """The body reads `extra` bytes of the constants, from `argument` on."""
+    """A default. The body reads `extra` bytes of the constants, from `argument` on."""
     SET = 12
-    """The slot becomes `argument`; nothing is read."""
+    """Set the slot to `argument`, without reading."""
     FAIL = 13
-    """What was written cannot be read."""
+    """The written value cannot be read: the row is bad."""
     RECORD = 14
-    """The body is what `CALL` runs."""
+    """A record that `CALL` may run again."""
     CALL = 15
-    """Does the body of the row `argument`, a `RECORD` that perhaps is not over yet."""
+    """Run the body of the row `argument`, a `RECORD`, perhaps from within itself."""
 
 
 class Convert(IntEnum):
-    """What a number becomes before it is kept."""
+    """Conversion of a number before it is kept."""
 
     NOT = 0
     TO_FLOAT = 1
@@ -57,7 +57,7 @@ class Convert(IntEnum):
 
 
 class Row(NamedTuple):
-    """A row of the table."""
+    """Row of the table."""
 
     op: int
     slot: int
@@ -68,18 +68,18 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """The table, and what its rows refer to."""
+    """Table, and the data that its rows refer to."""
 
     layout: Layout
     rows: tuple[Row, ...]
     paths: tuple[str, ...]
-    """Of the writer's fields, for each row."""
+    """The path of the writer's field, for each row."""
     mapping: Integers
-    """For symbols of the writer those of the reader, or -1 where there is none."""
+    """The reader's symbol for each symbol of the writer, or -1 if there is none."""
     constants: bytes
-    """The reader's defaults, as Avro."""
+    """The reader's defaults, encoded as Avro."""
 
     @property
     def table(self) -> Integers:
-        """The rows, for a compiled engine."""
+        """Return the rows as an array, for a compiled engine."""
         return np.array(self.rows, np.int64).reshape(-1, len(Row._fields))

@@ -1,4 +1,4 @@
-"""Types cut down to the fields that are wanted."""
+"""Types reduced to the wanted fields."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,11 @@ from spark_kafka_source.values.selection import Tree, tree_of
 
 
 def projected(kind: pa.DataType, fields: Iterable[str] | None) -> pa.DataType:
-    """Return the type with the fields of these paths only, such as `address.city`.
+    """Return the type with only the fields of these paths, such as `address.city`.
 
-    All of it without `fields`. A field of the items of a list, or the values of a map, has the path
-    of the list or map, a dot, and its name. Raises `SchemaError` for a field that is not there.
+    Without `fields` the type stays whole. The path of a field in a list's items, or in a map's
+    values, is the path of the list or map, a dot, and the field's name. Raises `SchemaError` for a
+    missing field.
     """
     return _cut(kind, tree_of(fields), "")
 

@@ -1,11 +1,11 @@
-"""A schema as it was written, before anything is made of it."""
+"""Text of a schema, before it is parsed."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class SchemaType(Enum):
-    """The languages of schemas, by the names that schema registries have for them."""
+    """Schema languages, by their names in schema registries."""
 
     AVRO = "AVRO"
     JSON = "JSON"
@@ -14,9 +14,9 @@ class SchemaType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """The text of a schema, and the names and texts of all schemas that it refers to.
+    """Text of a schema, and names and texts of all schemas that it refers to.
 
-    Each of `references` stands after those that it refers to itself.
+    Each of `references` comes after the ones that it refers to itself.
     """
 
     type: SchemaType

@@ -1,4 +1,4 @@
-"""Which columns of a schema are wanted: all, or those of some paths such as `address.city`."""
+"""Selection of a schema's columns: all, or those of paths such as `address.city`."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,10 @@ Tree = dict[str, "Tree"]
 
 
 def tree_of(fields: Iterable[str] | None) -> Tree:
-    """Names within names; nothing within a name stands for all of it."""
+    """Return the paths as a tree of names.
+
+    A name with nothing in it stands for all of its fields.
+    """
     tree: Tree = {}
     paths = sorted(fields or (), key=len)
     for path in paths:

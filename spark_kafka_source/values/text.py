@@ -1,4 +1,4 @@
-"""Text as one of the formats of values: UTF-8, checked."""
+"""Text as a format of values: UTF-8, checked."""
 
 from collections.abc import Sequence
 
@@ -20,15 +20,15 @@ _LAYOUT = Layout(Column("", Form.STRING, pa.string(), 0, 0), (0, 0), (-1,))
 
 
 class TextReader:
-    """A `ValueReader` of text. No schema says anything of it."""
+    """`ValueReader` of text, which needs no schema."""
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of the column."""
+        """The type of the column."""
         return _LAYOUT.column.arrow
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
-        """Nothing is needed to read text."""
+        """Return None: text is read without a program."""
 
     def decode(
         self,
@@ -40,7 +40,7 @@ class TextReader:
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Make texts of the slices; one that is not UTF-8 is bad."""
+        """Decode the slices as texts. A slice that is not UTF-8 is bad."""
         count = len(starts)
         null = np.zeros(count, np.bool_) if null is None else null
         outcome, slots = Outcome(count), Slots(_LAYOUT, count)

@@ -1,4 +1,4 @@
-"""What all formats have in common: values in the bytes of a chunk, to a column."""
+"""Interface of all formats for reading: values in the bytes of a chunk become a column."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -13,22 +13,23 @@ from spark_kafka_source.values.schema_text import SchemaText
 
 
 class ValueReader(Protocol):
-    """Decodes the values of one format into one column, whichever schemas they were written with.
+    """Decoder from values of one format to one column, for any schemas that wrote the values.
 
-    It can be pickled, and is the same for the whole life of a query. A program is how it reads what
-    one schema wrote: of a type of its own, which only it looks into.
+    A reader can be pickled, and stays the same while a query lives. A program says how to read the
+    values of one writer's schema. Each format has its own type of program, and only its reader
+    looks into it.
     """
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of the column. All that is in it is nullable."""
+        """The type of the column. Everything in it is nullable."""
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> Any:
-        """Return how to read what `writer` wrote.
+        """Return the program that reads the values written with `writer`.
 
-        `message` are the message indexes of Protobuf: which message of the schema, by its number,
-        then which of those within it, and so on. Raises `SchemaError` for a schema that cannot be
-        used, and `UnresolvableError` where nothing that it wrote can be read.
+        `message` is Protobuf's message indexes: the number of a message in the schema, then the
+        number of a message nested in it, and so on. Raises `SchemaError` for an unusable schema,
+        and `UnresolvableError` if no value of that schema can be read.
         """
 
     def decode(
@@ -41,7 +42,7 @@ class ValueReader(Protocol):
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Decode `data[starts[row]:ends[row]]`, each row by the program whose number it has.
+        """Decode `data[starts[row]:ends[row]]`, each row with the program it has in `program_of`.
 
-        A row without a program has -1, and is bad. Never raises because of what the bytes are.
+        A row without a program has -1, and is bad. Never raises because of the bytes.
         """

@@ -1,4 +1,4 @@
-"""What all formats have in common the other way: a column to the bytes of values."""
+"""Interface of all formats for writing: a column becomes the bytes of values."""
 
 from typing import Any, Protocol
 
@@ -10,37 +10,37 @@ from spark_kafka_source.values.one_value import array_of_one
 
 
 class ValueWriter(Protocol):
-    """Encodes the values of one column by one schema. It can be pickled."""
+    """Encoder of the values of one column with one schema. It can be pickled."""
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of columns that need no cast."""
+        """The type of columns that need no cast."""
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
-        """Return each value's bytes, `prefix` before it; none of the values is null.
+        """Return each value's bytes, with `prefix` before them. No value may be null.
 
         Raises `ColumnTypeError` for a column that the schema has no place for, and
         `UnencodableRowError` for such rows.
         """
 
     def one(self, value: Any) -> bytes:
-        """Return the bytes of one value that is not None, as `Array.to_pylist` would have it.
+        """Return the bytes of one value that is not None, in the form of `Array.to_pylist`.
 
-        Raises `UnencodableRowError` for what the schema has no place for, by its path.
+        Raises `UnencodableRowError` with the path of a value that the schema has no place for.
         """
 
 
 def encode_one(writer: ValueWriter, value: Any) -> bytes:
-    """Return the bytes of one value, as those of a column of one row. Raises `UnencodableRowError`.
+    """Return the bytes of one value, encoded as a column of one row. Raises `UnencodableRowError`.
 
-    It is what `ValueWriter.one` is where a format has no other way.
+    This is `ValueWriter.one` for a format without a quicker way.
     """
     found: bytes = writer.encode(array_of_one(value, writer.arrow_type), b"")[0].as_py()
     return found
 
 
 def encode_values(writer: ValueWriter, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:
-    """Encode what is not null; a null stays one, as Kafka's tombstones are. Raises as `encode`."""
+    """Encode a column. A null stays null, as Kafka's tombstones are. Raises as `encode` does."""
     if not array.null_count:
         return writer.encode(array, prefix)
     there = array.is_valid().to_numpy(zero_copy_only=False)

@@ -1,7 +1,7 @@
-"""The engine for one row at a time, in plain Python: it says what each operation means.
+"""Engine for one row at a time, in plain Python. It defines the operations.
 
-Waves take it where few rows go on, as with one long list; both give the same, and a test holds them
-to it.
+Waves hand over to it when few rows are left, as in one long list. Both engines give the same
+results, and a test checks that.
 """
 
 import struct
@@ -17,17 +17,16 @@ from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.slots import Slots
 
 MAX_NESTING = 100
-"""Deeper than types are; a value of a type that holds itself, which is passed over, may be deeper.
-
-Each takes four of Python's frames, of which there are 1000."""
+"""The deepest nesting of bodies. Types are never that deep, but a skipped value of a recursive type
+can be. Each body takes four Python frames of about 1000."""
 MAX_EMPTY_ITEMS = 64
-"""How many items an array may have of a type that takes no bytes, such as null."""
+"""The most items in an array whose items take no bytes, such as null."""
 
 _MAX_LONG = (1 << 63) - 1
 
 
 class One(NamedTuple):
-    """A row, the element of it to fill, and from where to where it is read."""
+    """A row, the element of it to fill, and the bounds of the bytes to read."""
 
     row: int
     element: int
@@ -36,7 +35,7 @@ class One(NamedTuple):
 
 
 class Walk:
-    """One program at work on one buffer; positions after what is bad are `NOWHERE`."""
+    """One program on one buffer. The position after a bad value is `NOWHERE`."""
 
     def __init__(
         self, program: Program, data: Octets, constants: int, slots: Slots, outcome: Outcome
@@ -45,19 +44,19 @@ class Walk:
         self._data = data.data
         self._slots, self._outcome, self._constants = slots, outcome, constants
         self.depth = 0
-        """Of bodies within bodies, which waves count here, too."""
+        """The depth of nested bodies. Waves count their bodies here, too."""
         self._end = 0
 
     def body(self, place: int, stop: int, one: One) -> int:
-        """The operations from `place` to `stop`, once."""
+        """Run the operations from `place` to `stop` once."""
         return self._guarded(one, lambda: self._body(place, stop, one.element, one.at))
 
     def items(self, place: int, one: One, count: int) -> int:
-        """So many items of the array at `place`, from the element on."""
+        """Read `count` items of the array at `place`, beginning with this element."""
         return self._guarded(one, lambda: self._items(place, one.element, one.at, count))
 
     def blocks(self, place: int, one: One, empty: int) -> int:
-        """The blocks of the array at `place`, after so many items without bytes."""
+        """Read the blocks of the array at `place`, after `empty` items without bytes."""
         return self._guarded(one, lambda: self._blocks(place, one.element, one.at, empty))
 
     def _guarded(self, one: One, run: Callable[[], int]) -> int:
@@ -241,4 +240,4 @@ _DO: dict[int, _Do] = {
     Op.RECORD: Walk._record,
     Op.CALL: Walk._call,
 }
-"""A `BRANCH` is its union's."""
+"""Runs each operation. `BRANCH` is missing: its union handles it."""

@@ -1,8 +1,8 @@
-"""The engine of numpy: each operation is done for all rows at once.
+"""Engine of numpy: it does each operation for all rows at once.
 
-It never reads outside the bytes, and checks lengths and counts before it makes room. Each operation
-ends within its row, or the row is bad: its position becomes `NOWHERE`, and the operations after
-that go on without it. What only a few rows go on with, `walk` does.
+It never reads outside the bytes, and checks lengths and counts before it allocates memory. An
+operation must end within its row. Otherwise the row is bad: its position becomes `NOWHERE`, and
+later operations leave the row out. When only few rows are left, `walk` takes over.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import MAX_EMPTY_ITEMS, MAX_NESTING, One, Walk
 
 FEW = 8
-"""So many rows or fewer are done sooner one by one."""
+"""Up to this many rows are faster one by one."""
 _WIDTHS: dict[int, int] = {Op.FLOAT: 4, Op.DOUBLE: 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """The rows that do the same: which, and where in them a value ends.
+    """Rows at the same operation, and the end of the value in each.
 
-    `elements` are those of the level that is filled, None for all of it in their order.
+    `elements` are the elements to fill, or None for all elements of the level in order.
     """
 
     rows: Integers
@@ -35,17 +35,17 @@ class Wave:
     end: Integers
 
     def of(self, places: Integers) -> "Wave":
-        """Some of them."""
+        """Return a part of the wave."""
         elements = places if self.elements is None else self.elements[places]
         return Wave(self.rows[places], elements, self.end[places])
 
     def ids(self) -> Integers:
-        """The elements, by their numbers."""
+        """The numbers of the elements."""
         return self.rows if self.elements is None else self.elements
 
 
 class Waves:
-    """One program at work on one buffer."""
+    """One program on one buffer."""
 
     def __init__(
         self, program: Program, source: OctetReader, constants: int, slots: Slots, outcome: Outcome
@@ -54,10 +54,10 @@ class Waves:
         self._constants, self._outcome = constants, outcome
         self._walk = Walk(program, source.data, constants, slots, outcome)
         self._failed = False
-        """Whether a position is `NOWHERE` that was not before."""
+        """Whether a position has become `NOWHERE`."""
 
     def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
-        """Decodes these rows, from `at` to `end`; `elements` as in `Wave`."""
+        """Decode these rows, from `at` to `end`. `elements` is as in `Wave`."""
         wave = Wave(rows, elements, end)
         after = self._some(0, len(self._program.rows), wave, at)
         self._failed = False
@@ -89,11 +89,11 @@ class Waves:
         return at
 
     def _varints(self, place: int, wave: Wave, at: Integers) -> tuple[Integers, Integers]:
-        """The numbers, and the positions after them; 0 and `NOWHERE` where there is none."""
+        """Return the numbers, and the positions after them. 0 and `NOWHERE` for a bad varint."""
         value, after = self._source.varints(at)
         bad = after > wave.end
         if np.count_nonzero(bad):
-            # Ten bytes without an end are no varint, wherever the row ends.
+            # Ten bytes without an end are a bad varint, even if the row ends there too.
             endless = (after >= NOWHERE) & (wave.end - at >= VARLONG_BYTES)
             self._fail(wave, at, bad & endless, Fault.VARINT, place)
             after = self._fail(wave, after, bad, Fault.TRUNCATED, place)
@@ -101,7 +101,7 @@ class Waves:
         return value, after
 
     def _room(self, place: int, wave: Wave, at: Integers, size: int) -> Integers:
-        """The positions after so many bytes."""
+        """Return the positions after `size` bytes."""
         after = at + size
         bad = after > wave.end
         if np.count_nonzero(bad):
@@ -150,7 +150,7 @@ class Waves:
         after = self._room(place, wave, at, 4)
         if row.slot >= 0:
             bits = self._source.words(at).astype(np.uint32)
-            with np.errstate(invalid="ignore"):  # a NaN that signals
+            with np.errstate(invalid="ignore"):  # a signaling NaN
                 value = bits.view(np.float32).astype(np.float64)
             self._keep(row.slot, wave, value.view(np.int64))
         return after
@@ -171,7 +171,7 @@ class Waves:
     def _sized(
         self, place: int, row: Row, wave: Wave, start: Integers, length: Integers
     ) -> Integers:
-        # Never start + length, which could be too large for its 64 bits.
+        # start + length is avoided: it could overflow 64 bits.
         bad = _outside(length, wave.end - start)
         if np.count_nonzero(bad):
             after = self._fail(wave, start, bad, Fault.LENGTH, place)
@@ -235,7 +235,7 @@ class Waves:
         return self._walked(np.array(walked, np.int64))
 
     def _array(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
-        """Blocks, until none goes on."""
+        """Read blocks until all rows are done."""
         at = at.copy()
         left = np.arange(len(at))
         empty = np.zeros(len(at), np.int64)
@@ -261,7 +261,7 @@ class Waves:
     def _count(
         self, place: int, row: Row, wave: Wave, at: Integers, empty: Integers
     ) -> tuple[Integers, Integers]:
-        """How many items a block has, 0 for those that are bad, and where they begin."""
+        """Return how many items each block has (0 if bad), and where they begin."""
         count, after = self._varints(place, wave, at)
         bad = np.zeros(len(at), np.bool_)
         if count.min(initial=0) < 0:
@@ -277,7 +277,7 @@ class Waves:
         return count, after
 
     def _items(self, place: int, row: Row, wave: Wave, at: Integers, count: Integers) -> Integers:
-        """The items of a block: the first of all rows, then the second of those that have one."""
+        """Read a block's items: the first of all rows, then the second of rows that have one."""
         level = row.slot
         first = self._slots.add(level, wave.ids(), count) if level >= 0 else np.zeros_like(count)
         width = _WIDTHS.get(self._program.rows[place + 1].op, 0) if row.end == place + 2 else 0
@@ -302,9 +302,9 @@ class Waves:
     def _numbers(
         self, place: int, wave: Wave, at: Integers, items: tuple[Integers, Integers], width: int
     ) -> Integers:
-        """Items that all have as many bytes, all at once; a block has room for as many as it has.
+        """Read items of constant width, all at once. Each block has room for its items.
 
-        `items` are the first of each row, and how many they are.
+        `items` are the first item of each row, and the number of items.
         """
         first, count = items
         owner = np.repeat(np.arange(len(at)), count)
@@ -314,7 +314,7 @@ class Waves:
         return at + width * count
 
     def _walked(self, at: Integers) -> Integers:
-        """Positions that `walk` came to."""
+        """Note whether `walk` returned a `NOWHERE`, and return the positions."""
         self._failed = self._failed or bool(at.max(initial=0) >= NOWHERE)
         return at
 
@@ -346,14 +346,14 @@ class Waves:
             self._slots.array(slot)[wave.elements] = values
 
     def _fail(self, wave: Wave, at: Integers, bad: Mask, fault: Fault, place: int) -> Integers:
-        """The positions after that: `NOWHERE` for what is bad. The first fault of a row counts."""
+        """Mark bad rows, and return the positions with `NOWHERE` for them. A first fault stays."""
         self._outcome.add(wave.rows[bad], fault, place)
         self._failed = True
         return np.where(bad, NOWHERE, at)
 
 
 def _outside(value: Integers, most: Integers | int) -> Mask:
-    """Which are negative or more than that, which is not negative itself, but -1 for nothing."""
+    """Return which values are negative or above `most`. `most` is -1 if nothing is allowed."""
     return (value < 0) | (value > most)
 
 
@@ -375,4 +375,4 @@ _DO: dict[int, _Do] = {
     Op.RECORD: Waves._record,
     Op.CALL: Waves._call,
 }
-"""A `BRANCH` is its union's."""
+"""Runs each operation. `BRANCH` is missing: its union handles it."""

@@ -1,9 +1,10 @@
-"""`make bench`: all benchmarks one after the other, into the README; some 35 minutes.
+"""`make bench`: the benchmarks of reading, one after the other, into their page; some 35 minutes.
 
-    python -m tests.benchmarks [--readme README.md] [--only scans,curves] [--quick]
+    python -m tests.benchmarks [--page docs/reading-speed.md] [--only scans,curves] [--quick]
 
-Writes each table into the README as soon as it is there, and the plots beside this file. `--quick`
-tries everything with few rows, for no figures. README.md beside this file says how to read them.
+Writes each table into the page as soon as it is measured, and the plots into `docs/images`.
+`--quick` tries everything with few rows, for no figures. README.md beside this file says how to
+read them.
 """
 
 import argparse
@@ -36,7 +37,8 @@ from tests.benchmarks.session import BROKER_JAVA_OPTIONS, broker, session
 from tests.benchmarks.topics import CODECS
 from tests.marks import Marks
 
-PLOTS = Path(__file__).parent
+DOCS = Path(__file__).parents[2] / "docs"
+PLOTS = DOCS / "images"
 CASES = (
     *(Case(codec) for codec in CODECS),
     Case("lz4", 20),
@@ -66,12 +68,12 @@ def main() -> None:
         text = "\n".join([_about(spark, name), "", *_SECTIONS[name](spark, scale)])
         print(text, flush=True)
         if not arguments.quick:
-            marks(name).write(arguments.readme, text)
+            marks(name).write(arguments.page, text)
     spark.stop()
 
 
 def marks(name: str) -> Marks:
-    """Between which lines of the README a section is."""
+    """Return the two lines around a section of the page."""
     return Marks(f"<!-- {name}: written by make bench -->", f"<!-- end of {name} -->")
 
 
@@ -172,7 +174,7 @@ _SECTIONS: Mapping[str, Callable[[SparkSession, int], Iterator[str]]] = {
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--readme", type=Path, default=Path("README.md"))
+    parser.add_argument("--page", type=Path, default=DOCS / "reading-speed.md")
     parser.add_argument("--only", default=",".join(_SECTIONS))
     parser.add_argument("--quick", action="store_true")
     return parser.parse_args()

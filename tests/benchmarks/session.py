@@ -17,7 +17,7 @@ BROKER_JAVA_OPTIONS = ("-Xmx1g",)
 def session(
     *, recommended: bool = True, cores: int = 2, more_jars: Sequence[str] = ()
 ) -> SparkSession:
-    """With the peer and all sources at hand; in the settings of the README, or Spark's own."""
+    """With the peer and all sources at hand; in the settings of docs/tuning.md, or Spark's own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jars = [*peer_jars(), *(resolve(more_jars, transitive=False) if more_jars else ())]
     spark = (

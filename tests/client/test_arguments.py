@@ -73,7 +73,7 @@ def test_names_have_dots_or_underscores_in_any_case() -> None:
         ({"q": 1}, "kafka.q", "is no configuration of this reader. Did you mean 'kafka.e'?"),
         ({"c.de": 1}, "kafka.c.de", "Did you mean 'kafka.c.Dee'?"),
         ({"w": 1}, "kafka.w", "is no configuration of this reader. Ask for it"),
-        ({"nothing.like.it": 1}, "kafka.nothing.like.it", "See the README"),
+        ({"nothing.like.it": 1}, "kafka.nothing.like.it", "See docs/options.md"),
     ],
 )
 def test_what_cannot_be_used(arguments: dict[str, Any], option: str, text: str) -> None:

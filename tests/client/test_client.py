@@ -283,7 +283,7 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
                 OffsetFetchRequest("g"), client.coordinator(GROUP, deadline), deadline
             )
 
-        with pytest.raises(KafkaTimeoutError, match="-1 is no number of a port"):
+        with pytest.raises(KafkaTimeoutError, match="-1 is not a port number"):
             client.retrying("OffsetFetch", attempt)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.consumer import latest_offsets
+from spark_kafka_source.fetch import latest_offsets
 from spark_kafka_source.net import (
     Address,
     AuthenticationError,

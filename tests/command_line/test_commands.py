@@ -338,7 +338,7 @@ def test_the_configuration_may_come_from_a_file(
     file = tmp_path / "client.properties"
     file.write_text(f"bootstrap.servers = {address(broker)}\nacks=all\ngroup.id=g\n")
     assert main(["groups", "list", "--config-file", str(file)]) == 0
-    assert capsys.readouterr().err == f"Without effect here, of {file}: acks\n"
+    assert capsys.readouterr().err == f"Options without effect here, in {file}: acks\n"
     file.write_text(f"bootstrap.servers={address(broker)}\nsasl.jaas.cnfig=hunter2\n")
     assert main(["groups", "list", "--config-file", str(file)]) == 2
     error = capsys.readouterr().err

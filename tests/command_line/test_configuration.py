@@ -61,6 +61,6 @@ def test_a_file_may_be_for_all_kinds_of_clients(
         of_both[command[0]] = configuration(given).keys() - {"bootstrap.servers"}
     assert of_both == {"produce": {"acks", "linger.ms"}, "tail": {"fetch.min.bytes"}}
     assert capsys.readouterr().err.splitlines() == [
-        f"Without effect here, of {file}: group.id, fetch.min.bytes",
-        f"Without effect here, of {file}: acks, linger.ms",
+        f"Options without effect here, in {file}: group.id, fetch.min.bytes",
+        f"Options without effect here, in {file}: acks, linger.ms",
     ]

@@ -160,7 +160,7 @@ def test_json(producer: FakeProducer, run: Run) -> None:
     [
         (("--json", "--key-separator", ":"), "'--key-separator': has no effect with '--json'"),
         (("--config", "acks=2"), "Option 'acks': found '2'"),
-        (("--config", "retires=2"), "'retires' is none"),
+        (("--config", "retires=2"), "'retires' is not an option"),
         (("--config", "lingr.ms=2"), "Option 'lingr.ms': is no configuration of this producer"),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_broker_that_does_not_answer_is_told(
     assert run("list") == 1
     shown = capsys.readouterr()
     assert "billing.r.0.0" in shown.out
-    assert shown.err.startswith(f"Broker 1 ({broker.address(1)}) does not tell its own: ")
+    assert shown.err.startswith(f"Broker 1 ({broker.address(1)}) does not list its own: ")
 
 
 def test_decisions_that_cannot_be_read_are_told(
@@ -244,7 +244,7 @@ def test_partitions_that_may_not_be_asked_are_named_all_the_same(
     broker.control(DescribeProducersRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
     assert run("describe", "billing.r.0.0") == 0
     shown = capsys.readouterr()
-    assert "What readers wait for is not told: DescribeProducers of orders-0" in shown.err
+    assert "How long readers wait is not known: DescribeProducers of orders-0" in shown.err
     assert "TOPIC   PARTITION\norders          0\n" in shown.out
 
 
@@ -302,7 +302,7 @@ def test_a_driver_that_decides_just_now_is_fenced(trial: Trial, run: Command) ->
         if step is Step.CHECKED:
             assert run("abort", *naming(winners[0]), "--execute") == 0
 
-    with pytest.raises(Exception, match="Another driver decides under 'billing' by now"):
+    with pytest.raises(Exception, match="Another driver now decides under 'billing'"):
         of_query.commit(1, winners, on_call)
     of_query.abort(1, winners)
     again = trial.query.start()
@@ -327,7 +327,7 @@ def test_what_is_decided_is_finished(trial: Trial, run: Command, capsys: Shown) 
         "billing.r.0.0     0        0      1000      0  open",
         "billing.r.1.0     1        0      1001      0  open",
     ]
-    last = "The last that is decided under 'billing' is batch 0 of query q (run r)\n"
+    last = "The last decision under 'billing' is batch 0 of query q (run r)\n"
     assert run("finish", "billing") == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == table
@@ -392,7 +392,7 @@ def test_what_nobody_has_seen_is_left_to_the_query(
     transaction_of(broker, second).time_out(broker.cluster)
     words = ["--accept-loss"] if accepts else []
     assert run("finish", "billing", "--execute", *words) == int(not accepts)
-    said = "it writes the batch anew, and nothing is lost"
+    said = "it writes the batch again, and nothing is lost"
     assert (said in capsys.readouterr().err) is not accepts
     replay = query.start()
     replay.commit(0, replay.write(0))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.consumer.offsets import OffsetAndTimestamp
 from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError
+from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import ConsumerGroupHeartbeatRequest

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
-from spark_kafka_source.consumer.offset_reset import EARLIEST, LATEST, NONE, parse_reset
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST, NONE, parse_reset
 from spark_kafka_source.groups import GroupProtocol
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.secret import Secret

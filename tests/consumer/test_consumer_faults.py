@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.consumer import (
+from spark_kafka_source.errors import ERRORS, BrokerError, ErrorCode, KafkaError, error_code
+from spark_kafka_source.fetch import (
     LogTruncatedError,
     OffsetOutOfRangeError,
     TopicGoneError,
 )
-from spark_kafka_source.errors import ERRORS, BrokerError, ErrorCode, KafkaError, error_code
 from spark_kafka_source.protocol import (
     FetchRequest,
     FetchResponse,
@@ -195,7 +195,7 @@ def assert_tried_again_or_raised(consumer: Any, error: ErrorCode, *, whole: bool
             polled(consumer, 10)
         assert isinstance(caught.value, BrokerError)
         assert caught.value.error == error
-        assert whole or "t-0 at 0" in str(caught.value)
+        assert whole or "t-0 at offset 0" in str(caught.value)
     assert polled(consumer, 10) == of(T0, range(10))
 
 

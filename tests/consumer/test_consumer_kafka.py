@@ -118,7 +118,7 @@ def test_a_session_sends_only_what_changes(
     kafka: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the broker goes along with it: it finds no fault with any request."""
-    from spark_kafka_source.consumer import fetcher  # noqa: PLC0415
+    from spark_kafka_source.fetch import source  # noqa: PLC0415
 
     seen: list[FetchRequest] = []
 
@@ -126,7 +126,7 @@ def test_a_session_sends_only_what_changes(
         seen.append(FetchRequest(**values))
         return seen[-1]
 
-    monkeypatch.setattr(fetcher, "FetchRequest", noted)
+    monkeypatch.setattr(source, "FetchRequest", noted)
     kafka.create_topic(topic, 20)
     with consuming(kafka, fetch_max_wait_ms=20) as consumer:
         consumer.assign([TopicPartition(topic, each) for each in range(20)])

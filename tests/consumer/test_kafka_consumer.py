@@ -9,7 +9,6 @@ import pytest
 
 from spark_kafka_source.consumer.consumer_records import RecordDeserializationError
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
-from spark_kafka_source.consumer.offset_reset import NoOffsetError
 from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
@@ -19,6 +18,7 @@ from spark_kafka_source.errors import (
     LocalError,
     error_named,
 )
+from spark_kafka_source.fetch.offset_reset import NoOffsetError
 from spark_kafka_source.protocol import (
     FetchRequest,
     ListOffsetsRequest,

@@ -11,9 +11,9 @@ import pytest
 
 from spark_kafka_source.client import asked
 from spark_kafka_source.client import client as client_module
-from spark_kafka_source.consumer import fetcher
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
+from spark_kafka_source.fetch import fetcher, source
 from spark_kafka_source.protocol import (
     FetchRequest,
     FindCoordinatorRequest,
@@ -56,7 +56,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (asked, client_module, fetcher):
+    for module in (asked, client_module, fetcher, source):
         monkeypatch.setattr(module, "LONGEST_SILENCE_MS", 30)
 
 
@@ -77,7 +77,7 @@ def test_a_poll_ends_in_its_time_whatever_is_not_answered(
     with consuming(broker, T0, group_id="g", **FOR_HOURS) as consumer:
         for _ in range(3):
             assert not len(consumer.poll(timeout_ms=10))
-        broker.wait_for(silent)
+        poll_until(consumer, lambda: bool(broker.requests(silent)))
         consumer.close(timeout_ms=100)
 
 

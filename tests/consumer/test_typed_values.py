@@ -283,7 +283,9 @@ def test_bad_records_may_be_left_out_which_is_counted_and_logged(
         assert consumer.metrics()["bad-records-skipped-total"] == 3
         assert consumer.metrics()["records-consumed-total"] == 1
     (message,) = caplog.messages
-    assert message.startswith("Left out, as all bad records are from now on: t-0 at offset 0")
+    assert message.startswith(
+        "Skipped a bad record, and will skip later ones without a log line: t-0 at offset 0"
+    )
 
 
 def test_a_schema_that_is_registered_after_its_records_is_found(
@@ -418,7 +420,7 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
         (
             {"value_format": "json", "value_schema": "id BIGNUM"},
             "value_schema",
-            "cannot be read with",
+            "cannot be used for reading",
         ),
         (
             {"value_format": "string", "value_deserializer": bytes.decode},

@@ -1,5 +1,6 @@
-"""What a reader of committed records finds, on real brokers one that is not ours."""
+"""The committed records of a topic; on real brokers an independent reader reads them."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from spark_kafka_source.topic_partition import TopicPartition as Place
 from tests.memory_broker import MemoryBroker
 
 TIMEOUT_SECONDS = 60.0
+_SEEN_WITHIN_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,15 @@ def judge(found: Found, written: Iterable[bytes]) -> Verdict:
 
 
 def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
-    """What a reader finds that is not ours."""
-    return Found(committed(servers, topic, partitions), held_up(servers, topic, partitions))
+    """Return what a reader finds that is not ours.
+
+    A coordinator answers as soon as the end of a transaction is certain, and tells the partitions
+    after that: the reader gives it time.
+    """
+    until_seconds = time.monotonic() + _SEEN_WITHIN_SECONDS
+    while (waiting := held_up(servers, topic, partitions)) and time.monotonic() < until_seconds:
+        time.sleep(0.1)
+    return Found(committed(servers, topic, partitions), waiting)
 
 
 def found_in_memory(broker: MemoryBroker, _: str, topic: str, partitions: int) -> Found:

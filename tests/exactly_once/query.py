@@ -1,4 +1,4 @@
-"""A query without Spark: runs of it write micro-batches, each task in a transaction of its own."""
+"""A query without Spark: its runs write micro-batches, and each task writes in a transaction."""
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence

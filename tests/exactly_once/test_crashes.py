@@ -1,4 +1,4 @@
-"""A driver that dies at each step of a commit, and what comes after it: every row once."""
+"""A driver that dies at each step of a commit, and the next driver: every row once."""
 
 import pytest
 

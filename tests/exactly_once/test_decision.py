@@ -1,4 +1,4 @@
-"""The record of a decision: what is written is read back, and anything else is refused."""
+"""The record of a decision: what is written can be read, and anything else is refused."""
 
 import base64
 import json

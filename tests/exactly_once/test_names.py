@@ -1,4 +1,4 @@
-"""Transactional ids: those of one prefix are told from all others, whoever has made them."""
+"""Transactional ids: those of one prefix are told from all others, also of other programs."""
 
 import pytest
 from hypothesis import given

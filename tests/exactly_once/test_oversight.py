@@ -1,4 +1,4 @@
-"""What one sees and does from outside: nothing that is decided is aborted, or passed over."""
+"""Inspection and repair from outside: no decided transaction is aborted or overlooked."""
 
 from collections.abc import Iterator
 
@@ -205,7 +205,7 @@ def test_a_driver_that_decides_meanwhile_is_fenced(trial: Trial, client: KafkaCl
             finish(client, trial.query.names)
 
     winners = run.write(1)
-    with pytest.raises(Exception, match="Another driver decides under"):
+    with pytest.raises(Exception, match="Another driver now decides under"):
         run.commit(1, winners, meanwhile)
     run.abort(1, winners)
 

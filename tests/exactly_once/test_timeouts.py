@@ -1,4 +1,4 @@
-"""Transactions that are out of time before a decision, and after it."""
+"""Transactions that time out before a decision, and after it."""
 
 import time
 from collections.abc import Iterable

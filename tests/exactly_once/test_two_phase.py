@@ -1,4 +1,4 @@
-"""Odd situations of a commit, in memory: what is said then, and that every row is there once."""
+"""Odd situations of a commit, in memory: the errors, and every row once."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -230,8 +230,8 @@ def test_a_prefix_that_is_a_group_of_consumers(broker: MemoryBroker, query: Quer
     assert str(raised.value) == (
         f"Option 'transactionalIdPrefix': '{query.prefix}' is also a group of consumers: "
         f"{query.topic}-1 is committed there at offset 0: '' is no decision. Decisions are kept in "
-        "the group of that name, in which there must be nothing else. Give a prefix that no group "
-        "has"
+        "the group of that name, and the group must have no other offsets. Give a prefix that is "
+        "the name of no group"
     )
 
 
@@ -498,7 +498,7 @@ def test_what_brokers_do_not_know_any_more_is_not_called_aborted(
     assert not raised.value.lost
     assert raised.value.unknown == tuple(each.transactional_id for each in winners)
     assert (
-        "Of its 2 transactions they do not know any more how 2 ended: task 0 (attempt 0), task 1 "
+        "Of its 2 transactions they no longer know how 2 ended: task 0 (attempt 0), task 1 "
         "(attempt 0): look whether their rows are there."
     ) in str(raised.value)
 

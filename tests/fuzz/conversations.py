@@ -11,14 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.client import Asked, ClientConfig, KafkaClient
-from spark_kafka_source.consumer import (
+from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, UnsupportedVersionError
+from spark_kafka_source.fetch import (
     FetchConfig,
     OffsetRange,
     RangeReader,
     epoch_end_offsets,
     latest_offsets,
 )
-from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, UnsupportedVersionError
 from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.net import Address, Awaited, Deadline
 from spark_kafka_source.protocol import (
@@ -184,7 +184,7 @@ def _range(isolation_level: IsolationLevel) -> Callable[[KafkaClient], None]:
         wanted = OffsetRange(WHERE, 0, _RECORDS, _TOPIC_ID, 0)
         config = FetchConfig(isolation_level=isolation_level)
         offsets: list[int] = []
-        for chunk in RangeReader(client, wanted, config, poll_timeout_ms=0).chunks():
+        for chunk in RangeReader(client, [wanted], config, poll_timeout_ms=0).chunks():
             offsets += to_arrow(chunk, include_headers=True)["offset"].to_pylist()
         assert offsets == sorted(set(offsets))
         assert all(0 <= offset < _RECORDS for offset in offsets)

@@ -375,7 +375,7 @@ def test_a_farewell_is_tried_until_its_deadline(
     alone.participant.leave(Deadline.after_ms(0), "test")
     alone.participant.failed(alone.next(LeaveGroupRequest), ConnectionFailedError("gone"))
     assert alone.has_left()
-    assert "was not told of a member that left: gone" in caplog.text
+    assert "was not told that a member left: gone" in caplog.text
 
 
 def test_the_leader_watches_the_partitions_of_all_topics(alone: Alone) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from spark_kafka_source.client.without_effect import OF_PRODUCERS
-from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.consumer.consumer_config import VOCABULARY, ConsumerConfig, PollConfig
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.consumer.offsets import OffsetAndTimestamp
 from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+from spark_kafka_source.fetch import FetchConfig
+from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.groups import GroupConfig, Member, OffsetAndMetadata
 from tests.java_clients.rows import (
     ROOT,
@@ -37,33 +37,33 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "assignment": here("assignment()"),
         "beginningOffsets": here("beginning_offsets(topic_partitions, timeout_ms)"),
         "clientInstanceId": left_out(NO_PUSH),
-        "close": here("close(timeout_ms)", "who is to stay in the group is a static member"),
+        "close": here("close(timeout_ms)", "a static member stays in the group"),
         "commitAsync": better(
             "commit_async(offsets, callback)",
-            "tried again where that may help, and none overtakes another; Java's are sent once",
+            "a commit is tried again where that helps, and keeps its order; Java sends it once",
         ),
         "commitSync": here("commit(offsets, timeout_ms)"),
         "committed": here("committed(topic_partitions, timeout_ms)"),
         "currentLag": here("current_lag(topic_partition)"),
         "endOffsets": here("end_offsets(topic_partitions, timeout_ms)"),
         "enforceRebalance": here("enforce_rebalance(reason)"),
-        "groupMetadata": here("group_metadata()", "None outside of a generation"),
+        "groupMetadata": here("group_metadata()", "None while the member has no generation"),
         "listTopics": here(
-            "list_topics(timeout_ms)", "with leaders and replicas, not which are in sync"
+            "list_topics(timeout_ms)", "with leaders and replicas, without the in-sync ones"
         ),
         "metrics": here(
             "metrics()",
-            "of fetches, records, lags, commits, polls and the group; no others, and no reporters",
+            "fetches, records, lags, commits, polls and the group; no reporters",
         ),
         "offsetsForTimes": here("offsets_for_times(timestamps_ms, timeout_ms)"),
         "partitionsFor": better(
             "partitions_for(topic, timeout_ms)",
-            "an unknown topic is an error, and is not created by asking",
+            "an unknown topic is an error; the call does not create it",
         ),
         "pause": here("pause(topic_partitions)"),
         "paused": here("paused()"),
         "poll": better(
-            "poll(timeout_ms)", "`to_arrow()` makes no object of a record; iterating does"
+            "poll(timeout_ms)", "`to_arrow()` makes no object for a record; a loop over it does"
         ),
         "position": here("position(topic_partition, timeout_ms)"),
         "registerMetricForSubscription": left_out(NO_PUSH),
@@ -78,11 +78,11 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "subscription": here("subscription()"),
         "unregisterMetricFromSubscription": left_out(NO_PUSH),
         "unsubscribe": here("unsubscribe()"),
-        "wakeup": here("wakeup()", "of all that waits but `close` and `unsubscribe`"),
+        "wakeup": here("wakeup()", "ends every wait except those of `close` and `unsubscribe`"),
     },
     "ConsumerRecords": {
         "count": here("__len__()"),
-        "empty": left_out("polls make them"),
+        "empty": left_out("only polls make them"),
         "isEmpty": here("__len__()"),
         "iterator": here("__iter__()"),
         "nextOffsets": here("next_offsets"),
@@ -90,10 +90,10 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "records": here("of(where)", "`where` is a partition or a topic"),
     },
     "ConsumerRecord": {
-        "deliveryCount": left_out("it is a share group's"),
+        "deliveryCount": left_out("it belongs to share groups"),
         "headers": here("headers"),
         "key": here("key"),
-        "leaderEpoch": left_out("`next_offsets` has that of the last record"),
+        "leaderEpoch": left_out("`next_offsets` has the epoch of the last record"),
         "offset": here("offset"),
         "partition": here("partition"),
         "serializedKeySize": left_out(_BINARY_LENGTH),
@@ -144,11 +144,11 @@ _SETTINGS: Mapping[str, Setting] = {
         "spark-kafka-source",
     ),
     "max.poll.records": Setting(
-        Verdict.HERE, "10,000 by default, not 500: they are no objects", "10000"
+        Verdict.HERE, "10,000 by default, not 500: records are no objects", "10000"
     ),
     **left_out_by(VOCABULARY, OF_PRODUCERS),
-    "key.deserializer": Setting(Verdict.HERE, "a function of bytes, or None: they stay bytes"),
-    "value.deserializer": Setting(Verdict.HERE, "a function of bytes, or None: they stay bytes"),
+    "key.deserializer": Setting(Verdict.HERE, "a function of bytes; with None they stay bytes"),
+    "value.deserializer": Setting(Verdict.HERE, "a function of bytes; with None they stay bytes"),
 }
 
 CONSUMER = JavaClient(
@@ -168,7 +168,7 @@ CONSUMER = JavaClient(
     configs=(*CONFIGS_OF_ANY_CLIENT, FetchConfig, PollConfig, GroupConfig),
     read=ConsumerConfig.from_arguments,
     vocabulary=VOCABULARY,
-    page=ROOT / "README.md",
+    page=ROOT / "docs" / "java-clients.md",
     arguments=frozenset({"key.deserializer", "value.deserializer"}),
     defaults=DEFAULTS_OF_ANY_CLIENT,
     # A partition or a topic, by the same name.

@@ -36,13 +36,13 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "clientInstanceId": left_out(NO_PUSH),
         "close": here("close(timeout_seconds)"),
         "commitTransaction": here("commit_transaction()"),
-        "flush": better("flush(timeout_seconds)", "Java's waits however long it takes"),
+        "flush": better("flush(timeout_seconds)", "Java waits without a limit"),
         "initTransactions": here("init_transactions()"),
-        "metrics": here("metrics()", "of records, batches, requests and room; no reporters"),
+        "metrics": here("metrics()", "records, batches, requests and buffer; no reporters"),
         "partitionsFor": here("partitions_for(topic)", "without leaders and replicas"),
         "registerMetricForSubscription": left_out(NO_PUSH),
         "send": better(
-            _SEND, "`send_columns(topic, columns)` takes Arrow, and makes no object of a record"
+            _SEND, "`send_columns(topic, columns)` takes Arrow, and makes no object for a record"
         ),
         "sendOffsetsToTransaction": here("send_offsets_to_transaction(offsets, group_metadata)"),
         "unregisterMetricFromSubscription": left_out(NO_PUSH),
@@ -56,7 +56,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "value": _AN_ARGUMENT,
     },
     "RecordMetadata": {
-        "hasOffset": left_out("`offset` is -1 where the broker did not say it"),
+        "hasOffset": left_out("`offset` is -1 if the broker did not say it"),
         "hasTimestamp": left_out("there is always one"),
         "offset": here("offset"),
         "partition": here("partition"),
@@ -76,14 +76,14 @@ _WITH_JAVAS_DEFAULT = """
     max.in.flight.requests.per.connection max.request.size partitioner.adaptive.partitioning.enable
     partitioner.ignore.keys retries transaction.timeout.ms transactional.id
     """
-_A_FUNCTION = "a function of what is sent, or of topic, headers and it; None: it is bytes already"
+_A_FUNCTION = "a function of the object, or of topic, headers and object; None: bytes are sent"
 
 _SETTINGS: Mapping[str, Setting] = {
     **OF_ANY_CLIENT,
     **as_javas(_WITH_JAVAS_DEFAULT),
     "batch.size": Setting(
         Verdict.HERE,
-        "1 MiB by default, not 16 KiB: no memory is set aside for it, and columns fill it",
+        "1 MiB by default, not 16 KiB: no memory is set aside for a batch, and columns fill it",
         "1048576",
     ),
     "client.id": Setting(
@@ -93,8 +93,8 @@ _SETTINGS: Mapping[str, Setting] = {
     ),
     "partitioner.class": Setting(
         Verdict.HERE,
-        "Kafka's own classes, by what they do with keys; else `partitioner`, which is a function,"
-        " or `murmur2` (Java's), or librdkafka's `consistent_random` or `murmur2_random`",
+        "Kafka's own classes, for what they do with keys. Or `partitioner`: a function,"
+        " `murmur2` (Java's), or librdkafka's `consistent_random` or `murmur2_random`",
     ),
     **left_out_by(VOCABULARY, OF_CONSUMERS),
     "key.serializer": Setting(Verdict.HERE, _A_FUNCTION),
@@ -115,7 +115,7 @@ PRODUCER = JavaClient(
     configs=(*CONFIGS_OF_ANY_CLIENT, ProducerConfig),
     read=config_from_arguments,
     vocabulary=VOCABULARY,
-    page=ROOT / "docs" / "producer.md",
+    page=ROOT / "docs" / "java-clients.md",
     arguments=frozenset({"key.serializer", "value.serializer"}),
     defaults={**DEFAULTS_OF_ANY_CLIENT, "partitioner.class": ""},
 )

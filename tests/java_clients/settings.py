@@ -13,7 +13,7 @@ from spark_kafka_source.net.sasl.tokens import RefreshSettings
 from spark_kafka_source.net.security import INSTEAD
 from tests.java_clients.rows import Setting, Verdict
 
-NO_PUSH = "brokers are sent no figures (KIP-714)"
+NO_PUSH = "clients send no figures to brokers (KIP-714)"
 
 _WITH_JAVAS_DEFAULT = """
     bootstrap.servers connections.max.idle.ms metadata.max.age.ms request.timeout.ms
@@ -29,7 +29,7 @@ _WITH_JAVAS_DEFAULT = """
     ssl.protocol ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
     """
 _JAVA_CLASSES = (
-    "Kafka's own classes and Amazon's say which mechanism it is; for others use `token_provider`"
+    "Kafka's own classes and Amazon's name the mechanism; for others use `token_provider`"
 )
 _REFUSED_OF_SECURITY = """
     sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
@@ -60,20 +60,20 @@ OF_ANY_CLIENT: Mapping[str, Setting] = {
     ),
     **dict.fromkeys(
         ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms"),
-        Setting(Verdict.BETTER, "10 s by default; Java waits for ever", "10000"),
+        Setting(Verdict.BETTER, "10 s by default; Java waits without a limit", "10000"),
     ),
     "sasl.mechanism": Setting(
-        Verdict.BETTER, "none by default: where the other settings mean only one, that one", ""
+        Verdict.BETTER, "by default the one mechanism that the other settings allow", ""
     ),
     "sasl.kerberos.service.name": Setting(
-        Verdict.BETTER, "`kafka` by default, which Java wants to be told", "kafka"
+        Verdict.BETTER, "`kafka` by default; Java has no default", "kafka"
     ),
     "sasl.jaas.config": Setting(Verdict.BETTER, "or `sasl_username` and `sasl_password`"),
     **dict.fromkeys(
         ("ssl.keystore.type", "ssl.truststore.type"),
         Setting(
             Verdict.HERE,
-            "seen by the content: PEM, PKCS12; JKS is refused with the command that converts it",
+            "the content decides: PEM or PKCS12. JKS is refused, with the command that converts it",
             "",
         ),
     ),

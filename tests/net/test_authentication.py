@@ -170,7 +170,7 @@ def test_a_broker_that_would_go_on_for_ever_is_left(
 
     monkeypatch.setattr(connection_module, "mechanism_for", lambda *_: Patient())
     broker.cluster.mechanisms["TALK"] = lambda _: b"more"
-    assert "not done after" in str(refusal(broker))
+    assert "not complete after" in str(refusal(broker))
 
 
 # -- refused ---------------------------------------------------------------------------------------
@@ -191,13 +191,13 @@ def test_a_mechanism_that_the_broker_does_not_have(broker: MemoryBroker) -> None
 def test_a_listener_without_sasl() -> None:
     with MemoryBroker() as broker:
         said = str(refusal(broker))
-    assert "one without SASL" in said
+    assert "does not use SASL" in said
     assert "'kafka.security.protocol'" in said
 
 
 def test_a_listener_with_sasl_that_is_spoken_to_without(broker: MemoryBroker) -> None:
     connection = connect(broker, ConnectionSettings())
-    with pytest.raises(AuthenticationError, match="listener expects it, by PLAIN") as caught:
+    with pytest.raises(AuthenticationError, match="listener expects it, with PLAIN") as caught:
         connection.request(MetadataRequest(), in_time())
     assert "'kafka.security.protocol' to SASL_PLAINTEXT" in str(caught.value)
     assert caught.value.remedy is Remedy.NONE

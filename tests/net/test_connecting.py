@@ -163,7 +163,7 @@ def test_an_address_that_a_broker_may_claim_but_nobody_can_reach(
 @pytest.mark.parametrize("port", [-1, 0, 65_536, 1 << 30])
 def test_a_port_that_is_none_is_named(port: int) -> None:
     """Brokers advertise 32 bits, of which the system would take the last 16."""
-    with pytest.raises(ConnectionFailedError, match=f"{port} is no number of a port"):
+    with pytest.raises(ConnectionFailedError, match=f"{port} is not a port number"):
         connect(Address(LOOPBACK, port))
 
 

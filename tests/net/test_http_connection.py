@@ -144,7 +144,7 @@ def test_an_answer_has_so_many_bytes_at_most(answer: bytes) -> None:
 
 @pytest.mark.parametrize("answer", [b"\0" * 9, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"])
 def test_an_answer_that_is_not_whole(answer: bytes) -> None:
-    refused = pytest.raises(ConnectionFailedError, match="no whole answer of HTTP")
+    refused = pytest.raises(ConnectionFailedError, match="no complete HTTP answer")
     with serving([answer]) as server, refused:
         connection_to(server.address).ask(GET, soon())
 

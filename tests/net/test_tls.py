@@ -258,7 +258,7 @@ def test_a_certificate_for_another_name(
 def test_a_host_that_no_certificate_could_name(settings: ConnectionSettings, host: str) -> None:
     assert settings.security.tls is not None
     link, other = socket.socketpair()
-    with link, other, pytest.raises(OSError, match="is no name that a certificate could have"):
+    with link, other, pytest.raises(OSError, match="is not a name that a certificate could have"):
         start_tls(link, settings.security.tls, host)
 
 
@@ -290,7 +290,7 @@ def test_a_broker_that_demands_a_certificate(
     context.maximum_version = version
     with MemoryBroker(tls=context) as broker:
         said = str(failure(broker.address(), settings))
-    assert "demands a certificate of the client's" in said
+    assert "demands a client certificate" in said
     assert "'kafka.ssl.keystore.location'" in said
 
 

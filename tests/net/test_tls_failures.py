@@ -23,14 +23,14 @@ def said(reason: str | None, settings: TlsSettings = WITHOUT) -> str | None:
     ("reason", "settings", "meaning"),
     [
         # So Java's TLS answers, where there is no certificate at all.
-        ("SSLV3_ALERT_BAD_CERTIFICATE", WITHOUT, "demands a certificate of the client's"),
+        ("SSLV3_ALERT_BAD_CERTIFICATE", WITHOUT, "demands a client certificate"),
         ("SSLV3_ALERT_BAD_CERTIFICATE", WITH_KEY, "refuses the client's certificate"),
         ("SSLV3_ALERT_CERTIFICATE_UNKNOWN", WITH_KEY, "refuses the client's certificate"),
         ("SSLV3_ALERT_CERTIFICATE_EXPIRED", WITH_KEY, "refuses the client's certificate"),
         ("TLSV1_ALERT_UNKNOWN_CA", WITH_KEY, "refuses the client's certificate"),
-        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", WITH_KEY, "demands a certificate of the client's"),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", WITH_KEY, "demands a client certificate"),
         ("SSLV3_ALERT_HANDSHAKE_FAILURE", WITH_KEY, "no cipher suite that both sides take (SSL"),
-        ("SSLV3_ALERT_HANDSHAKE_FAILURE", WITHOUT, "or the broker demands a certificate"),
+        ("SSLV3_ALERT_HANDSHAKE_FAILURE", WITHOUT, "or the broker demands a client certificate"),
         ("TLSV1_ALERT_PROTOCOL_VERSION", WITHOUT, "no version of TLS that is enabled here"),
         ("WRONG_VERSION_NUMBER", WITHOUT, "does not speak TLS"),
     ],

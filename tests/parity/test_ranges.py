@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from pyspark.sql import functions
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.source.splitting import split_ranges
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition

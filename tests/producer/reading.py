@@ -1,4 +1,4 @@
-"""What a topic holds, as readers see it that share no code: Kafka's own, confluent-kafka, ours."""
+"""The records of a topic, as independent readers see them: Kafka's own, confluent-kafka, ours."""
 
 import re
 from collections import defaultdict

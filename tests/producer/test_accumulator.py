@@ -1,4 +1,4 @@
-"""What waits to be sent: batches by partition, their size, `linger.ms`, room, and its ends."""
+"""Batches that wait by partition: their size, `linger.ms`, room, and the ends of waits."""
 
 import threading
 from collections.abc import Iterator

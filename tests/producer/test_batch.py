@@ -1,4 +1,4 @@
-"""A batch of records of any origin, and its parts where a leader will not have it whole."""
+"""A batch of single records and columns, and its parts if a leader refuses it whole."""
 
 from typing import Any
 

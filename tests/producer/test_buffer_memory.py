@@ -1,4 +1,4 @@
-"""The bound on what waits to be sent: turns, time-outs by name, and the end of all waits."""
+"""The bound on waiting records: turns, timeouts by name, and the end of all waits."""
 
 import threading
 from collections.abc import Callable

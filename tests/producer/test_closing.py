@@ -1,4 +1,4 @@
-"""A producer that is closed waits for what is on its way, and for nothing else."""
+"""Closing a producer waits for its records in flight, and for nothing else."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Columns on their way into batches: which rows go where, and which rows errors name."""
+"""Columns on their way into batches: the place of each row, and the rows that errors name."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_without_rows_there_are_no_pieces(nothing: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [{"value": [b""]}, [b""], None, "text"])
 def test_what_is_not_of_arrow_is_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a pyarrow Table or RecordBatch is sent, not a"):
+    with pytest.raises(TypeError, match="give a pyarrow Table or RecordBatch, not a"):
         pieces(wrong)
 
 

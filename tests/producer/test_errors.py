@@ -1,4 +1,4 @@
-"""A coordinator's errors by what is left to do, as Kafka's `TransactionManager` of 4.3 has it."""
+"""A coordinator's errors and their remedies, as in Kafka's `TransactionManager` of 4.3."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A producer whose transactional id another has taken: it ends, and the other does not notice."""
+"""A producer that another one fences by its transactional id: only the first one ends."""
 
 from collections.abc import Iterator
 

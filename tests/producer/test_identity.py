@@ -1,4 +1,4 @@
-"""Who the producer is to brokers, and the sequences of its batches."""
+"""The producer's identity on the brokers, and the sequences of its batches."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a `KafkaProducer` writes to real brokers: the same to all readers, where Java puts it."""
+"""Records of a `KafkaProducer` on real brokers: all readers see them where Java puts them."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""What a real broker does not take, or not for a while: errors name it, and no other is lost."""
+"""Records that a real broker refuses: errors name them, and no other record is lost."""
 
 import random
 from collections.abc import Iterator

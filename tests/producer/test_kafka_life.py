@@ -1,4 +1,4 @@
-"""A `KafkaProducer` that lives for long: topics that grow and go, brokers that restart, quotas."""
+"""A long-lived `KafkaProducer`: topics that grow and go, brokers that restart, quotas."""
 
 import time
 from collections import Counter

@@ -473,7 +473,7 @@ def test_a_producer_that_is_forgotten_sends_what_it_has_and_ends_its_thread(
     thread.join(IN_TIME)
     assert not thread.is_alive()
     assert future.result(0).offset == 0
-    assert "A producer was not closed: 1 batches were sent in its last words" in caplog.text
+    assert "A producer was not closed: it sent its last 1 batches at its end" in caplog.text
 
 
 def test_a_producer_in_a_cycle_may_be_forgotten_in_the_midst_of_its_own_work(

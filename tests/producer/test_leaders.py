@@ -1,4 +1,4 @@
-"""Leaders, looked up in the background: pauses, denials, and what is of no use."""
+"""Look-ups of leaders in the background: pauses, denials, and useless answers."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The order within a partition, and that nothing is written twice, whatever leaders answer."""
+"""Order within a partition, and no duplicates, whatever leaders answer."""
 
 from typing import Any
 

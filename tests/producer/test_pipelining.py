@@ -1,4 +1,4 @@
-"""Requests in flight: how many, to whom, over TLS, and while one broker reads nothing."""
+"""Requests in flight: their number, their brokers, TLS, and a broker that reads nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a producer is told by its arguments, and what it says of those it cannot use."""
+"""A producer's arguments, and the errors for arguments that it cannot use."""
 
 import pickle
 from typing import Any

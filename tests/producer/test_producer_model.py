@@ -1,4 +1,4 @@
-"""An idempotent producer and a broker that answers anything: each record once, in order, or told.
+"""An idempotent producer, a broker with any answers: each record once and in order, or failed.
 
 EXAMPLES=2000 in the environment tries more than every day.
 """

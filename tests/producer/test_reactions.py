@@ -1,4 +1,4 @@
-"""What is done about a batch, by the error of its leader's answer."""
+"""The reaction to a batch, by the error of its leader's answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is given with one record: of wrong types it is refused before it joins others."""
+"""The parts of one record: wrong types are refused before the record joins others."""
 
 import array
 from datetime import datetime
@@ -82,7 +82,7 @@ def test_times_are_whole_numbers_from_1970_on() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (-1, "it is -1, and Kafka's records have no place for times before 1970"),
+        (-1, "it is -1, and Kafka's records have no times before 1970"),
         (INT64_MAX + 1, f"it is {INT64_MAX + 1}, and Kafka's records"),
         (1.5, "it is a float, not a whole number"),
         ("5", "it is a str, not a whole number"),

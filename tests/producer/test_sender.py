@@ -1,4 +1,4 @@
-"""The producer's thread: hostile answers, leaders that come and go, and that it waits for news."""
+"""The producer's thread: hostile answers, leaders that come and go, and waits for events."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keys and values made bytes: by functions of one and of three arguments, and of wrong ones."""
+"""Keys and values turned into bytes: by functions of one or three arguments, and bad ones."""
 
 import json
 from collections.abc import Callable

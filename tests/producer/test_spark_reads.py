@@ -1,4 +1,4 @@
-"""Both formats of Spark's see what a `KafkaProducer` wrote, as confluent-kafka does."""
+"""Both of Spark's formats read the records of a `KafkaProducer`, as confluent-kafka does."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Records without a key stay with a partition for a batch's bytes, and all partitions get alike."""
+"""Records without a key stay on a partition for a batch's bytes; all get equal shares."""
 
 from collections import Counter
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""What senders know of topics: how many partitions there are, and which of them have a leader."""
+"""The partitions of topics that are sent to, and their leaders."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Transactions: calls in any order, what failures leave, and that none outlives its end."""
+"""Transactions: calls in any order, the state after failures, and no leftovers after the end."""
 
 import threading
 from collections.abc import Callable
@@ -126,6 +126,22 @@ def test_partitions_are_added_once_a_transaction_before_their_records(broker: Me
         for each in topic.partitions
     ]
     assert added == [("many", 0), ("many", 1)] * 2
+
+
+def test_columns_add_all_of_their_partitions_by_one_request(broker: MemoryBroker) -> None:
+    broker.create_topic("many", 8)
+    columns = pa.table({"value": [b"v"] * 8, "partition": range(8)})
+    with transactional(broker, linger_ms=0) as producer:
+        begun(producer)
+        for _ in range(2):
+            producer.send_columns("many", columns)
+            producer.commit_transaction()
+            producer.begin_transaction()
+    added = [
+        [(topic.name, sorted(topic.partitions)) for topic in request.v3_and_below_topics]
+        for request in broker.requests(AddPartitionsToTxnRequest)
+    ]
+    assert added == [[("many", list(range(8)))]] * 2
 
 
 def test_offsets_are_committed_with_the_transaction(broker: MemoryBroker) -> None:

@@ -1,4 +1,4 @@
-"""What coordinators are asked of a transaction, and what their errors mean to it."""
+"""Requests to the coordinators of a transaction, and the meaning of their errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -330,7 +330,7 @@ def test_the_other_end_says_what_may_have_been(coordinator: TransactionCoordinat
         coordinator.end(producer, commit=True)
     coordinator.add_partitions(producer, [T0])
     coordinator.end(producer, commit=False)
-    with pytest.raises(BrokerError, match=r"INVALID_TXN_STATE.*it is ended already") as caught:
+    with pytest.raises(BrokerError, match=r"INVALID_TXN_STATE.*it has ended already") as caught:
         coordinator.end(producer, commit=True)
     assert type(caught.value) is BrokerError
     assert "EndTxn (commit) of transactional id 'x'" in str(caught.value)
@@ -396,7 +396,7 @@ def test_a_member_that_lost_its_partitions_aborts(
     broker: MemoryBroker, coordinator: TransactionCoordinator, name: str
 ) -> None:
     broker.control(TxnOffsetCommitRequest, error_named(name))
-    with pytest.raises(TransactionAbortableError, match="given the partitions to others"):
+    with pytest.raises(TransactionAbortableError, match="given the partitions to other members"):
         coordinator.commit_offsets(ProducerId(1, 0), NOBODY, {T0: OffsetAndMetadata(1)})
 
 

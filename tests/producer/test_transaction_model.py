@@ -1,4 +1,4 @@
-"""Transactions against a broker that answers much: readers see those that were committed, whole.
+"""Transactions and a broker with many answers: readers see the committed ones, in full.
 
 EXAMPLES=2000 in the environment tries more than every day.
 """

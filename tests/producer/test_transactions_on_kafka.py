@@ -1,4 +1,4 @@
-"""A transaction's coordinators on a real broker: who is fenced, what readers see, who moves."""
+"""Coordinators of transactions on a real broker: fencing, reads, and moved coordinators."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -247,7 +247,7 @@ def test_a_member_commits_and_one_that_lost_its_partitions_cannot(
         former = Member(group_id, member.member_id, member.generation_id - 1)
         stranger = Member(group_id, "stranger", member.generation_id)
         for other in (former, stranger):
-            with pytest.raises(TransactionAbortableError, match="given the partitions to others"):
+            with pytest.raises(TransactionAbortableError, match="given the partitions to other"):
                 coordinator.commit_offsets(producer, other, {where: OffsetAndMetadata(2)})
         coordinator.end(producer, commit=True)
         found = consumer.committed([where])[where]

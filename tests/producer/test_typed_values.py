@@ -1,4 +1,4 @@
-"""A producer whose values are typed: dicts and structs by a schema, and what does not fit it."""
+"""A producer with typed values: dicts and structs by a schema, and errors for misfits."""
 
 import io
 import json

@@ -188,7 +188,7 @@ def test_a_block_of_snappy_too_large_takes_the_rest_of_its_batch_with_it(
     reading = Reading(data)
     assert (reading.offsets, reading.told_of) == ([*read, 1], [told_of])
     assert f"bytes; maxRecordBytes is {LIMIT_BYTES}" in reading.told[0].reason
-    assert reading.told[0].reason.endswith("in which are the records to offset 0")
+    assert reading.told[0].reason.endswith("it holds the records up to offset 0")
     with pytest.raises(RecordTooLargeError, match="a SNAPPY block of"):
         list(chunks(data, topic_partition=TOPIC_PARTITION, limit=RecordLimit(LIMIT_BYTES)))
 

@@ -156,7 +156,7 @@ def test_batches_outside_the_range_are_not_decompressed() -> None:
     later[:8] = (6).to_bytes(8)
     fetch = with_crc(bytes(rubbish)) + encoded(Batch(numbered(3, 3), 3)) + with_crc(bytes(later))
     assert offsets_of(rows_of(fetch, position=3, end=6)) == [3, 4, 5]
-    with pytest.raises(CorruptRecordError, match="at offset 6: not to be decompressed as GZIP"):
+    with pytest.raises(CorruptRecordError, match="at offset 6: cannot be decompressed as GZIP"):
         rows_of(fetch, position=3)
 
 

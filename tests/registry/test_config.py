@@ -112,14 +112,17 @@ def test_urls_that_are_none(url: str, text: str) -> None:
         ({"basic_auth_password": CANARY}, "basic.auth.password': has no effect without"),
         (
             {"basic_auth_user": f"me:{CANARY}", "basic_auth_password": "x"},
-            "basic.auth.user': has a colon, which no such user has. Use 'schema.registry.basic",
+            "basic.auth.user': has a colon, which a user name cannot have. Use 'schema.registry.",
         ),
         (
             {"basic_auth_user_info": f"me:{CANARY}", "bearer_auth_token": CANARY},
             "bearer.auth.token': is given as well as 'schema.registry.basic.auth.user.info'",
         ),
-        ({"bearer_auth_token": f"Bearer {CANARY}"}, "has a character that no token has. Give the"),
-        ({"bearer_auth_token": f"{CANARY}\r\nX: y"}, "has a character that no token has"),
+        (
+            {"bearer_auth_token": f"Bearer {CANARY}"},
+            "has a character that a token cannot have. Give the",
+        ),
+        ({"bearer_auth_token": f"{CANARY}\r\nX: y"}, "has a character that a token cannot have"),
         ({"timeout_ms": "0"}, "'schema.registry.timeout.ms': found '0'"),
         ({"basic_auth_user_inf": CANARY}, "Did you mean 'schema.registry.basic.auth.user.info'?"),
         ({"basic_auth_credentials_source": "URL"}, "Leave it out: 'schema.registry.basic.auth"),

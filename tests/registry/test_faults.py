@@ -178,7 +178,9 @@ def test_who_is_not_known_is_told_which_option(
     registry: TestRegistry, client_of: MakeClient
 ) -> None:
     registry.on("*", error(401, message=f"who is {CANARY}?"))
-    with pytest.raises(RegistryDeniedError, match=r"Say who asks by 'schema.registry.basic.auth"):
+    with pytest.raises(
+        RegistryDeniedError, match=r"Give credentials by 'schema.registry.basic.auth"
+    ):
         client_of(registry.url).schema(7)
     client = client_of(registry.url, basic_auth_user="me", basic_auth_password=CANARY)
     with pytest.raises(RegistryDeniedError) as caught:
@@ -186,7 +188,7 @@ def test_who_is_not_known_is_told_which_option(
     expected = "Check 'schema.registry.basic.auth.user.info' or 'schema.registry.bearer.auth.token'"
     assert str(caught.value).endswith(f"the id 7: status 401, 'who is ...?'. {expected}")
     registry.on("*", error(403))
-    with pytest.raises(RegistryDeniedError, match=r"403, 'no'. Have it allowed there"):
+    with pytest.raises(RegistryDeniedError, match=r"403, 'no'. Grant the right in the registry"):
         client.schema(7)
     # Once each: a password that is wrong could lock an account.
     assert len(registry.asked) == 3
@@ -409,7 +411,7 @@ def test_mutual_tls(
 ) -> None:
     mutual.on("*", schema())
     text = tls_error(client_of(mutual.url, ssl_truststore_location=trusted))
-    assert "the registry demands a certificate of the client's" in text
+    assert "the registry demands a client certificate" in text
     assert "'schema.registry.ssl.keystore.location'" in text
     mine = {
         "ssl_keystore_certificate_chain": me.certificate_pem,

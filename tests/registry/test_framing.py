@@ -117,11 +117,11 @@ def test_what_is_behind_a_row_is_not_looked_at(rows: list[bytes], indexes: Index
         (b"", Indexes.NONE, "no schema id, found only 0 bytes"),
         (b"\1" * 16, Indexes.NONE, "no schema id, found only 16 bytes"),
         (b"\0\xff\0\0\0", Indexes.NONE, "no schema id, found the number 4278190080, of more than"),
-        (by_id(1), Indexes.ZIGZAG, "message indexes that are no varints, or that do not end"),
-        (by_id(1, b"\2"), Indexes.ZIGZAG, "message indexes that are no varints, or that do not"),
-        (by_id(1, message(-1)), Indexes.ZIGZAG, "a message with the index -1"),
-        (by_id(1, encode_varint(1 << 31)), Indexes.ZIGZAG, "a message by 2147483648 indexes"),
-        (by_id(1, b"\xff" * 9), Indexes.PLAIN, "message indexes that are no varints"),
+        (by_id(1), Indexes.ZIGZAG, "message indexes that are not varints, or do not end"),
+        (by_id(1, b"\2"), Indexes.ZIGZAG, "message indexes that are not varints, or do not"),
+        (by_id(1, message(-1)), Indexes.ZIGZAG, "a message index of -1"),
+        (by_id(1, encode_varint(1 << 31)), Indexes.ZIGZAG, "a count of 2147483648 message indexes"),
+        (by_id(1, b"\xff" * 9), Indexes.PLAIN, "message indexes that are not varints"),
     ],
 )
 def test_reasons(row: bytes, indexes: Indexes, reason: str) -> None:

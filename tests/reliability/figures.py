@@ -85,7 +85,7 @@ SHOWN_ELSEWHERE = (
         "9",
         "all three by Fetch, from the in-memory broker",
         "leaks: 0",
-        "tests/consumer/test_range_reader.py::"
+        "tests/fetch/test_range_reader.py::"
         "test_an_aborted_list_in_any_order_with_a_marker_twice_or_without_data",
     ),
     Figure(

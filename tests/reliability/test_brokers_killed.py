@@ -61,7 +61,7 @@ class Steady:
     def run(self) -> None:
         # A send that is tried again, since its broker is gone, is not written twice.
         servers = self._events.kafka.bootstrap_servers
-        with Writer(servers, enable_idempotence=True) as writer:
+        with Writer(servers) as writer:
             while not self._stopped.wait(WRITES_PAUSE_SECONDS):
                 number = len(self.written)
                 value = f"{number:06d}"

@@ -72,7 +72,7 @@ def test_what_compaction_leaves_is_read_as_others_read_it(
 def write(events: Events, chance: Random) -> int:
     """Few keys by several producers, in small batches; now and then a key is deleted."""
     for _ in range(PRODUCERS):
-        settings = {"batch_num_messages": chance.randint(1, 8), "enable_idempotence": True}
+        settings = {"batch_num_messages": chance.randint(1, 8)}
         with Writer(events.kafka.bootstrap_servers, **settings) as writer:
             for _ in range(ROWS):
                 partition, key = chance.randrange(PARTITIONS), b"%d" % chance.randrange(12)

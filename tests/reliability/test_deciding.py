@@ -9,7 +9,7 @@ from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Verdict
 from tests.reliability.conftest import Trial
-from tests.reliability.deciding.faults import Fault, Manner, Role, Trials
+from tests.reliability.deciding.faults import Fault, Role, Trials
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ def test_a_broker_at_any_step(
     trials = Trials(all_brokers, topic)
     commits = lost = doubled = held_up = 0
     for _ in range(trial.rounds):
-        fault = Fault(role, trial.chance.choice(list(Manner)), trial.chance.choice(list(Step)))
+        fault = Fault(role, trial.chance.choice(trials.manners), trial.chance.choice(list(Step)))
         outcome = trials.make(fault)
         print(fault, outcome)
         commits += outcome.commit == "returned"

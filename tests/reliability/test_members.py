@@ -71,7 +71,7 @@ class Traffic:
     def _write(self, seconds: float) -> None:
         """With a producer that knows the partitions that there are now."""
         until = time.monotonic() + seconds
-        with Writer(self.kafka.bootstrap_servers, enable_idempotence=True) as writer:
+        with Writer(self.kafka.bootstrap_servers) as writer:
             while time.monotonic() < until and not self.stop.is_set():
                 for where in self.chance.sample(sorted(self.written), 4):
                     for _ in range(self.chance.randint(1, 5)):

@@ -28,4 +28,4 @@ def test_each_row_is_seen_once(kafka: LocalKafka, tmp_path: Path, trial: Trial, 
     verdict = run_scenario(copying, name, trial.rounds)
     done = f"{name}: {copying.rounds} rounds, {copying.faults} with a fault"
     trial.report("exactly-once sink", done, f"of {len(copying.rows)} rows {verdict}")
-    assert verdict == Verdict(0, 0, 0)
+    assert verdict == Verdict(0, 0, 0, 0)

@@ -48,7 +48,7 @@ def fill(events: Events) -> None:
         for offset in range(ROWS)
     ]
     # Without idempotence, a send that is tried again can come after those that followed it.
-    settings = {"batch_num_messages": 50, "enable_idempotence": True}
+    settings = {"batch_num_messages": 50}
     with Writer(events.kafka.bootstrap_servers, **settings) as writer:
         for partition, _, _, value in written:
             writer.queue(events.name, value, partition=partition)

@@ -1,4 +1,4 @@
-"""What tests of Spark share beside the session."""
+"""Fixtures that tests of Spark share, besides the session."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -11,7 +11,6 @@ from spark_kafka_source.spark.source.options import OF_A_MEMBER
 from tests.marks import Marks
 
 PROJECT = Path(__file__).parents[2]
-README = PROJECT / "README.md"
 REFERENCE = PROJECT / "docs" / "options.md"
 NOT_OF_JAVA = {"kafka.partitioner"}
 """Settings by which another client's users are helped, so that Kafka's page has none of them."""
@@ -31,20 +30,12 @@ _BYTES = [each for each in OPTIONS if each.name not in _OF_VALUES]
 """Those that have nothing to do with what keys and values are."""
 
 
-def summary(options: Iterable[Option[Any]] = _BYTES) -> str:
-    """Markdown for the README: a row an option to read, but for those of all clients."""
-    rows = [
-        [f"`{each.name}`", _default(each), _for(each, Use.READ), each.meaning]
-        for each in _of(Use.READ, options)
-    ]
-    return "\n".join(_table(["option", "default", "for", "meaning"], rows))
-
-
 def reference() -> str:
-    """Markdown for the page on options: all of them, and the values that they take."""
+    """Return the tables of docs/options.md: all options, and the values that they take."""
     known = {each.name for each in (*OPTIONS, *OF_KAFKA)}
     of_members = [each for each in OF_A_MEMBER if each.name not in known]
     kafkas = [each for each in OF_KAFKA if each.name not in _OF_VALUES]
+    of_written_values = [each for each in typed.OPTIONS if not each.use & Use.READ]
     with_values = [each for each in kafkas if each.kind.takes]
     by_name = ", ".join(f"`{each.name}`" for each in OF_KAFKA if not each.kind.takes)
     of_tls = ", ".join(f"`{each.name}`" for each in typed.OF_TLS)
@@ -71,6 +62,11 @@ def reference() -> str:
             *_own(Use.WRITE),
             "",
             *_kafkas(Use.WRITE, with_values),
+            "",
+            "Typed keys and values, see [typed values](typed-values.md#writing). A writer also "
+            "takes a reader's options of the format, the schema and the registry.",
+            "",
+            *_own(Use.WRITE, of_written_values),
             "",
             "### To read and to write",
             "",
@@ -128,5 +124,4 @@ def _row(cells: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    MARKS.write(README, summary())
     MARKS.write(REFERENCE, reference())

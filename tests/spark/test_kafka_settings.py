@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from spark_kafka_source.client import ClientConfig
-from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.net import SECURITY_OPTIONS, ConnectionSettings, TlsSettings
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import settings_of

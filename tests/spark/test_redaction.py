@@ -1,4 +1,4 @@
-"""What a session keeps out of Spark's texts is in no error of ours either."""
+"""Values that a session hides from Spark's texts are in none of our errors either."""
 
 import pickle
 import traceback

@@ -1,4 +1,4 @@
-"""What tasks are sent of typed values: a registry's secrets only where they ask it."""
+"""Typed values pickled for tasks: a registry's secrets travel only to tasks that ask it."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Streams of typed values: registries that fail, schemas that change, and letters that are dead."""
+"""Streams of typed values: registries that fail, schemas that change, and dead letters."""
 
 import json
 import struct

@@ -1,11 +1,13 @@
 """Typed keys and values through Spark, with a real broker and a real schema registry."""
 
+import re
 import struct
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_kafka_source import KafkaError, encode
 from spark_kafka_source.registry import RegistryClient
 from spark_kafka_source.testing import LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
@@ -46,6 +48,25 @@ def test_what_is_written_is_read_again_with_the_types_that_it_had(
     as_text = "to_json(struct(key, value))"
     assert _texts(found, as_text) == _texts(frame, as_text)
     assert found.where("value IS NULL").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "Option 'value.format': is missing"),
+        ({"value.formt": "avro"}, "Did you mean 'value.format'?"),
+        ({"key.format": "json"}, "There is no column 'key', which 'key.format' is for"),
+        (
+            {"value.format": "avro", "kafka.acks": 1},
+            "Option 'kafka.acks': is no option of 'encode'",
+        ),
+    ],
+)
+def test_an_option_that_encode_cannot_use_is_an_error(
+    spark: SparkSession, options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(KafkaError, match=re.escape(said)):
+        encode(spark.sql("SELECT named_struct('id', 1) AS value"), options)
 
 
 def _texts(frame: DataFrame, expression: str) -> list[str]:
@@ -177,7 +198,7 @@ def test_protobuf_both_ways(
             {"value.format": "avro"},
             "Option 'schema.registry.url': is missing, where 'value.format'",
         ),
-        ({"value.format": "avro", "value.schema": "{"}, "Option 'value.schema': cannot be read"),
+        ({"value.format": "avro", "value.schema": "{"}, "An Avro schema is JSON"),
         (
             {"badRecords": "skip"},
             "Option 'badRecords': has no effect, since keys and values are bytes",

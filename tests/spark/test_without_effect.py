@@ -1,4 +1,4 @@
-"""What does nothing is warned of, with the reason; what is misspelt is an error."""
+"""Options without effect cause a warning with the reason; misspelt options are errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a Python worker does before each of its tasks."""
+"""The work of a Python worker before each of its tasks."""
 
 import gc
 import platform

@@ -25,7 +25,13 @@ class Writer:
     def __init__(self, bootstrap_servers: str, **settings: object) -> None:
         self._failures: list[KafkaError] = []
         self.producer = Producer(
-            {"bootstrap.servers": bootstrap_servers, "acks": "all", "log_level": 0, "linger.ms": 0}
+            {
+                "bootstrap.servers": bootstrap_servers,
+                # A record that is sent again keeps its place.
+                "enable.idempotence": True,
+                "log_level": 0,
+                "linger.ms": 0,
+            }
             | {name.replace("_", "."): value for name, value in settings.items()}
         )
 

@@ -149,7 +149,9 @@ def test_skipped_records_are_counted_and_the_first_is_named(
     assert found["value"].to_pylist()[0] == {"id": 7, "name": "-"}
     assert task.skipped == 3
     (message,) = caplog.messages
-    assert message.startswith("Left out, as all bad records are from now on: events-3 at offset 40")
+    assert message.startswith(
+        "Skipped a bad record, and will skip later ones without a log line: events-3 at offset 40"
+    )
 
 
 def test_both_parts_may_be_bad() -> None:

@@ -7,6 +7,7 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.typed import TypedEncoding, TypedWriteConfig
@@ -55,6 +56,17 @@ def test_json_by_a_schema_of_the_registry(
         assert by.one("value", "t", {"id": 1}) == prefix + b'{"id":1}'
         with pytest.raises(UnencodableRowError, match="id: 'x' is no"):
             by.one("value", "t", {"id": "x"})
+
+
+def test_a_version_alone_is_one_of_the_topics_subject(registry: TestRegistry) -> None:
+    registry.on("/subjects/t-value/versions/3?deleted=true", version(json.dumps(EVENT), 9, 3))
+    options = {"value_format": "avro", "value_schema_version": "3"}
+    rows = pa.table({"value": pa.array([{"id": 1}], KIND)})
+    with closing(encoding(**options, schema_registry_url=registry.url)) as by:
+        assert by.one("value", "t", {"id": 1}) == b"\0\0\0\0\x09\2"
+        assert by.table("t", rows)["value"].to_pylist() == [b"\0\0\0\0\x09\2"]
+    with pytest.raises(ConfigurationError, match=r"schema\.registry\.url': is missing"):
+        encoding(**options)
 
 
 def test_json_of_a_topic_with_a_registry(registry: TestRegistry) -> None:

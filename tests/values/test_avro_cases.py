@@ -210,7 +210,7 @@ UNRESOLVABLE: list[tuple[Any, Any, str]] = [
     (of("long"), of("int"), "at v: long was written. It cannot be read as int"),
     (of("int"), of("string"), "at v: int was written. It cannot be read as string"),
     (of(["null", "int"]), of(["null", "string"]), "^$"),
-    (record(), of("int"), "at v: the writer has no field 'v'. The reader's has no default"),
+    (record(), of("int"), "at v: the writer has no field 'v'. The reader's field has no default"),
     (of(fixed(1)), of(fixed(2)), "at v: fixed F of 1 bytes was written"),
     (of(enum("A")), of({**enum("A"), "name": "G"}), "at v: enum E was written"),
     (of(DECIMAL), of({**DECIMAL, "scale": 1}), "at v: bytes .decimal.4,2.. was written"),

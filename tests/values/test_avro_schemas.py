@@ -70,7 +70,7 @@ REFUSED: list[tuple[Any, str]] = [
     (5, "at the top: 5 is no type. A type is a name"),
     ({"name": "x"}, "is no type"),
     ("unknown", "there is no type 'unknown'. Define it before"),
-    ([], "a union of nothing"),
+    ([], "an empty union"),
     (["int", ["null"]], "a union in a union"),
     (["int", "int"], "a union with 'int' twice"),
     ({"type": "array"}, "has no 'items'"),

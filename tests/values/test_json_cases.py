@@ -226,10 +226,10 @@ def test_a_bad_row_says_where() -> None:
     texts = [b'{"a":[{},{"b":{"k":1.5}}]}', b'{"c":"x"}', b"{", b"[]"]
     found = decoded(reader, texts, ONE_BY_ONE)
     assert [found.reason(row) for row in range(4)] == [
-        "a[].b{}: no whole number, or one beyond what the column can hold",
-        "c: JSON of another kind than the column is of",
-        "no JSON, or more than one value of it",
-        "JSON of another kind than the column is of",
+        "a[].b{}: not a whole number, or beyond the range of the column",
+        "c: a JSON value of another kind than the column",
+        "not JSON, or more than one JSON value",
+        "a JSON value of another kind than the column",
     ]
 
 
@@ -284,9 +284,9 @@ def test_fields_are_found_in_lists_and_maps() -> None:
 @pytest.mark.parametrize(
     ("kind", "where"),
     [
-        (pa.struct([("a", pa.list_(pa.uint8()))]), r"at a\[\]: JSON is not read into uint8"),
-        (pa.struct([("a", pa.map_(pa.int32(), pa.int32()))]), "at a: JSON is not read into map"),
-        (pa.timestamp("ms"), "at the top: JSON is not read into timestamp"),
+        (pa.struct([("a", pa.list_(pa.uint8()))]), r"at a\[\]: JSON cannot be read into uint8"),
+        (pa.struct([("a", pa.map_(pa.int32(), pa.int32()))]), "at a: JSON cannot be read into map"),
+        (pa.timestamp("ms"), "at the top: JSON cannot be read into timestamp"),
         (pa.struct([("a", pa.int32()), ("a", pa.int32())]), "a name twice"),
     ],
 )

@@ -107,5 +107,5 @@ def test_types_that_are_near() -> None:
 
 def test_types_that_json_has_no_place_for() -> None:
     array = pa.array([], pa.struct([("a", pa.list_(pa.duration("s")))]))
-    with pytest.raises(ColumnTypeError, match=r"at a\[\]: JSON is not read into duration"):
+    with pytest.raises(ColumnTypeError, match=r"at a\[\]: JSON cannot be read into duration"):
         encode(array)

@@ -408,7 +408,8 @@ def test_the_message_that_was_written_is_that_of_the_indexes() -> None:
     assert by.program(descriptors(), at).paths
     assert reader("Outer").program(TEXT, at[:1]).paths
     with pytest.raises(
-        UnresolvableError, match=r"message p\.Plain was written\. What is read is message p\.Outer"
+        UnresolvableError,
+        match=r"message p\.Plain was written\. It cannot be read as message p\.Outer",
     ):
         by.program(descriptors(), (0,))
     with pytest.raises(UnresolvableError, match="message indexes"):

@@ -1,7 +1,8 @@
 """Assignors: how the leader of a group divides the partitions among the members.
 
-They give what Kafka's own give, byte for byte: https://kafka.apache.org/documentation/, under
-`partition.assignment.strategy`. To divide in a way of your own, write an `Assignor`.
+Their assignments equal those of Kafka's own assignors, byte for byte. See
+`partition.assignment.strategy` in https://kafka.apache.org/documentation/. To divide in another
+way, write an `Assignor`.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ ASSIGNORS: Mapping[str, Callable[[], Assignor]] = MappingProxyType(
         "cooperative-sticky": CooperativeStickyAssignor,
     }
 )
-"""Kafka's assignors by the names that they have in JoinGroup."""
+"""Kafka's assignors, by their names in JoinGroup."""
 
 _OPTION = "kafka.partition.assignment.strategy"
 _JAVA_CLASSES = {
@@ -41,9 +42,9 @@ _JAVA_CLASSES = {
 
 
 def assignors_named(text: str) -> list[Assignor]:
-    """New ones by their names, or those of Java's classes, with commas between them.
+    """Create assignors by their names or by Java's class names, with commas between them.
 
-    Raises `ConfigurationError` for one that there is not.
+    Raises `ConfigurationError` for an unknown name.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     found = [ASSIGNORS.get(_JAVA_CLASSES.get(name, name)) for name in names]

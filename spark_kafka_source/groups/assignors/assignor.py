@@ -1,4 +1,4 @@
-"""What an assignor is: the leader of a group asks one who shall read what."""
+"""Interface of an assignor, which a group's leader asks to divide the partitions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -8,21 +8,21 @@ from spark_kafka_source.groups.assignors.hash_order import in_hash_order
 from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
 
 Cluster = Mapping[str, Sequence[frozenset[str]]]
-"""For each topic, for each of its partitions in order, the racks of all its replicas' brokers."""
+"""For each topic, the racks of the replicas of each partition, in the order of the partitions."""
 
 
 class RebalanceProtocol(Enum):
-    """What the members do with what they own while the group rebalances (KIP-429)."""
+    """What members do with their partitions while the group rebalances (KIP-429)."""
 
-    EAGER = "all is given up before the member joins"
-    COOPERATIVE = "all is kept, and what is to move is given up after"
+    EAGER = "members give up all partitions before they join"
+    COOPERATIVE = "members keep their partitions, and give up those that move afterwards"
 
 
 class Assignor(Protocol):
-    """Divides the partitions among the members of a group.
+    """An assignor, which divides the partitions among the members of a group.
 
-    Each member has one of its own, made without arguments; the leader's alone is asked to `assign`.
-    A class that has these will do:
+    Each member creates its own, without arguments. Only the leader's is asked to `assign`. A class
+    with these attributes is enough:
 
         class Everything:
             name, protocol = "everything-to-the-first", RebalanceProtocol.EAGER
@@ -41,41 +41,44 @@ class Assignor(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in JoinGroup; the coordinator takes one that all members have."""
+        """Name in JoinGroup. The coordinator chooses an assignor that all members have."""
 
     @property
     def protocol(self) -> RebalanceProtocol:
-        """The best that it can do. One that can do COOPERATIVE must be able to do EAGER as well,
-        which a group does as soon as one of its assignors can do no better."""
+        """The best protocol that the assignor supports.
+
+        An assignor that supports COOPERATIVE must support EAGER, too: the group uses EAGER as soon
+        as another of its assignors supports nothing better.
+        """
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """What this member's assignor has to say to the leader's, as `Subscription.user_data`."""
+        """Return what this assignor tells the leader's assignor, as `Subscription.user_data`."""
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
-        """Who shall read what: an assignment for each member, by its member id.
+        """Divide the partitions: return an assignment for each member, by its member id.
 
-        A topic that is not in `cluster` does not exist (yet). A COOPERATIVE one gives to nobody
-        what a member owns who shall not have it any more: that member gives it up and joins again,
-        and then it can be given to another.
+        A topic that is not in `cluster` does not exist (yet). If a partition is to move, a
+        COOPERATIVE assignor gives it to no member at first. Its owner gives it up and joins again;
+        then the assignor can give it to another member.
         """
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """This member has got its assignment, of the group's generation `generation_id`."""
+        """Take note of this member's assignment in the group's generation `generation_id`."""
 
 
 def topics_to_assign(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> Cluster:
-    """The part of the cluster that anybody subscribes to, members and topics in Java's order."""
+    """Return the topics of the cluster with subscribers, in the order in which Java visits them."""
     members = in_hash_order(subscriptions)
     topics = in_hash_order(topic for each in members for topic in subscriptions[each].topics)
     return {topic: cluster[topic] for topic in topics if cluster.get(topic)}
 
 
 def differ(partitions: Iterable[frozenset[str]], members: Iterable[str]) -> bool:
-    """Whether it matters in which rack a partition is read, where the members are in these racks.
+    """Whether the rack in which a partition is read matters, with the members in these racks.
 
-    It does not where no member is in the rack of any replica, nor where all partitions are in all
+    It does not matter if no member is in the rack of any replica, or if all partitions are in all
     racks.
     """
     partitions = list(partitions)

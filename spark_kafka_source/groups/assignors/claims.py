@@ -1,4 +1,4 @@
-"""Who owned what before: what members say of it, and what of that can be true."""
+"""Earlier owners of partitions: what members claim, and which claims hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Partitions = dict[TopicPartition, None]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one member says that it owned, and since which generation."""
+    """The partitions that a member says it owned, and the generation in which it owned them."""
 
     partitions: Sequence[TopicPartition]
     generation_id: int
@@ -22,9 +22,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What each member owned, members in the order of Java's maps, and of no two the same.
+    """The partitions that each member owned. No two members have the same one.
 
-    `disputed` are those that two members claim of one generation: nobody keeps them.
+    The members are in the order of Java's maps. `disputed` are the partitions that two members
+    claim in the same generation: no member keeps them.
     """
 
     by_member: dict[str, Partitions]
@@ -34,12 +35,12 @@ class Owned:
 def settle(
     topics: Cluster, subscriptions: Mapping[str, Subscription], claims: Mapping[str, Claim]
 ) -> Owned:
-    """Of two claims to a partition of these topics the one of the newer generation holds."""
+    """Decide which claims hold: of two claims to a partition, the one of the newer generation."""
     owned = Owned({member: {} for member in in_hash_order(subscriptions)})
     claimant: dict[TopicPartition, str] = {}
     for member, partitions in owned.by_member.items():
         for each in claims[member].partitions:
-            # A topic may have been made anew, with fewer partitions.
+            # The topic may have been created anew, with fewer partitions.
             if not 0 <= each.partition < len(topics.get(each.topic, ())):
                 continue
             other = claimant.setdefault(each, member)
@@ -61,7 +62,7 @@ def settle(
 def former_owners(
     subscriptions: Mapping[str, Subscription], claims: Mapping[str, Claim]
 ) -> dict[TopicPartition, str]:
-    """Whose each partition was according to those who missed the newest generation."""
+    """Return the owner of each partition according to members that missed the newest generation."""
     newest = max(claim.generation_id for claim in claims.values())
     found: dict[TopicPartition, tuple[int, str]] = {}
     for member in in_hash_order(subscriptions):

@@ -1,8 +1,7 @@
-"""The sticky assignment where all members subscribe alike: everybody gets the same number, or one
-more.
+"""The sticky assignment if all members subscribe alike: the shares differ by one at most.
 
-Who owned something keeps it up to that number, but not where another's rack would do better; what
-is left goes first to members in the racks of its replicas, then to any.
+A member keeps its partitions up to its share, except those that a member in another rack would read
+better. The rest goes first to members in the racks of the replicas, then to any member.
 """
 
 from collections import deque
@@ -16,7 +15,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class ConstrainedAssignment:
-    """The assignment, as `assigned`, and in `moving` what another may still own, by new owner."""
+    """The assignment, as `assigned`. `moving` has partitions that others may own, by new owner."""
 
     def __init__(self, topics: Cluster, racks: Racks, owned: Owned) -> None:
         members = owned.by_member
@@ -25,7 +24,7 @@ class ConstrainedAssignment:
         self._topics, self._racks, self._owned = topics, racks, owned
         self._revoked: dict[TopicPartition, str] = {}
         count = sum(map(len, topics.values()))
-        # So many members get one more than the least.
+        # So many members get one partition more than the least.
         self._least, self._larger = divmod(count, len(members))
         self._most = self._least + (self._larger > 0)
         self._below_least: list[str] = []
@@ -53,7 +52,10 @@ class ConstrainedAssignment:
             self._revoked.update(dict.fromkeys(keep[room:], member))
 
     def _room(self, member: str, count: int) -> int:
-        """How many a member keeps of so many that it owned; notes who can take more."""
+        """Return how many of `count` partitions a member keeps.
+
+        Note which members can take more.
+        """
         if count < self._least:
             self._below_least.append(member)
         elif count >= self._most and self._larger:
@@ -78,7 +80,7 @@ class ConstrainedAssignment:
         return [each for each in every if each not in kept]
 
     def _assign_within_racks(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Gives to members in the racks of the replicas; returns what none of them could take."""
+        """Give partitions to members in the racks of their replicas. Return those that are left."""
         left, turn = [], 0
         for each in partitions:
             below = self._racks.next_reader(each, self._below_least, turn)
@@ -93,7 +95,7 @@ class ConstrainedAssignment:
         return left
 
     def _give_below_least(self, partition: TopicPartition, place: int) -> int:
-        """Returns the place of the member whose turn it is next."""
+        """Give the partition to a member. Return the place of the member whose turn is next."""
         member = self._below_least[place]
         self._give(member, partition)
         if len(self.assigned[member]) < self._least:

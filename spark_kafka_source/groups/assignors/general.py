@@ -1,7 +1,8 @@
-"""The sticky assignment where members subscribe to different topics: as balanced as it can be.
+"""The sticky assignment if members subscribe to different topics: as balanced as it can be.
 
-Who owned something keeps it, but not where another's rack would do better; what is left goes to
-the member that has the fewest; then partitions move to members with at least two fewer.
+A member keeps its partitions, except those that a member in another rack would read better. The
+rest goes to the member with the fewest partitions. Then partitions move to members that have at
+least two fewer.
 """
 
 from bisect import bisect_left, insort
@@ -17,15 +18,14 @@ from spark_kafka_source.groups.assignors.subscription import Subscription
 from spark_kafka_source.topic_partition import TopicPartition
 
 _MOST_TIMES_INSTEAD = 100
-"""How often all partitions are gone through before none is moved in the place of another.
+"""Rounds through all partitions in which a partition may move in place of another one.
 
-Kafka goes on as long as that takes, which is for ever where two partitions take turns; it is done
-after a few times otherwise.
+Kafka has no such bound. It needs a few rounds, but it never ends if two partitions take turns.
 """
 
 
 class GeneralAssignment:
-    """The assignment, as `assigned`. `former` are the owners before those who own now."""
+    """The assignment, as `assigned`. `former` has the owners before the present ones."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class GeneralAssignment:
         self._owner = {each: member for member in self.assigned for each in self.assigned[member]}
         self._members = sorted(self.assigned, key=sort_key)
         self._place = {member: place for place, member in enumerate(self._members)}
-        # The members by what they have, the fewest first.
+        # The members by their number of partitions, the fewest first.
         self._order = sorted(map(self._rank, self._members))
         self._balance(revoked)
 
     def _revoke(self) -> bool:
-        """Takes what members may not keep; says whether there was anything."""
+        """Take partitions that members may not keep. Return whether there were any."""
         revoked = False
         for member, partitions in self.assigned.items():
             for each in list(partitions):
@@ -69,7 +69,7 @@ class GeneralAssignment:
         if not revoked:
             self._even_out(new)
         moved = self._even_out(every)
-        # Those that share no topic have what they have.
+        # Members that share no topic with others keep what they have.
         sharing = set[str]().union(*self._shared.values())
         was, now = _imbalance(before, sharing), _imbalance(self.assigned, sharing)
         if moved and not afresh and now >= was:
@@ -83,7 +83,7 @@ class GeneralAssignment:
             self._give(each, self._fewest(each))
 
     def _fewest(self, partition: TopicPartition, *, near: bool = False) -> str | None:
-        """Who has the fewest of those who subscribe to it, and are near to it if they must be."""
+        """Return the subscriber with the fewest partitions; `near`: in a rack of a replica."""
         subscribed = self._subscribers[partition.topic]
         for _, place in self._order:
             member = self._members[place]
@@ -99,7 +99,7 @@ class GeneralAssignment:
         return True
 
     def _even_out(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Moves partitions until none can go where there are two fewer; says whether any did."""
+        """Move partitions until no member has two fewer. Return whether any partition moved."""
         shared = [each for each in partitions if each.topic in self._shared]
         times, moved = 0, True
         while moved:
@@ -141,7 +141,7 @@ class GeneralAssignment:
         return len(self.assigned[member]), self._place[member]
 
     def _all(self) -> list[TopicPartition]:
-        """All partitions, those first that few can read."""
+        """Return all partitions, those with the fewest possible readers first."""
         topics = sorted(
             self._topics, key=lambda topic: (len(self._subscribers[topic]), sort_key(topic))
         )
@@ -149,6 +149,6 @@ class GeneralAssignment:
 
 
 def _imbalance(assigned: Mapping[str, Partitions], members: Iterable[str]) -> int:
-    """The differences between all pairs of members, in partitions."""
+    """Return the sum of the differences between all pairs of members, in partitions."""
     sizes = sorted(len(assigned[member]) for member in members)
     return sum(size * (2 * place - len(sizes) + 1) for place, size in enumerate(sizes))

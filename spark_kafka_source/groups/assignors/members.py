@@ -1,4 +1,4 @@
-"""The order of members in which partitions are laid out among them."""
+"""The order of members in which assignors give them partitions."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from spark_kafka_source.groups.assignors.subscription import Subscription
 
 
 def lasting_order(subscriptions: Mapping[str, Subscription]) -> list[str]:
-    """Static members by their instance ids, which outlive them (KIP-345), then the others by id."""
+    """Return static members by instance id, which outlives them (KIP-345), then others by id."""
 
     def place(member: str) -> tuple[bool, bytes]:
         instance = subscriptions[member].group_instance_id
@@ -19,7 +19,7 @@ def lasting_order(subscriptions: Mapping[str, Subscription]) -> list[str]:
 def subscribers(
     members: Iterable[str], subscriptions: Mapping[str, Subscription]
 ) -> dict[str, list[str]]:
-    """For each topic who subscribes to it, in the order of `members`."""
+    """Return the subscribers of each topic, in the order of `members`."""
     found: dict[str, list[str]] = {}
     for member in members:
         for topic in subscriptions[member].topics:

@@ -1,27 +1,27 @@
-"""Which partitions have moved from whom to whom while an assignment was balanced."""
+"""Moves of partitions between members while an assignment is balanced."""
 
 from spark_kafka_source.groups.assignors.hash_order import PartitionSet
 from spark_kafka_source.topic_partition import TopicPartition
 
 
 class Movements:
-    """From the owner that a partition had at the beginning to the one that it has now."""
+    """Moves, each from the partition's owner at the beginning to its owner now."""
 
     def __init__(self) -> None:
         self._of: dict[TopicPartition, tuple[str, str]] = {}
         self._between: dict[tuple[str, str, str], PartitionSet] = {}
 
     def to_move_instead(self, partition: TopicPartition, old: str, new: str) -> TopicPartition:
-        """The partition itself, or one of its topic that comes back to `new`, whence it came.
+        """Return the partition itself, or another of its topic that moved away from `new` before.
 
-        So that two members do not exchange partitions of one topic.
+        To move that one back keeps two members from exchanging partitions of one topic.
         """
         source, _ = self._of.get(partition, (old, new))
         back = self._between.get((partition.topic, new, source))
         return back.first() if back else partition
 
     def move(self, partition: TopicPartition, old: str, new: str) -> None:
-        """Notes that it goes from `old` to `new`."""
+        """Note that the partition moves from `old` to `new`."""
         source, _ = self._of.get(partition, (old, new))
         if partition in self._of:
             self._forget(partition)

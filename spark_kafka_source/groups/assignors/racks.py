@@ -1,4 +1,4 @@
-"""Where members and partitions are, for the sticky assignors (KIP-881)."""
+"""Racks of members and partitions, for the sticky assignors (KIP-881)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 class Racks:
     """The racks of members and partitions.
 
-    `known` says whether a member told its rack, `matter` whether the assignment is to heed them.
+    `known` says whether a member told its rack. `matter` says whether the assignment depends on
+    racks.
     """
 
     def __init__(self, topics: Cluster, subscriptions: Mapping[str, Subscription]) -> None:
@@ -24,20 +25,20 @@ class Racks:
         self._readers = Counter(members.values())
 
     def match(self, member: str, partition: TopicPartition) -> bool:
-        """Whether the partition has a replica where the member is, or that does not matter."""
+        """Whether the partition has a replica in the member's rack, or racks do not matter."""
         rack = self._members.get(member)
         return rack is None or rack in self._of(partition)
 
     def next_reader(
         self, partition: TopicPartition, members: Sequence[str], first: int = 0
     ) -> int | None:
-        """Which of the members, from the first on and around, is where the partition is."""
+        """Return the place of the next member in a rack of the partition, from `first` around."""
         racks, count = self._of(partition), len(members)
         places = chain(range(first, count), range(first))
         return next((each for each in places if self._members.get(members[each]) in racks), None)
 
     def fewest_readers_first(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those first that few members have in their rack; else in the order that they are in."""
+        """Sort partitions, stably, by the number of members in their racks, the fewest first."""
         readers = self._readers
         return sorted(partitions, key=lambda each: sum(readers[rack] for rack in self._of(each)))
 

@@ -1,7 +1,7 @@
-"""The range assignor: of each topic every member gets partitions that follow one another.
+"""The range assignor: every member gets consecutive partitions of each topic.
 
-Topics with as many partitions and the same members are divided alike, so that partition 3 of the
-one and of the other are read by the same member; with racks as far as that allows (KIP-881).
+Topics with the same members and the same number of partitions are divided alike. So one member
+reads partition 3 of all of them. With racks this holds as far as the racks allow (KIP-881).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,12 +24,12 @@ class RangeAssignor:
     name, protocol = "range", RebalanceProtocol.EAGER
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """None."""
+        """Return None: this assignor has nothing to tell."""
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
-        """Who shall read what; see `Assignor`."""
+        """Divide the partitions; see `Assignor`."""
         members = subscribers(lasting_order(subscriptions), subscriptions)
         racks = {member: each.rack_id for member, each in subscriptions.items() if each.rack_id}
         shares = [
@@ -49,11 +49,11 @@ class RangeAssignor:
         return {member: Assignment(tuple(found)) for member, found in assigned.items()}
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Nothing to remember."""
+        """Do nothing."""
 
 
 class _Shares:
-    """How the partitions of one topic are divided among those who subscribe to it."""
+    """Shares of one topic's partitions among its subscribers."""
 
     def __init__(
         self,
@@ -70,11 +70,14 @@ class _Shares:
         self._least, self._larger = divmod(len(partitions), len(members))
 
     def room(self, member: str) -> int:
-        """How many partitions more the member may get."""
+        """Return how many more partitions the member may get."""
         return max(0, self._least + (self._larger > 0) - len(self.assigned.get(member, ())))
 
     def give(self, member: str, partitions: Iterable[int]) -> None:
-        """Assigns partitions; whoever has more than the least takes one of the larger shares."""
+        """Assign partitions.
+
+        A member with more than the least number takes one of the larger shares.
+        """
         assigned = self.assigned.setdefault(member, [])
         for partition in partitions:
             del self._left[partition]
@@ -82,7 +85,7 @@ class _Shares:
         self._larger -= len(assigned) > self._least
 
     def assign(self, racks: Mapping[str, str] | None = None) -> None:
-        """All partitions that are left; with racks, those that the members can read in theirs."""
+        """Assign all partitions that are left; with `racks`, only those in the member's rack."""
         for member in self.members:
             rack = racks.get(member) if racks else None
             fit = (each for each in self._left if rack is None or rack in self.partitions[each])
@@ -105,7 +108,7 @@ def _assign_within_racks(shares: Iterable[_Shares], racks: Mapping[str, str]) ->
 
 
 def _assign_alike(group: Sequence[_Shares], racks: Mapping[str, str]) -> None:
-    """Partitions of one number go to the first member that has all of them in its rack."""
+    """Give all partitions with one number to the first member that has all of them in its rack."""
     members = list(group[0].members)
     for number, partitions in enumerate(zip(*(each.partitions for each in group), strict=True)):
         common = frozenset.intersection(*partitions)

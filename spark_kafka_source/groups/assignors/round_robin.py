@@ -1,4 +1,4 @@
-"""The round-robin assignor: all partitions of all topics, dealt out to the members in turn."""
+"""The round-robin assignor: the members take all partitions of all topics in turn."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ class RoundRobinAssignor:
     name, protocol = "roundrobin", RebalanceProtocol.EAGER
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """None."""
+        """Return None: this assignor has nothing to tell."""
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
-        """Who shall read what; see `Assignor`."""
+        """Divide the partitions; see `Assignor`."""
         members = lasting_order(subscriptions)
         seats: dict[str, list[int]] = {}
         for seat, member in enumerate(members):
@@ -36,16 +36,16 @@ class RoundRobinAssignor:
         turn = 0
         for topic in sorted(topics, key=sort_key):
             for partition in range(len(topics[topic])):
-                # Whose turn it is passes if the topic is none of theirs.
+                # A member that does not subscribe to the topic misses its turn.
                 seat = _next(seats[topic], turn)
                 assigned[members[seat]].append(TopicPartition(topic, partition))
                 turn = seat + 1
         return {member: Assignment(tuple(found)) for member, found in assigned.items()}
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Nothing to remember."""
+        """Do nothing."""
 
 
 def _next(seats: list[int], turn: int) -> int:
-    """The first seat from `turn` on, around the table."""
+    """Return the first seat from `turn` on, around the table."""
     return seats[bisect_left(seats, turn) % len(seats)]

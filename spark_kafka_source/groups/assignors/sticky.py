@@ -1,8 +1,8 @@
-"""The sticky assignors: balanced first, and then as little moves as can be.
+"""The sticky assignors: balanced first, and then with as few moves as possible.
 
-`sticky` (KIP-54) has its members give up all while they rebalance: what they owned they tell in
-their user data. `cooperative-sticky` (KIP-429) has them keep it: what is to move is given to
-nobody until its owner gave it up.
+With `sticky` (KIP-54) members give up all partitions while they rebalance, and tell the leader in
+their user data which ones they owned. With `cooperative-sticky` (KIP-429) they keep their
+partitions. A partition that is to move goes to no member until its owner has given it up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ class StickyAssignor:
         self._generation_id = NO_GENERATION
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """What this member owned last, and of which generation."""
+        """Return the partitions that this member owned last, and their generation."""
         if self._owned is None:
             return None
         return sticky_user_data(self._owned, self._generation_id)
@@ -48,12 +48,12 @@ class StickyAssignor:
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
-        """Who shall read what; see `Assignor`."""
+        """Divide the partitions; see `Assignor`."""
         assigned, _ = _assign(cluster, subscriptions, previous_claim)
         return {member: Assignment(tuple(assigned[member])) for member in subscriptions}
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Remembers it for the next time that this member joins."""
+        """Remember the assignment for the next time that this member joins."""
         self._owned, self._generation_id = assignment.partitions, generation_id
 
 
@@ -66,20 +66,20 @@ class CooperativeStickyAssignor:
         self._generation_id = NO_GENERATION
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """The generation of this member's last assignment."""
+        """Return the generation of this member's last assignment."""
         return cooperative_user_data(self._generation_id)
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
-        """Who shall read what; see `Assignor`."""
+        """Divide the partitions; see `Assignor`."""
         assigned, moving = _assign(cluster, subscriptions, owned_claim)
         for partition, member in moving.items():
             del assigned[member][partition]
         return {member: Assignment(tuple(assigned[member])) for member in subscriptions}
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Remembers the generation for the next time that this member joins."""
+        """Remember the generation for the next time that this member joins."""
         self._generation_id = generation_id
 
 
@@ -88,7 +88,7 @@ def _assign(
     subscriptions: Mapping[str, Subscription],
     claim_of: Callable[[Subscription], Claim],
 ) -> tuple[dict[str, Partitions], Mapping[TopicPartition, str]]:
-    """A balanced assignment, and what of it others may own still, by the member that gets it."""
+    """Return a balanced assignment, and the new owners of partitions that others may still own."""
     if not subscriptions:
         return {}, {}
     topics = topics_to_assign(cluster, subscriptions)
@@ -106,7 +106,7 @@ def _assign(
 def _moving(
     subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Partitions]
 ) -> dict[TopicPartition, str]:
-    """What members get that they have not, and that others have who lose it."""
+    """Return the partitions that move from one member to another, by new owner."""
     lost, gained = set[TopicPartition](), dict[TopicPartition, str]()
     for member, partitions in assigned.items():
         owned = frozenset(subscriptions[member].owned)

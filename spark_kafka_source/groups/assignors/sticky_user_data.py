@@ -1,4 +1,4 @@
-"""What the sticky assignors of members tell that of the leader, as Kafka's own do."""
+"""User data of the sticky assignors, in the format of Kafka's own."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class TopicAssignment:
 
 @dataclass(slots=True)
 class StickyUserData(Message):
-    """What a member of `sticky` owned before it joined. No version goes before it."""
+    """What a member of `sticky` owned before it joined. The bytes do not begin with a version."""
 
     VERSIONS, FLEXIBLE = "0-1", "none"
     previous_assignment: list[TopicAssignment] = wire(array(TopicAssignment), "0+")
@@ -37,14 +37,14 @@ class StickyUserData(Message):
 
 @dataclass(slots=True)
 class CooperativeStickyUserData(Message):
-    """Since when a member of `cooperative-sticky` owns what it owns."""
+    """The generation since which a member of `cooperative-sticky` owns its partitions."""
 
     VERSIONS, FLEXIBLE = "0", "none"
     generation: int = wire(INT32, "0+", default=NO_GENERATION)
 
 
 def sticky_user_data(owned: Iterable[TopicPartition], generation_id: int) -> bytes:
-    """What a member of `sticky` tells."""
+    """Return the user data of a member of `sticky`."""
     partitions = partitions_by_topic(owned)
     topics = in_hash_order_computed(partitions)
     previous = [TopicAssignment(topic, partitions[topic]) for topic in topics]
@@ -52,9 +52,9 @@ def sticky_user_data(owned: Iterable[TopicPartition], generation_id: int) -> byt
 
 
 def previous_claim(subscription: Subscription) -> Claim:
-    """What a member of `sticky` told; nothing where its bytes say nothing.
+    """Return the claim in the user data of a member of `sticky`; empty if it cannot be read.
 
-    By now it has given up what it owned, so the subscription's own fields do not count.
+    The member has given up its partitions by now, so the subscription's own fields do not count.
     """
     data = subscription.user_data or b""
     for version in (1, 0):
@@ -68,12 +68,15 @@ def previous_claim(subscription: Subscription) -> Claim:
 
 
 def cooperative_user_data(generation_id: int) -> bytes:
-    """What a member of `cooperative-sticky` tells."""
+    """Return the user data of a member of `cooperative-sticky`."""
     return encode(CooperativeStickyUserData(generation_id), 0)
 
 
 def owned_claim(subscription: Subscription) -> Claim:
-    """What a member of `cooperative-sticky` told; before Kafka 3.2 not all in the fields."""
+    """Return the claim of a member of `cooperative-sticky`.
+
+    Before Kafka 3.2 the generation is in the user data, not in the subscription's own field.
+    """
     generation_id = subscription.generation_id
     if generation_id == NO_GENERATION and subscription.user_data is not None:
         try:

@@ -1,4 +1,4 @@
-"""What a member tells the leader when it joins, and what the leader tells it after."""
+"""What a member tells the leader when it joins, and what the leader answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,11 +17,12 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member wants, and what it has; the metadata of JoinGroup.
+    """What a member wants and owns: the metadata of JoinGroup.
 
-    `owned` are the partitions that it keeps while it joins, those that it got in `generation_id`
-    (both KIP-429, KIP-792); `user_data` is its assignor's; `rack_id` where it runs (KIP-881).
-    `group_instance_id` (KIP-345) is not part of the bytes: the coordinator tells it beside them.
+    `owned` are the partitions that the member keeps while it joins, and `generation_id` is the
+    generation in which it got them (KIP-429, KIP-792). `user_data` comes from its assignor.
+    `rack_id` is the member's rack (KIP-881). `group_instance_id` (KIP-345) is not part of the
+    bytes: the coordinator sends it beside them.
     """
 
     topics: tuple[str, ...]
@@ -32,7 +33,7 @@ class Subscription:
     group_instance_id: str | None = None
 
     def encode(self) -> bytes:
-        """The bytes of it, in the newest version: older members read what they know."""
+        """Return its bytes in the newest version. Older members read the fields that they know."""
         partitions = partitions_by_topic(sorted(self.owned))
         owned = [
             ConsumerProtocolSubscription.TopicPartition(topic, partitions[topic])
@@ -50,7 +51,7 @@ class Subscription:
 
     @classmethod
     def decode(cls, data: bytes, group_instance_id: str | None = None) -> "Subscription":
-        """What a member's bytes say, in whatever version. Raises `ProtocolError`."""
+        """Decode a member's bytes, of any version. Raises `ProtocolError`."""
         found = decode_versioned(ConsumerProtocolSubscription, data)
         return cls(
             topics=tuple(dict.fromkeys(found.topics)),
@@ -64,13 +65,13 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a member gets, in the order of the assignor; the assignment of SyncGroup."""
+    """The partitions of a member, in the assignor's order: the assignment of SyncGroup."""
 
     partitions: tuple[TopicPartition, ...]
     user_data: bytes | None = None
 
     def encode(self) -> bytes:
-        """The bytes of it, in the newest version."""
+        """Return its bytes in the newest version."""
         assigned = [
             ConsumerProtocolAssignment.TopicPartition(topic, partitions)
             for topic, partitions in partitions_by_topic(self.partitions).items()
@@ -79,7 +80,7 @@ class Assignment:
 
     @classmethod
     def decode(cls, data: bytes) -> "Assignment":
-        """What the leader's bytes say, in whatever version. Raises `ProtocolError`."""
+        """Decode the leader's bytes, of any version. Raises `ProtocolError`."""
         found = decode_versioned(ConsumerProtocolAssignment, data)
         partitions = partitions_of(
             (each.topic, each.partitions) for each in found.assigned_partitions
@@ -88,7 +89,7 @@ class Assignment:
 
 
 def partitions_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The numbers of the partitions, by topic; all in the order in which they come."""
+    """Return the numbers of the partitions by topic, all in their order."""
     found: dict[str, list[int]] = {}
     for topic, partition in partitions:
         found.setdefault(topic, []).append(partition)
@@ -96,6 +97,6 @@ def partitions_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[
 
 
 def partitions_of(topics: Iterable[tuple[str, Iterable[int]]]) -> tuple[TopicPartition, ...]:
-    """The partitions of topics and their numbers, each once."""
+    """Return the partitions of topics and numbers, each once."""
     pairs = (TopicPartition(topic, each) for topic, partitions in topics for each in partitions)
     return tuple(dict.fromkeys(pairs))

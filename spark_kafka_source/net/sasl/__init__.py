@@ -1,4 +1,4 @@
-"""SASL: how a client shows a broker who it is, without a socket but that to a token endpoint."""
+"""SASL: how a client proves its identity to a broker. The only sockets are to token endpoints."""
 
 from spark_kafka_source.net.sasl.errors import (
     AuthenticationError,

@@ -1,4 +1,4 @@
-"""Tokens for Amazon MSK, signed with AWS credentials: the extra `aws` brings Amazon's signer.
+"""Tokens for Amazon MSK, signed with AWS credentials. The extra `aws` installs Amazon's signer.
 
 https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control.html
 """
@@ -21,7 +21,8 @@ MECHANISM = "AWS_MSK_IAM"
 REGION_VARIABLE = "AWS_REGION"
 
 _BROKER = re.compile(r".+\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
-# What the signer signs for. The expiry that it returns is wrong where the clock is not set to UTC.
+# The lifetime that the signer signs for. The expiry that it returns is wrong if the machine's clock
+# is not set to UTC.
 _LIFETIME_SECONDS = 900
 
 
@@ -33,7 +34,7 @@ class AwsTokens:
     region: str
 
     def token(self) -> Token:
-        """A newly signed token. Raises `AuthenticationError` where there are no credentials."""
+        """Sign a new token. Raises `AuthenticationError` if there are no credentials."""
         sign = _signing(_library(), self.login, self.region)
         signed_at_seconds = time.time()
         try:
@@ -42,7 +43,7 @@ class AwsTokens:
             found = f"no token could be signed: {kind_and_place(error)}"
         else:
             return Token(Secret(value), signed_at_seconds + _LIFETIME_SECONDS)
-        # Out of its reach: its text may hold a key, or a URL that is signed.
+        # Raised outside the `except` block: the error's text may hold a key, or a signed URL.
         raise AuthenticationError(
             MECHANISM,
             found,
@@ -52,9 +53,9 @@ class AwsTokens:
 
 
 def region_of(host: str) -> str:
-    """The region in a broker's name, or that of `AWS_REGION` in the environment.
+    """Return the region in a broker's name, or `AWS_REGION` from the environment.
 
-    Raises `ConfigurationError` where neither says it.
+    Raises `ConfigurationError` if neither gives it.
     """
     match = _BROKER.fullmatch(host.lower())
     region = match["region"] if match else os.environ.get(REGION_VARIABLE, "")

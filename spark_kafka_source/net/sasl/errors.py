@@ -1,4 +1,4 @@
-"""What goes wrong when a client says who it is."""
+"""Errors of authentication."""
 
 import traceback
 from pathlib import Path
@@ -7,10 +7,10 @@ from spark_kafka_source.errors import KafkaError, Remedy, RemoteError
 
 
 class AuthenticationError(RemoteError):
-    """A broker, or who gives out its tokens, does not accept this client, or makes no sense.
+    """A broker or a token issuer does not accept this client, or answers nonsense.
 
-    Names the mechanism, what was found and which option to look at. Never holds a secret. Not to
-    be tried again: the same credentials fail the same way, and may lock an account.
+    The text names the mechanism, what was found, and the option to check. It never holds a secret.
+    Do not try again: the same credentials fail the same way, and may lock an account.
     """
 
     def __init__(
@@ -24,17 +24,17 @@ class AuthenticationError(RemoteError):
 
 
 class TokenUnavailableError(AuthenticationError):
-    """No token can be had for the moment: who gives them out is not there, or has a fault."""
+    """No token is available at the moment: its issuer cannot be reached, or has a fault."""
 
     remedy = Remedy.RETRY
 
 
 def refuses_login(error: KafkaError) -> bool:
-    """Whether it says that the same login is not to be tried anywhere: that may lock an account."""
+    """Whether no other broker should see the same login, because that may lock an account."""
     return isinstance(error, AuthenticationError) and not error.retriable
 
 
 def kind_and_place(error: Exception) -> str:
-    """What may be shown of an error in the code of others: `KeyError (provider.py, line 12)`."""
+    """Return what may be shown of an error in foreign code: `KeyError (provider.py, line 12)`."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} ({Path(frame.filename).name}, line {frame.lineno})"

@@ -1,4 +1,4 @@
-"""`sasl.jaas.config` as users have it from Java: one login module and its options.
+"""`sasl.jaas.config` as in Java: one login module and its options.
 
 https://docs.oracle.com/javase/8/docs/technotes/guides/security/jgss/tutorials/LoginConfigFile.html
 as Kafka's client reads it from a property: quoted texts know the escapes of C.
@@ -13,12 +13,12 @@ from spark_kafka_source.secret import Secret
 
 OPTION = "kafka.sasl.jaas.config"
 MAXIMUM_CHARACTERS = 64 * 1024
-"""Kerberos's and Kafka's longest take some hundreds."""
+"""Limit for the text. The longest for Kerberos and Kafka have some hundreds of characters."""
 
-# Databricks has Kafka's classes, and AWS's, under names of its own.
+# Databricks ships Kafka's and AWS's classes under names of its own.
 _SHADED = ("kafkashaded.", "shadedmskiam.")
 _CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
-# As java.io.StreamTokenizer, with Kafka's settings, tells words and comments from the rest.
+# Words and comments, as java.io.StreamTokenizer finds them with Kafka's settings.
 _SKIPPED = re.compile(
     r"(?: [\x00-\x20] | /\*.*?(?:\*/|\Z) | /(?!\*)[^\r\n]* )*", re.VERBOSE | re.DOTALL
 )
@@ -35,18 +35,18 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True, slots=True)
 class JaasEntry:
-    """A login module, by its Java name without what shading put before it, and its options."""
+    """A login module and its options. Its Java name has no prefix from shading."""
 
     login_module: str
     options: Mapping[str, Secret] = field(default_factory=dict)
 
     def text(self, name: str) -> str | None:
-        """The option's text, where it is given."""
+        """Return the option's text, or None if it is not given."""
         found = self.options.get(name)
         return None if found is None else found.reveal()
 
     def boolean(self, name: str) -> bool:
-        """Whether the option is given as `true`."""
+        """Return whether the option is given as `true`."""
         return (self.text(name) or "").lower() == "true"
 
 
@@ -60,16 +60,16 @@ class _Token:
 
 
 def without_shading(class_name: str) -> str:
-    """The name that a Java class had before it was moved into another library."""
+    """Return the name of a Java class from before it was moved into another library."""
     for prefix in _SHADED:
         class_name = class_name.removeprefix(prefix)
     return class_name
 
 
 def parse_jaas(config: Secret) -> JaasEntry:
-    """The one entry of a JAAS configuration.
+    """Return the only entry of a JAAS configuration.
 
-    Raises `ConfigurationError`, which shows nothing of it but where the fault is.
+    Raises `ConfigurationError`, whose text shows only where the fault is.
     """
     text = config.reveal()
     if len(text) > MAXIMUM_CHARACTERS:
@@ -141,7 +141,7 @@ _EXAMPLE = (
 
 
 def _expected(token: _Token, expected: str) -> ConfigurationError:
-    where = "ends" if token.kind == "end" else f"goes on differently at character {token.at}"
+    where = "ends" if token.kind == "end" else f"has something else at character {token.at}"
     return _refused(f"{where} where {expected} should stand", _EXAMPLE)
 
 

@@ -1,6 +1,7 @@
-"""GSSAPI: Kerberos tickets, https://www.rfc-editor.org/rfc/rfc4752; the extra `gssapi` is needed.
+"""GSSAPI with Kerberos tickets, https://www.rfc-editor.org/rfc/rfc4752.
 
-Once the tickets are accepted, no security layer is agreed on: TLS is the one for that.
+It needs the extra `gssapi`. After the tickets are accepted, the two sides agree on no security
+layer: use TLS for that.
 """
 
 import hashlib
@@ -29,14 +30,14 @@ _LOOK_AT_KEYS = (
 class Gssapi:
     """One authentication by GSSAPI, to the service on `host`.
 
-    Raises `ConfigurationError` where python-gssapi is not installed, and `AuthenticationError`
-    where there is no ticket.
+    Raises `ConfigurationError` if python-gssapi is not installed, and `AuthenticationError` if
+    there is no ticket.
     """
 
     name = MECHANISM
 
     def __init__(self, login: KerberosLogin, host: str) -> None:
-        # Any: the library may not be here, and its types with it.
+        # Any: the library and its types may not be installed.
         self._library: Any = _library()
         self._service = f"{login.service_name}@{host}"
         self._login = login
@@ -46,13 +47,14 @@ class Gssapi:
         self._agreed = False
 
     def first(self) -> bytes:
-        """The first token, with the service ticket."""
+        """Return the first token, with the service ticket."""
         return self._step(None)
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The next token, then the choice of no security layer, then nothing.
+        """Return the next token, then the choice of no security layer, then None.
 
-        Raises `AuthenticationError` for a token that is refused, or a layer that is demanded.
+        Raises `AuthenticationError` for a token that is refused, or a layer that the broker
+        demands.
         """
         if not self._attempt(lambda: self._context.complete):
             return self._step(challenge)
@@ -60,7 +62,7 @@ class Gssapi:
             self._agreed = True
             return self._without_layer(challenge)
         if challenge:
-            raise self._refused("the broker goes on where all was said", "")
+            raise self._refused("the broker sends more after the end of the exchange", "")
         return None
 
     def _new_context(self, login: KerberosLogin) -> Any:
@@ -93,12 +95,15 @@ class Gssapi:
     def _attempt(self, call: Any) -> Any:
         try:
             return call()
-        # The latter: the system's Kerberos knows no caches but the default one.
+        # NotImplementedError: the system's Kerberos knows only the default cache.
         except (self._library.exceptions.GSSError, NotImplementedError) as error:
             raise self._refused(f"{self._service}{self._by_keys()}: {error}", "") from None
 
     def _check_keytab(self, keytab: str) -> None:
-        """Kerberos would say that there is no cache of tickets."""
+        """Check that the keytab can be read.
+
+        Kerberos would only say that there is no ticket cache.
+        """
         try:
             with Path(keytab.removeprefix("FILE:")).open("rb"):
                 return
@@ -119,7 +124,7 @@ class Gssapi:
 
 
 def _credentials(library: Any, login: KerberosLogin) -> Any:
-    """Those that are named; `None` stands for the default cache."""
+    """Return the named credentials. None means the default cache."""
     if not (login.principal or login.keytab or login.ticket_cache):
         return None
     name = None
@@ -134,7 +139,7 @@ def _store(login: KerberosLogin) -> dict[str, str]:
     if login.ticket_cache:
         store["ccache"] = login.ticket_cache
     if login.keytab:
-        # Its tickets stay in this process, one cache for each identity.
+        # Its tickets stay in this process, in one cache for each identity.
         identity = hashlib.sha256(f"{login.principal}\0{login.keytab}".encode()).hexdigest()
         store = {"ccache": f"MEMORY:spark-kafka-source-{identity}", "client_keytab": login.keytab}
     return store

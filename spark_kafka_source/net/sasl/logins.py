@@ -1,4 +1,4 @@
-"""What a client shows to be let in, for each family of mechanisms."""
+"""Credentials of a client, for each family of mechanisms."""
 
 from dataclasses import dataclass, field
 
@@ -8,9 +8,9 @@ from spark_kafka_source.secret import Secret
 
 @dataclass(frozen=True, slots=True)
 class PasswordLogin:
-    """A name and a password; `token_auth` says that they are those of a delegation token."""
+    """A name and a password. With `token_auth` they are those of a delegation token."""
 
-    # Who takes one for the other shows neither.
+    # A user may confuse the two options, so neither is shown.
     username: str = field(repr=False)
     password: Secret
     token_auth: bool = False
@@ -18,9 +18,9 @@ class PasswordLogin:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogin:
-    """Bearer tokens, and the extensions that are sent along (KIP-342)."""
+    """Bearer tokens, and the extensions that are sent with them (KIP-342)."""
 
-    # A provider is the user's own, and may show more of itself than it should.
+    # A provider is the user's own code. Its repr may show more than it should.
     source: TokenProvider = field(repr=False)
     refresh: RefreshSettings
     extensions: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -28,7 +28,7 @@ class TokenLogin:
 
 @dataclass(frozen=True, slots=True)
 class AwsLogin:
-    """Credentials of AWS: the default ones, those of a profile, or those of a role."""
+    """AWS credentials: the default ones, those of a profile, or those of a role."""
 
     refresh: RefreshSettings
     profile: str | None = None
@@ -38,7 +38,7 @@ class AwsLogin:
 
 @dataclass(frozen=True, slots=True)
 class KerberosLogin:
-    """Tickets: of the default cache, of the one named, or got with the keys of a keytab."""
+    """Kerberos tickets: of the default cache, of a named one, or obtained with a keytab."""
 
     service_name: str = "kafka"
     principal: str | None = None

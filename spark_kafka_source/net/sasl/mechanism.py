@@ -1,6 +1,6 @@
-"""SASL without its sockets: what a client says, and what it makes of the answers.
+"""SASL without sockets: the messages of a client, and what it makes of the answers.
 
-https://www.rfc-editor.org/rfc/rfc4422; how Kafka frames it: KIP-43 and KIP-152.
+https://www.rfc-editor.org/rfc/rfc4422; for Kafka's framing see KIP-43 and KIP-152.
 """
 
 from typing import Protocol
@@ -18,28 +18,28 @@ _SCRAM_HASHES = {SaslMechanism.SCRAM_SHA_256: "sha256", SaslMechanism.SCRAM_SHA_
 
 
 class Mechanism(Protocol):
-    """One authentication. Each method raises `AuthenticationError` where it cannot go on."""
+    """One authentication. Each method raises `AuthenticationError` if it cannot go on."""
 
     name: str
-    """As a SaslHandshake names it, "SCRAM-SHA-256"."""
+    """Name in SaslHandshake, such as "SCRAM-SHA-256"."""
 
     def first(self) -> bytes:
-        """The client's first message. May ask for a token, or a ticket, which may take a while.
+        """Return the client's first message. To get a token or a ticket for it may take a while.
 
-        Raises `ConfigurationError`, too, where a library that signs tokens is not installed.
+        Also raises `ConfigurationError` if a library that signs tokens is not installed.
         """
         ...
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The answer to a challenge; `None` once it is done and satisfied."""
+        """Return the answer to a challenge, or None once the client is done and satisfied."""
         ...
 
 
 def mechanism_for(settings: SaslSettings, host: str) -> Mechanism:
-    """A new authentication to the broker on `host`, as its address names it.
+    """Create an authentication to the broker on `host`, as its address names it.
 
-    Raises `ConfigurationError` where Kerberos's library is not installed, or the host's AWS region
-    is not known; and `AuthenticationError` where there is no Kerberos ticket.
+    Raises `ConfigurationError` if the Kerberos library is not installed, or the host's AWS region
+    is not known, and `AuthenticationError` if there is no Kerberos ticket.
     """
     login = settings.login
     if isinstance(login, KerberosLogin):

@@ -7,7 +7,7 @@ from spark_kafka_source.net.sasl.tokens import MECHANISM, Token, TokenCache
 from spark_kafka_source.secret import shown
 
 MAXIMUM_MESSAGE_BYTES = 16 * 1024
-"""No error of a broker's is near as long."""
+"""A limit for messages. No broker's error is nearly as long."""
 
 _SEPARATOR = "\x01"
 
@@ -24,28 +24,31 @@ class OAuthBearer:
         self._refused: AuthenticationError | None = None
 
     def first(self) -> bytes:
-        """The token and the extensions. Raises `AuthenticationError` where there is no token."""
+        """Return the token and the extensions.
+
+        Raises `AuthenticationError` if there is no token.
+        """
         self._token = self._tokens.token()
         fields = [("auth", f"Bearer {self._token.value.reveal()}"), *self._extensions]
         text = "".join(f"{name}={value}{_SEPARATOR}" for name, value in fields)
         return f"n,,{_SEPARATOR}{text}{_SEPARATOR}".encode()
 
     def next(self, challenge: bytes) -> bytes | None:
-        """Done, by an empty answer. An error is acknowledged, as it must be, and then raised.
+        """Return None for an empty answer. Acknowledge an error, as the protocol demands.
 
-        Raises `AuthenticationError` for what follows an error.
+        After an acknowledged error, raises it as `AuthenticationError`.
         """
         if self._refused:
             raise self._refused
         if not challenge:
             return None
         if self._token:
-            # It may have been revoked: the next connection is to ask for another.
+            # It may have been revoked: the next connection asks for another one.
             self._tokens.discard(self._token)
         self._refused = AuthenticationError(
             self.name,
             f"the broker refused the token: {self._status(challenge)}",
-            "Check that the broker trusts who gave it out, and its audience and scope",
+            "Check that the broker trusts its issuer, and check its audience and scope",
         )
         return _SEPARATOR.encode()
 

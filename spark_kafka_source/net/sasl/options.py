@@ -1,4 +1,4 @@
-"""The options `kafka.sasl.*` of each family of mechanisms, and those within `sasl.jaas.config`.
+"""The options `kafka.sasl.*` of each family of mechanisms, and those in `sasl.jaas.config`.
 
 https://kafka.apache.org/documentation/#security_sasl
 """
@@ -43,14 +43,14 @@ LOGIN_OPTIONS = (
     *(_WINDOW_FACTOR, _WINDOW_JITTER, _MIN_PERIOD, _BUFFER),
     *(_CONNECT_TIMEOUT, _READ_TIMEOUT, _RETRY_BACKOFF, _RETRY_BACKOFF_MAX),
 )
-"""Every option that is read here."""
+"""Every option that this module reads."""
 
 _HOUR_MS = 3_600_000
 _EXTENSION = "extension_"
-# https://www.rfc-editor.org/rfc/rfc7628#section-3.1; "auth" is the token's own.
+# https://www.rfc-editor.org/rfc/rfc7628#section-3.1; "auth" is reserved for the token.
 _EXTENSION_NAME = re.compile(r"(?!auth$)[A-Za-z]+")
 _EXTENSION_VALUE = re.compile(r"[\x20-\x7E\t\r\n]+")
-# Left out, these would sign for someone else than the user means.
+# Without these options, tokens would be signed for another identity than the user means.
 _AWS_ELSEWHERE = (
     "awsRoleExternalId",
     "awsRoleAccessKeyId",
@@ -62,16 +62,16 @@ _AWS_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """The options of one source, and the login module among them, where there is one."""
+    """The options of one source, and its login module, if there is one."""
 
     settings: Settings = field(repr=False)
     entry: JaasEntry | None
     token_provider: TokenProvider | None = None
 
     def either(self, option: str, jaas_name: str) -> str:
-        """What the option gives, or the login module's; "" where neither does.
+        """Return the option's value, or the login module's; "" if neither is given.
 
-        Raises `ConfigurationError` where they differ, and for what cannot be said in UTF-8.
+        Raises `ConfigurationError` if they differ, and for text that cannot be encoded as UTF-8.
         """
         text = self.settings.text(option, "")
         of_entry = self.of_entry(jaas_name) or ""
@@ -82,12 +82,12 @@ class GivenOptions:
         return _checked_text(option if text else jaas.OPTION, text or of_entry)
 
     def of_entry(self, jaas_name: str) -> str | None:
-        """What the login module gives."""
+        """Return the value in the login module."""
         return self.entry.text(jaas_name) if self.entry else None
 
 
 def password_login(given: GivenOptions) -> PasswordLogin:
-    """For PLAIN and SCRAM. Raises `ConfigurationError` where either is missing."""
+    """Return the login for PLAIN or SCRAM. Raises `ConfigurationError` if a part is missing."""
     username, password = given.either(USERNAME, "username"), given.either(PASSWORD, "password")
     for option, jaas_name, text in (
         (USERNAME, "username", username),
@@ -102,9 +102,9 @@ def password_login(given: GivenOptions) -> PasswordLogin:
 
 
 def token_login(given: GivenOptions) -> TokenLogin:
-    """For OAUTHBEARER: by client credentials where a token endpoint is given, else by a provider.
+    """Return the login for OAUTHBEARER, from a token endpoint if given, else from a provider.
 
-    Raises `ConfigurationError` where there is neither.
+    Raises `ConfigurationError` if there is neither.
     """
     source: TokenProvider | None = given.token_provider
     if given.settings.text(URL_OPTION, ""):
@@ -119,7 +119,10 @@ def token_login(given: GivenOptions) -> TokenLogin:
 
 
 def aws_login(given: GivenOptions) -> AwsLogin:
-    """For AWS_MSK_IAM. Raises `ConfigurationError` for what Amazon's signer cannot do."""
+    """Return the login for AWS_MSK_IAM.
+
+    Raises `ConfigurationError` for what the signer cannot do.
+    """
     for name in _AWS_ELSEWHERE:
         if given.of_entry(name) is not None:
             raise ConfigurationError(
@@ -135,7 +138,10 @@ def aws_login(given: GivenOptions) -> AwsLogin:
 
 
 def kerberos_login(given: GivenOptions) -> KerberosLogin:
-    """For GSSAPI. Raises `ConfigurationError` where there is no keytab though one is to be used."""
+    """Return the login for GSSAPI.
+
+    Raises `ConfigurationError` if a keytab is demanded but not given.
+    """
     service_name = given.either(SERVICE_NAME, "serviceName") or KerberosLogin().service_name
     entry = given.entry
     if entry is None:
@@ -145,7 +151,7 @@ def kerberos_login(given: GivenOptions) -> KerberosLogin:
         raise ConfigurationError(
             jaas.OPTION, "says 'useKeyTab' and gives no 'keyTab'", "Give the keytab's path"
         )
-    # As Java's module has it, tickets that are there already go before the keytab.
+    # As in Java's module, existing tickets count more than the keytab.
     ticket_cache = entry.text("ticketCache") if entry.boolean("useTicketCache") else None
     return KerberosLogin(
         service_name,
@@ -156,7 +162,7 @@ def kerberos_login(given: GivenOptions) -> KerberosLogin:
 
 
 def refresh_settings(settings: Settings) -> RefreshSettings:
-    """When tokens are replaced, within the bounds of Kafka's own client."""
+    """Return when tokens are replaced, within the limits of Kafka's own client."""
     default = RefreshSettings()
     return RefreshSettings(
         _fraction(settings, _WINDOW_FACTOR, default.window_factor, 0.5, 1.0),
@@ -205,7 +211,10 @@ def _extensions(entry: JaasEntry | None) -> tuple[tuple[str, str], ...]:
 
 
 def _checked_text(option: str, text: str) -> str:
-    """The text itself; NUL divides the fields of PLAIN, and half a character is in no encoding."""
+    """Return the text, if it is valid.
+
+    PLAIN separates its fields by NUL, and UTF-8 cannot encode half a character.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -13,11 +13,11 @@ class Plain:
         self._login = login
 
     def first(self) -> bytes:
-        """All there is to say."""
+        """Return the only message: the name and the password."""
         return f"\0{self._login.username}\0{self._login.password.reveal()}".encode()
 
     def next(self, challenge: bytes) -> bytes | None:
-        """Done, by an empty answer. Raises `AuthenticationError` for any other."""
+        """Return None for an empty answer. Raises `AuthenticationError` for any other."""
         if challenge:
             raise AuthenticationError(
                 self.name,

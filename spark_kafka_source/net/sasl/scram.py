@@ -1,9 +1,9 @@
-"""SCRAM: a password is proved by both sides and sent by none, https://www.rfc-editor.org/rfc/rfc5802.
+"""SCRAM: both sides prove that they know the password, https://www.rfc-editor.org/rfc/rfc5802.
 
-With SHA-256 as in RFC 7677, and Kafka's extension for delegation tokens (KIP-48). Names and
-passwords are UTF-8 as they stand, not prepared by SASLprep: Kafka's brokers and tools do not
-prepare them either (`ScramFormatter.normalize`), so that prepared ones would not be let in. Names
-that are not ASCII they refuse altogether.
+Neither side sends the password. SHA-256 is as in RFC 7677, and delegation tokens are Kafka's
+extension (KIP-48). Names and passwords are plain UTF-8, without SASLprep: Kafka's brokers and tools
+do not use it either (`ScramFormatter.normalize`), and would refuse prepared ones. They refuse names
+that are not ASCII altogether.
 """
 
 import base64
@@ -21,11 +21,11 @@ from spark_kafka_source.secret import Secret
 
 MINIMUM_ITERATIONS = 4096
 MAXIMUM_ITERATIONS = 1_000_000
-"""A broker may not keep a client at work for longer than this takes, about a second."""
+"""A limit for the work that a broker can demand from a client: about a second."""
 MAXIMUM_MESSAGE_BYTES = 16 * 1024
-"""No message of SCRAM is near as long."""
+"""A limit for messages. None of SCRAM's is nearly as long."""
 
-# No channel binding, and nobody to act for.
+# No channel binding, and no other identity to act for.
 _GS2_HEADER = "n,,"
 _NONCE = r"[\x21-\x2B\x2D-\x7E]+"
 _BASE64 = r"[A-Za-z0-9+/]+={0,2}"
@@ -66,7 +66,7 @@ class _Challenge:
 class Scram:
     """One authentication by SCRAM with `hash_name`, "sha256" or "sha512".
 
-    `nonce` is for tests: it must be printable, without a comma, and never used twice.
+    `nonce` is for tests. It must be printable, without a comma, and never used twice.
     """
 
     def __init__(
@@ -80,14 +80,15 @@ class Scram:
         self._satisfied = False
 
     def first(self) -> bytes:
-        """The name, and a nonce."""
+        """Return the first message: the name and a nonce."""
         return (_GS2_HEADER + self._first_bare()).encode()
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The proof, then nothing once the server has proved itself.
+        """Return the proof, then None once the server has proved itself.
 
-        Raises `AuthenticationError` for a challenge that RFC 5802 does not allow, an iteration
-        count out of bounds, a server that does not know the password, or an error that it names.
+        Raises `AuthenticationError` for a challenge that RFC 5802 does not allow, for an iteration
+        count out of bounds, for a server that does not know the password, and for an error that it
+        names.
         """
         if self._server_signature is None:
             return self._prove(self._server_first(challenge))
@@ -108,7 +109,7 @@ class Scram:
         nonce, iterations = match["nonce"], int(match["iterations"])
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
             raise self._refused(
-                "the broker's nonce does not go on from ours, as if replayed", _LOOK_AT_BROKER
+                "the broker's nonce does not begin with ours, as in a replay", _LOOK_AT_BROKER
             )
         if not MINIMUM_ITERATIONS <= iterations <= MAXIMUM_ITERATIONS:
             raise self._refused(
@@ -154,7 +155,7 @@ class Scram:
         try:
             return challenge.decode()
         except UnicodeDecodeError:
-            raise self._refused("found a message that is no UTF-8", _LOOK_AT_BROKER) from None
+            raise self._refused("found a message that is not UTF-8", _LOOK_AT_BROKER) from None
 
     def _base64(self, text: str, which: str) -> bytes:
         try:
@@ -166,13 +167,13 @@ class Scram:
         return hmac.digest(key, message, self._hash_name)
 
     def _malformed(self, which: str) -> AuthenticationError:
-        return self._refused(f"the broker's {which} message is none of SCRAM's", _LOOK_AT_BROKER)
+        return self._refused(f"the broker's {which} message is not SCRAM's", _LOOK_AT_BROKER)
 
     def _refused(self, found: str, expected: str) -> AuthenticationError:
         return AuthenticationError(self.name, found, expected)
 
 
-# Thousands of rounds for each of many connections to brokers that all keep the same salt.
+# The hash takes thousands of rounds, and all connections to brokers use the same salt.
 @lru_cache(maxsize=32)
 def _salted_password(hash_name: str, password: Secret, salt: bytes, iterations: int) -> bytes:
     return hashlib.pbkdf2_hmac(hash_name, password.reveal().encode(), salt, iterations)

@@ -1,4 +1,4 @@
-"""Which mechanism, and whose credentials: the options `kafka.sasl.*`, read once on the driver."""
+"""The SASL mechanism and credentials: the options `kafka.sasl.*`, read once on the driver."""
 
 import logging
 import re
@@ -41,11 +41,11 @@ SASL_OPTIONS = frozenset(
         *(_CLIENT_HANDLER, _LOGIN_HANDLER, _LOGIN_CLASS, _TOKEN_RETRIEVER),
     )
 )
-"""Every option that is read, or refused, here."""
+"""Every option that this module reads or refuses."""
 
 
 class SaslMechanism(StrEnum):
-    """What `kafka.sasl.mechanism` may be."""
+    """The values of `kafka.sasl.mechanism`."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -77,7 +77,7 @@ _LOGIN_MODULES: dict[str, tuple[SaslMechanism, ...]] = {
     "com.sun.security.auth.module.Krb5LoginModule": (SaslMechanism.GSSAPI,),
     "com.ibm.security.auth.module.Krb5LoginModule": (SaslMechanism.GSSAPI,),
 }
-# Java classes that do no more than what is done here without them.
+# Java classes that do nothing that this package does not do without them.
 _KAFKA_OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _HANDLERS = {
     f"{_KAFKA_OAUTH}.OAuthBearerLoginCallbackHandler": SaslMechanism.OAUTHBEARER,
@@ -88,7 +88,7 @@ _HANDLERS = {
     "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler": SaslMechanism.AWS_MSK_IAM,
 }
 _CLASS_NAME = re.compile(r"(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*")
-# What users may have from elsewhere, to be shown when it is refused.
+# Mechanisms of other systems. A refusal may show these names.
 _MECHANISMS_OF_OTHERS = ("ANONYMOUS", "CRAM-MD5", "DIGEST-MD5", "EXTERNAL", "KERBEROS", "NTLM")
 _SEEN_ON_THE_WAY = {
     SaslMechanism.PLAIN: "password",
@@ -99,7 +99,7 @@ _SEEN_ON_THE_WAY = {
 
 @dataclass(frozen=True, slots=True)
 class SaslSettings:
-    """A mechanism and what it shows. Picklable and hashable; shows no secret."""
+    """A mechanism and its credentials. Picklable and hashable; shows no secret."""
 
     mechanism: SaslMechanism
     login: Login
@@ -108,11 +108,11 @@ class SaslSettings:
     def from_settings(
         cls, settings: Settings, *, tls: bool, token_provider: TokenProvider | None = None
     ) -> "SaslSettings":
-        """Reads `kafka.sasl.*`; `tls` says whether the connections are encrypted.
+        """Read `kafka.sasl.*`. `tls` says whether the connections are encrypted.
 
-        `token_provider` is used by OAUTHBEARER, where no token endpoint is given. Warns, once a
-        process, of a password or token that could be read on its way. Raises `ConfigurationError`
-        for what is missing, unknown or contradicts itself.
+        OAUTHBEARER uses `token_provider` if there is no token endpoint. Logs a warning, once a
+        process, for a password or token that others could read on the network. Raises
+        `ConfigurationError` for options that are missing, unknown, or contradict each other.
         """
         _check_token_provider(token_provider)
         text = settings.text(jaas.OPTION, "")
@@ -125,12 +125,12 @@ class SaslSettings:
 
 
 def _mechanism(settings: Settings, entry: JaasEntry | None) -> SaslMechanism:
-    """The mechanism that is named, or the only one that the rest can mean."""
+    """Return the mechanism that is named, or the only one that the other options can mean."""
     named = _named(settings)
     handled = _handled(settings)
     of_module = _of_login_module(entry)
     if handled is SaslMechanism.AWS_MSK_IAM and named is SaslMechanism.OAUTHBEARER:
-        # Amazon's signed tokens go by this mechanism, too: what makes them is what counts.
+        # Amazon's signed tokens use this mechanism, too. The handler tells how tokens are made.
         named = handled
     if named and handled and named is not handled:
         raise ConfigurationError(
@@ -159,7 +159,7 @@ def _implied(
 
 
 def _named(settings: Settings) -> SaslMechanism | None:
-    """What Kafka's option names, or that which librdkafka has for it."""
+    """Return the mechanism in Kafka's option, or in librdkafka's."""
     texts = {
         name: settings.text(name, "").strip().upper()
         for name in (MECHANISM_OPTION, _MECHANISMS_OPTION)
@@ -186,7 +186,7 @@ def _of_login_module(entry: JaasEntry | None) -> tuple[SaslMechanism, ...]:
     if entry is None:
         return ()
     if entry.login_module not in _LOGIN_MODULES:
-        # Not shown: what stands in its place may be a password.
+        # Not shown: the user may have put a password here.
         raise ConfigurationError(
             jaas.OPTION, "has an unknown login module", f"Give one of {', '.join(_LOGIN_MODULES)}"
         )
@@ -194,7 +194,7 @@ def _of_login_module(entry: JaasEntry | None) -> tuple[SaslMechanism, ...]:
 
 
 def _handled(settings: Settings) -> SaslMechanism | None:
-    """The mechanism of the Java classes that are named; others than those known are refused."""
+    """Return the mechanism of the Java classes that are named. Unknown classes are refused."""
     found: dict[SaslMechanism, None] = {}
     for option in (_CLIENT_HANDLER, _LOGIN_HANDLER, _LOGIN_CLASS, _TOKEN_RETRIEVER):
         name = without_shading(settings.text(option, "").strip())
@@ -223,7 +223,7 @@ def _check_token_provider(token_provider: object) -> None:
     try:
         hash(token_provider)
     except TypeError:
-        raise _unusable_provider("it holds what has no hash") from None
+        raise _unusable_provider("one of its fields has no hash") from None
 
 
 def _unusable_provider(fault: str) -> ConfigurationError:

@@ -21,14 +21,14 @@ from spark_kafka_source.secret import Secret
 
 URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
 MAXIMUM_RESPONSE_BYTES = 256 * 1024
-"""What holds one token has a few kilobytes."""
+"""Limit for an answer's body. One with a token has a few kilobytes."""
 
-# With its headers, and the sizes of its chunks.
+# Limit with headers and the sizes of chunks.
 _MAXIMUM_ANSWER_BYTES = 4 * MAXIMUM_RESPONSE_BYTES
 _MAXIMUM_LIFETIME_SECONDS = 366 * 24 * 3600
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _MAY_HEAL = frozenset({408, 429, 500, 502, 503, 504})
-# https://www.rfc-editor.org/rfc/rfc6749#section-5.2; no other text of an answer is shown.
+# https://www.rfc-editor.org/rfc/rfc6749#section-5.2; errors show no other text of an answer.
 _OAUTH_ERRORS = frozenset(
     {
         "invalid_request",
@@ -45,7 +45,7 @@ _LOOK_AT_URL = f"Check '{URL_OPTION}', and that it can be reached from here"
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """Where tokens are given out to who knows `client_secret`; see `token_endpoint_url`."""
+    """A token endpoint, for a client that knows `client_secret`; see `token_endpoint_url`."""
 
     url: str
     client_id: str
@@ -58,14 +58,14 @@ class TokenEndpoint:
     retry_backoff_max_ms: int = 10_000
 
     def token(self) -> Token:
-        """A new token; see `request_token`."""
+        """Return a new token; see `request_token`."""
         return request_token(self)
 
 
 def token_endpoint_url(url: str) -> str:
-    """The URL itself, if it may be asked for tokens: https, or http to this same machine.
+    """Return the URL if it may be asked for tokens: https, or http to this machine.
 
-    Raises `ConfigurationError`, which does not show it.
+    Raises `ConfigurationError`, whose text does not show the URL.
     """
     try:
         parts = urlsplit(url)
@@ -87,10 +87,11 @@ def request_token(
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Token:
-    """Asks for a token, again after faults that may heal, for `retry_backoff_max_ms` in all.
+    """Ask for a token. Retry temporary faults for up to `retry_backoff_max_ms` in all.
 
-    Raises `TokenUnavailableError` for the last of these, and `AuthenticationError` for a refusal
-    or an answer that is none. Neither holds anything of the answer but its status.
+    Raises `TokenUnavailableError` for the last temporary fault, and `AuthenticationError` for a
+    refusal or an invalid answer. Their texts show nothing of the answer but its status and OAuth's
+    error code.
     """
     started_at_seconds = clock()
     pause_seconds = endpoint.retry_backoff_ms / 1000
@@ -116,7 +117,7 @@ def _request_once(endpoint: TokenEndpoint, clock: Callable[[], float]) -> Token:
             f"Check '{URL_OPTION}', or name its authority by SSL_CERT_FILE in the environment",
         ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        # ValueError: of a name or a header that cannot be said, by the standard library.
+        # The standard library raises ValueError for a name or a header that cannot be encoded.
         raise TokenUnavailableError(
             MECHANISM, f"the token endpoint did not answer: {type(error).__name__}", _LOOK_AT_URL
         ) from None
@@ -144,9 +145,9 @@ def _exchange(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]
         link.do_handshake()
     parts = urlsplit(endpoint.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # It is connected already, so that nothing leads it elsewhere: neither redirection nor proxy.
+    # The socket is connected already, so neither a redirection nor a proxy can change its target.
     connection = http.client.HTTPConnection(parts.netloc)
-    # To the type checker a socket; what is asked of it is what `BoundedLink` has.
+    # The type checker expects a socket. `BoundedLink` has all that is used of one.
     connection.sock = cast(socket.socket, BoundedLink(link, _MAXIMUM_ANSWER_BYTES, deadline))
     connection.request("POST", target, _form(endpoint), _headers(endpoint))
     with connection.getresponse() as response:
@@ -201,7 +202,10 @@ def _advice(status: int) -> str:
 
 
 def _expires_at_seconds(answer: dict[str, object], token: str, now_seconds: float) -> float:
-    """By the life that the answer says, which needs no common clock, or by the token's claim."""
+    """Return the expiry, from the lifetime in the answer or else the claim in the token.
+
+    The lifetime needs no common clock.
+    """
     lifetime_seconds = _number(answer.get("expires_in"))
     if lifetime_seconds is None:
         expiry_seconds = _number(_claims(token).get("exp"))
@@ -212,7 +216,7 @@ def _expires_at_seconds(answer: dict[str, object], token: str, now_seconds: floa
 
 
 def _number(value: object) -> float | None:
-    """A JSON number that a time can be; some servers write it as a text."""
+    """Return a JSON number that can be a time. Some servers write it as text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -221,8 +225,10 @@ def _number(value: object) -> float | None:
 
 
 def _claims(token: str) -> dict[str, object]:
-    """What a JSON web token says of itself, https://www.rfc-editor.org/rfc/rfc7519; its signature
-    is the broker's to check."""
+    """Return the claims of a JSON web token, https://www.rfc-editor.org/rfc/rfc7519.
+
+    The broker checks the signature.
+    """
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -233,7 +239,7 @@ def _claims(token: str) -> dict[str, object]:
 
 
 def _json_object(body: bytes) -> dict[str, object]:
-    """The JSON object that a text is, or an empty one where it is none."""
+    """Return the JSON object in a text, or an empty one if there is none."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

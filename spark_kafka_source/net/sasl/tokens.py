@@ -1,4 +1,4 @@
-"""Bearer tokens, kept until they are about to expire; when that is, is as in KIP-255.
+"""Bearer tokens, kept until shortly before they expire; the time is as in KIP-255.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-255+OAuth+Authentication+via+SASL/OAUTHBEARER
 """
@@ -22,15 +22,15 @@ logger = logging.getLogger(__name__)
 MECHANISM = "OAUTHBEARER"
 # https://www.rfc-editor.org/rfc/rfc6750#section-2.1
 _BEARER = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-# A refresh that failed is tried again after this, as long as the token at hand is good.
+# Pause after a failed refresh, as long as the present token is good.
 _FAILED_REFRESH_PAUSE_SECONDS = 10.0
-# The processes of one machine ask for their tokens at different times.
+# Random, so that the processes of one machine ask for their tokens at different times.
 _uniform = random.SystemRandom().random
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token and when it expires, in seconds since 1970."""
+    """A bearer token and its expiry, in seconds since 1970."""
 
     value: Secret
     expires_at_seconds: float
@@ -38,14 +38,14 @@ class Token:
 
 @runtime_checkable
 class TokenProvider(Protocol):
-    """Where tokens come from. Yours must be picklable, equal to its copies, and hashable.
+    """A source of tokens. Yours must be picklable, hashable, and equal to its copies.
 
-    A frozen dataclass is all of that. Equal ones share their tokens in each Python process; one
-    that is not equal to its copies is asked again by every Spark task.
+    A frozen dataclass is all of that. Equal providers share their tokens in each Python process.
+    Every Spark task asks a provider again if it is not equal to its copies.
     """
 
     def token(self) -> Token:
-        """A token that is good now. May block and raise; is called by one thread at a time."""
+        """Return a token that is valid now. May block and raise. One thread at a time calls it."""
         ...
 
     def __hash__(self) -> int: ...
@@ -53,7 +53,7 @@ class TokenProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RefreshSettings:
-    """When a token is replaced; names and defaults are those of `sasl.login.refresh.*`."""
+    """When a token is replaced, with names and defaults of `sasl.login.refresh.*`."""
 
     window_factor: float = 0.8
     window_jitter: float = 0.05
@@ -61,10 +61,12 @@ class RefreshSettings:
     buffer_seconds: int = 300
 
     def refresh_at_seconds(self, token: Token, obtained_at_seconds: float, uniform: float) -> float:
-        """When to ask for the next token: `window_factor` of its life, and some, from `uniform`.
+        """Return when to ask for the next token, in seconds on the clock of the arguments.
 
-        Not in its last `buffer_seconds`, nor in its first `min_period_seconds`, which goes before;
-        a token that lives for less than both together is replaced by its window alone.
+        That is after `window_factor` of the token's life plus `uniform` times `window_jitter` of
+        it. It is not in the last `buffer_seconds` of its life, nor in the first
+        `min_period_seconds`, which counts more. Both limits apply only to a token that lives longer
+        than their sum.
         """
         life_seconds = token.expires_at_seconds - obtained_at_seconds
         at_seconds = life_seconds * (self.window_factor + self.window_jitter * uniform)
@@ -75,9 +77,9 @@ class RefreshSettings:
 
 
 class TokenCache:
-    """The token of one source, for all threads of a process; one of them at a time replaces it.
+    """The token of one source, for all threads of a process. One thread at a time replaces it.
 
-    `clock` gives seconds since 1970 and `uniform` a number from 0 to 1.
+    `clock` returns seconds since 1970, and `uniform` a number from 0 to 1.
     """
 
     def __init__(
@@ -95,10 +97,10 @@ class TokenCache:
         self._refresh_at_seconds = 0.0
 
     def token(self) -> Token:
-        """A token that has not expired.
+        """Return a token that has not expired.
 
-        Raises `AuthenticationError` where there is none to be had; a refresh that fails is only
-        logged while the token at hand is good.
+        Raises `AuthenticationError` if no token can be had. While the present token is good, a
+        failed refresh is only logged.
         """
         token = self._good()
         if token is None:
@@ -112,7 +114,7 @@ class TokenCache:
         return token
 
     def discard(self, token: Token) -> None:
-        """Does not give out `token` any more: a broker has refused it."""
+        """Stop using `token`: a broker has refused it."""
         with self._refreshing:
             if self._token == token:
                 self._token = None
@@ -126,12 +128,12 @@ class TokenCache:
             return self._replace()
         except KafkaError as error:
             self._refresh_at_seconds = self._clock() + _FAILED_REFRESH_PAUSE_SECONDS
-            logger.warning("The token could not be refreshed, and will be later: %s", error)
+            logger.warning("The token could not be refreshed; another try follows: %s", error)
             return token
 
     def _replace(self) -> Token:
         token = _checked(_ask(self._source), self._clock())
-        # Its life is counted from its coming: when it was made, only its maker's clock knows.
+        # Its life counts from its arrival: only the issuer's clock knows when it was made.
         self._refresh_at_seconds = self._refresh.refresh_at_seconds(
             token, self._clock(), self._uniform()
         )
@@ -141,7 +143,7 @@ class TokenCache:
 
 @lru_cache(maxsize=32)
 def token_cache(source: TokenProvider, refresh: RefreshSettings) -> TokenCache:
-    """This process's tokens from `source`: reconnecting must not cost a request for a token."""
+    """Return this process's tokens from `source`, so that a new connection needs no new token."""
     return TokenCache(source, refresh)
 
 
@@ -150,19 +152,19 @@ def _ask(source: TokenProvider) -> object:
         return source.token()
     except KafkaError:
         raise
-    except Exception as error:  # It is the user's own code, and may fail in any way.
+    except Exception as error:  # The user's own code may fail in any way.
         found = f"{type(source).__name__} raised {kind_and_place(error)}"
-    # Out of its reach: what went wrong may have the token, or what it is got for, in its text.
+    # Raised outside the `except` block: the error's text may hold the token, or the credentials.
     raise AuthenticationError(MECHANISM, found, "Check the token provider that was registered")
 
 
 def _checked(token: object, now_seconds: float) -> Token:
     if not isinstance(token, Token) or not isinstance(token.value, Secret):
-        raise _refused("there is no `Token` with a `Secret` for its value")
+        raise _refused("it is not a `Token` with a `Secret` as its value")
     if not _BEARER.fullmatch(token.value.reveal()):
         raise _refused("it is empty, or has characters that no bearer token has (RFC 6750)")
     if not isinstance(token.expires_at_seconds, int | float):
-        raise _refused("it says no number of seconds for when it expires")
+        raise _refused("its expiry is not a number of seconds")
     if not token.expires_at_seconds > now_seconds:
         raise _refused("it has expired already; compare the clocks, and seconds since 1970")
     return token

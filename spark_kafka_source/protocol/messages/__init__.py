@@ -1,1 +1,1 @@
-"""Kafka's messages, one module for each family of APIs, as declared in Kafka's own definitions."""
+"""Kafka's messages, one module for each family of APIs, as in Kafka's own definitions."""

@@ -1,4 +1,4 @@
-"""Topics made, deleted, grown and emptied.
+"""Creation, deletion and growth of topics, and deletion of records.
 
 CreateTopics, DeleteTopics (KIP-4), CreatePartitions (KIP-195), DeleteRecords (KIP-107).
 """
@@ -12,7 +12,7 @@ from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, INT64,
 
 @dataclass(slots=True)
 class CreatableTopicConfigs:
-    """A configuration of the new topic, as it came out."""
+    """Resulting configuration of the new topic."""
 
     name: str = wire(STRING, "5+")
     value: str | None = wire(STRING, "5+", nullable="5+")
@@ -23,7 +23,7 @@ class CreatableTopicConfigs:
 
 @dataclass(slots=True)
 class CreatableTopicResult:
-    """How it went for one topic; the topic's shape is there from v5."""
+    """Result for one topic. The topic's shape is present from v5 on."""
 
     name: str = wire(STRING, "0+")
     topic_id: uuid.UUID = wire(UUID, "7+", ignorable=True)
@@ -39,7 +39,7 @@ class CreatableTopicResult:
 
 @dataclass(slots=True)
 class CreateTopicsResponse(Response):
-    """How it went for each topic."""
+    """Results for each topic."""
 
     KEY, VERSIONS, FLEXIBLE = 19, "2-7", "5+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
@@ -48,7 +48,7 @@ class CreateTopicsResponse(Response):
 
 @dataclass(slots=True)
 class CreatableReplicaAssignment:
-    """The brokers that hold one partition."""
+    """Brokers that hold one partition."""
 
     partition_index: int = wire(INT32, "0+")
     broker_ids: list[int] = wire(array(INT32), "0+")
@@ -56,7 +56,7 @@ class CreatableReplicaAssignment:
 
 @dataclass(slots=True)
 class CreatableTopicConfig:
-    """A configuration of the new topic."""
+    """Requested configuration of the new topic."""
 
     name: str = wire(STRING, "0+")
     value: str | None = wire(STRING, "0+", nullable="0+")
@@ -64,7 +64,7 @@ class CreatableTopicConfig:
 
 @dataclass(slots=True)
 class CreatableTopic:
-    """A topic to create; -1 leaves a number to the assignments, or from v4 to the broker."""
+    """Topic to create. -1 leaves a number to the assignments, or from v4 on to the broker."""
 
     name: str = wire(STRING, "0+")
     num_partitions: int = wire(INT32, "0+")
@@ -75,7 +75,7 @@ class CreatableTopic:
 
 @dataclass(slots=True)
 class CreateTopicsRequest(Request[CreateTopicsResponse]):
-    """Create these topics. To be sent to the controller, or from Kafka 4 to any broker."""
+    """Request to create these topics. Send it to the controller, or from Kafka 4 to any broker."""
 
     KEY, VERSIONS, FLEXIBLE = 19, "2-7", "5+"
     topics: list[CreatableTopic] = wire(array(CreatableTopic), "0+")
@@ -85,7 +85,7 @@ class CreateTopicsRequest(Request[CreateTopicsResponse]):
 
 @dataclass(slots=True)
 class DeletableTopicResult:
-    """How it went for one topic."""
+    """Result for one topic."""
 
     name: str | None = wire(STRING, "0+", nullable="6+")
     topic_id: uuid.UUID = wire(UUID, "6+", ignorable=True)
@@ -95,7 +95,7 @@ class DeletableTopicResult:
 
 @dataclass(slots=True)
 class DeleteTopicsResponse(Response):
-    """How it went for each topic."""
+    """Results for each topic."""
 
     KEY, VERSIONS, FLEXIBLE = 20, "1-6", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -104,7 +104,7 @@ class DeleteTopicsResponse(Response):
 
 @dataclass(slots=True)
 class DeleteTopicState:
-    """A topic by name or by id."""
+    """Topic by name or by id."""
 
     name: str | None = wire(STRING, "6+", nullable="6+", default=None)
     topic_id: uuid.UUID = wire(UUID, "6+")
@@ -112,7 +112,7 @@ class DeleteTopicState:
 
 @dataclass(slots=True)
 class DeleteTopicsRequest(Request[DeleteTopicsResponse]):
-    """Delete these topics: `topic_names` to v5, `topics` from v6."""
+    """Request to delete these topics: `topic_names` up to v5, `topics` from v6 on."""
 
     KEY, VERSIONS, FLEXIBLE = 20, "1-6", "4+"
     topics: list[DeleteTopicState] = wire(array(DeleteTopicState), "6+")
@@ -122,7 +122,7 @@ class DeleteTopicsRequest(Request[DeleteTopicsResponse]):
 
 @dataclass(slots=True)
 class CreatePartitionsTopicResult:
-    """How it went for one topic."""
+    """Result for one topic."""
 
     name: str = wire(STRING, "0+")
     error_code: int = wire(INT16, "0+")
@@ -131,7 +131,7 @@ class CreatePartitionsTopicResult:
 
 @dataclass(slots=True)
 class CreatePartitionsResponse(Response):
-    """How it went for each topic."""
+    """Results for each topic."""
 
     KEY, VERSIONS, FLEXIBLE = 37, "0-3", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -140,14 +140,14 @@ class CreatePartitionsResponse(Response):
 
 @dataclass(slots=True)
 class CreatePartitionsAssignment:
-    """The brokers that hold one new partition."""
+    """Brokers that hold one new partition."""
 
     broker_ids: list[int] = wire(array(INT32), "0+")
 
 
 @dataclass(slots=True)
 class CreatePartitionsTopic:
-    """A topic, and how many partitions it shall have in all."""
+    """Topic, and its new total number of partitions."""
 
     name: str = wire(STRING, "0+")
     count: int = wire(INT32, "0+")
@@ -158,7 +158,7 @@ class CreatePartitionsTopic:
 
 @dataclass(slots=True)
 class CreatePartitionsRequest(Request[CreatePartitionsResponse]):
-    """Give these topics more partitions."""
+    """Request to add partitions to these topics."""
 
     KEY, VERSIONS, FLEXIBLE = 37, "0-3", "2+"
     topics: list[CreatePartitionsTopic] = wire(array(CreatePartitionsTopic), "0+")
@@ -168,7 +168,7 @@ class CreatePartitionsRequest(Request[CreatePartitionsResponse]):
 
 @dataclass(slots=True)
 class DeleteRecordsPartitionResult:
-    """Where one partition begins now."""
+    """New first offset of one partition."""
 
     partition_index: int = wire(INT32, "0+")
     low_watermark: int = wire(INT64, "0+")
@@ -177,7 +177,7 @@ class DeleteRecordsPartitionResult:
 
 @dataclass(slots=True)
 class DeleteRecordsTopicResult:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[DeleteRecordsPartitionResult] = wire(array(DeleteRecordsPartitionResult), "0+")
@@ -185,7 +185,7 @@ class DeleteRecordsTopicResult:
 
 @dataclass(slots=True)
 class DeleteRecordsResponse(Response):
-    """How it went for each partition."""
+    """Results for each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 21, "0-2", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -194,7 +194,7 @@ class DeleteRecordsResponse(Response):
 
 @dataclass(slots=True)
 class DeleteRecordsPartition:
-    """One partition, and its first offset to stay; -1 deletes all."""
+    """Partition, and its first offset to keep. -1 deletes all records."""
 
     partition_index: int = wire(INT32, "0+")
     offset: int = wire(INT64, "0+")
@@ -202,7 +202,7 @@ class DeleteRecordsPartition:
 
 @dataclass(slots=True)
 class DeleteRecordsTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[DeleteRecordsPartition] = wire(array(DeleteRecordsPartition), "0+")
@@ -210,7 +210,7 @@ class DeleteRecordsTopic:
 
 @dataclass(slots=True)
 class DeleteRecordsRequest(Request[DeleteRecordsResponse]):
-    """Delete all records before these offsets. Each partition's leader must be asked."""
+    """Request to delete all records before these offsets. Send it to each partition's leader."""
 
     KEY, VERSIONS, FLEXIBLE = 21, "0-2", "2+"
     topics: list[DeleteRecordsTopic] = wire(array(DeleteRecordsTopic), "0+")

@@ -1,4 +1,4 @@
-"""What a broker speaks: ApiVersions (KIP-35, KIP-511, KIP-584)."""
+"""ApiVersions (KIP-35, KIP-511, KIP-584): the API versions that a broker supports."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRIN
 
 @dataclass(slots=True)
 class ApiVersion:
-    """The versions of one API that the broker speaks, both ends included."""
+    """Versions of one API that the broker supports, both ends included."""
 
     api_key: int = wire(INT16, "0+")
     min_version: int = wire(INT16, "0+")
@@ -17,7 +17,7 @@ class ApiVersion:
 
 @dataclass(slots=True)
 class SupportedFeatureKey:
-    """The levels of one feature that the broker could run at."""
+    """Levels of one feature that the broker supports."""
 
     name: str = wire(STRING, "3+")
     min_version: int = wire(INT16, "3+")
@@ -26,7 +26,7 @@ class SupportedFeatureKey:
 
 @dataclass(slots=True)
 class FinalizedFeatureKey:
-    """The levels of one feature that the whole cluster runs at."""
+    """Levels of one feature that are in use in the whole cluster."""
 
     name: str = wire(STRING, "3+")
     max_version_level: int = wire(INT16, "3+")
@@ -35,9 +35,9 @@ class FinalizedFeatureKey:
 
 @dataclass(slots=True)
 class ApiVersionsResponse(Response):
-    """The versions of each API.
+    """Versions of each API.
 
-    After UNSUPPORTED_VERSION always in v0, and `api_keys` may be empty.
+    After UNSUPPORTED_VERSION it is always in v0, and `api_keys` may be empty.
     """
 
     KEY, VERSIONS, FLEXIBLE = 18, "0-4", "3+"
@@ -58,7 +58,7 @@ class ApiVersionsResponse(Response):
 
 @dataclass(slots=True)
 class ApiVersionsRequest(Request[ApiVersionsResponse]):
-    """Which versions do you speak? The only request that may go first."""
+    """Request for the versions of a broker. Only this request may be the first on a connection."""
 
     KEY, VERSIONS, FLEXIBLE = 18, "0-4", "3+"
     client_software_name: str = wire(STRING, "3+", ignorable=True)

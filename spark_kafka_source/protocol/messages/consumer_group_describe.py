@@ -1,4 +1,4 @@
-"""Who is in a group of the protocol of KIP-848: ConsumerGroupDescribe."""
+"""ConsumerGroupDescribe: the members of groups that use the protocol of KIP-848."""
 
 import uuid
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, STRING, UUID
 
-# The authorized operations of one who did not ask for them.
+# The value of the authorized operations if the request did not ask for them.
 _NOT_ASKED_FOR = -0x80000000
 
 
@@ -21,14 +21,14 @@ class TopicPartitions:
 
 @dataclass(slots=True)
 class Assignment:
-    """What a member owns, or is to own."""
+    """Partitions that a member owns, or shall own."""
 
     topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
 
 
 @dataclass(slots=True)
 class Member:
-    """A member; `member_type` is 0 where it speaks the classic protocol, else 1 (KIP-1099)."""
+    """Member. `member_type` is 0 if it uses the classic protocol, else 1 (KIP-1099)."""
 
     member_id: str = wire(STRING, "0+")
     instance_id: str | None = wire(STRING, "0+", nullable="0+", default=None)
@@ -45,7 +45,7 @@ class Member:
 
 @dataclass(slots=True)
 class DescribedGroup:
-    """A group; GROUP_ID_NOT_FOUND also for one of the classic protocol."""
+    """Group. GROUP_ID_NOT_FOUND also stands for a group of the classic protocol."""
 
     error_code: int = wire(INT16, "0+")
     error_message: str | None = wire(STRING, "0+", nullable="0+", default=None)
@@ -60,7 +60,7 @@ class DescribedGroup:
 
 @dataclass(slots=True)
 class ConsumerGroupDescribeResponse(Response):
-    """Each group."""
+    """Description of each group."""
 
     KEY, VERSIONS, FLEXIBLE = 69, "0-1", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -69,7 +69,7 @@ class ConsumerGroupDescribeResponse(Response):
 
 @dataclass(slots=True)
 class ConsumerGroupDescribeRequest(Request[ConsumerGroupDescribeResponse]):
-    """Who is in these groups? Their coordinator must be asked."""
+    """Request for the members of these groups. Send it to their coordinator."""
 
     KEY, VERSIONS, FLEXIBLE = 69, "0-1", "0+"
     group_ids: list[str] = wire(array(STRING), "0+")

@@ -1,7 +1,8 @@
-"""What consumers of one group tell each other by way of the coordinator, which does not read it.
+"""Messages between consumers of one group. The coordinator passes them on without reading them.
 
-The metadata of JoinGroup and the assignment of SyncGroup: each begins with its version, and none is
-flexible. A version newer than ours is read as ours, since new ones only add fields at the end.
+They are the metadata in JoinGroup and the assignment in SyncGroup. Each begins with its version. No
+version is flexible. A version newer than ours is read as ours: new versions only add fields at the
+end.
 https://github.com/apache/kafka/blob/trunk/clients/src/main/resources/common/message/ConsumerProtocolSubscription.json
 """
 
@@ -14,7 +15,7 @@ from spark_kafka_source.protocol.declaration import Message, array, versions, wi
 from spark_kafka_source.protocol.wire import BYTES, INT32, STRING
 
 PROTOCOL_TYPE = "consumer"
-"""What JoinGroup calls groups whose members talk like this."""
+"""The protocol type in JoinGroup for groups whose members exchange these messages."""
 
 _VERSION_BYTES = 2
 
@@ -23,11 +24,11 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(slots=True)
 class ConsumerProtocolSubscription(Message):
-    """What a member wants, and what it has."""
+    """Topics that a member subscribes to, and partitions that it owns."""
 
     @dataclass(slots=True)
     class TopicPartition:
-        """The partitions of one topic that the member owns."""
+        """Partitions of one topic that the member owns."""
 
         topic: str = wire(STRING, "1+")
         partitions: list[int] = wire(array(INT32), "1+")
@@ -42,11 +43,11 @@ class ConsumerProtocolSubscription(Message):
 
 @dataclass(slots=True)
 class ConsumerProtocolAssignment(Message):
-    """What a member gets."""
+    """Partitions assigned to a member."""
 
     @dataclass(slots=True)
     class TopicPartition:
-        """The partitions of one topic that the member shall read."""
+        """Partitions of one topic that the member shall read."""
 
         topic: str = wire(STRING, "0+")
         partitions: list[int] = wire(array(INT32), "0+")
@@ -57,15 +58,15 @@ class ConsumerProtocolAssignment(Message):
 
 
 def encode_versioned(message: Message) -> bytes:
-    """A message in its newest version, which goes before it."""
+    """Encode a message in its newest version, with the version before it."""
     newest = versions(type(message)).highest
     return newest.to_bytes(_VERSION_BYTES) + encode(message, newest)
 
 
 def decode_versioned(message_type: type[M], data: bytes | memoryview) -> M:
-    """The message that `data` begins with, in the version that it says, or the newest known.
+    """Decode a message in the version that `data` names, or in the newest known version.
 
-    Bytes after it are those of versions to come. Raises `ProtocolError`.
+    Bytes after the message belong to later versions, and are ignored. Raises `ProtocolError`.
     """
     name, known = message_type.__name__, versions(message_type)
     if len(data) < _VERSION_BYTES:

@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, STRING
 
 @dataclass(slots=True)
 class DescribeConfigsSynonym:
-    """Another configuration that the value would come from."""
+    """Another configuration that could give the value."""
 
     name: str = wire(STRING, "1+")
     value: str | None = wire(STRING, "1+", nullable="0+")
@@ -17,7 +17,7 @@ class DescribeConfigsSynonym:
 
 @dataclass(slots=True)
 class DescribeConfigsResourceResult:
-    """One configuration and its value."""
+    """Configuration and its value."""
 
     name: str = wire(STRING, "0+")
     value: str | None = wire(STRING, "0+", nullable="0+")
@@ -33,7 +33,7 @@ class DescribeConfigsResourceResult:
 
 @dataclass(slots=True)
 class DescribeConfigsResult:
-    """The configurations of one topic or broker."""
+    """Configurations of one topic or broker."""
 
     error_code: int = wire(INT16, "0+")
     error_message: str | None = wire(STRING, "0+", nullable="0+")
@@ -44,7 +44,7 @@ class DescribeConfigsResult:
 
 @dataclass(slots=True)
 class DescribeConfigsResponse(Response):
-    """The configurations of each."""
+    """Configurations of each topic or broker."""
 
     KEY, VERSIONS, FLEXIBLE = 32, "1-4", "4+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -53,7 +53,7 @@ class DescribeConfigsResponse(Response):
 
 @dataclass(slots=True)
 class DescribeConfigsResource:
-    """A topic (type 2) or a broker (type 4), and which of its configurations; None for all."""
+    """Topic (type 2) or broker (type 4), and the wanted configurations. None means all."""
 
     resource_type: int = wire(INT8, "0+")
     resource_name: str = wire(STRING, "0+")
@@ -62,7 +62,7 @@ class DescribeConfigsResource:
 
 @dataclass(slots=True)
 class DescribeConfigsRequest(Request[DescribeConfigsResponse]):
-    """How are these configured? A broker itself must be asked about it."""
+    """Request for configurations. Send a request about a broker to that broker."""
 
     KEY, VERSIONS, FLEXIBLE = 32, "1-4", "4+"
     resources: list[DescribeConfigsResource] = wire(array(DescribeConfigsResource), "0+")

@@ -1,4 +1,4 @@
-"""DescribeProducers (KIP-664): who writes to a partition, and since where in a transaction."""
+"""DescribeProducers (KIP-664): producers of a partition, and where their transactions began."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class ProducerState:
-    """What the partition's leader remembers of one producer."""
+    """State of one producer in the memory of the partition's leader."""
 
     producer_id: int = wire(INT64, "0+")
     producer_epoch: int = wire(INT32, "0+")
@@ -20,7 +20,7 @@ class ProducerState:
 
 @dataclass(slots=True)
 class PartitionResponse:
-    """The producers of one partition."""
+    """Producers of one partition."""
 
     partition_index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -30,7 +30,7 @@ class PartitionResponse:
 
 @dataclass(slots=True)
 class TopicResponse:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[PartitionResponse] = wire(array(PartitionResponse), "0+")
@@ -38,7 +38,7 @@ class TopicResponse:
 
 @dataclass(slots=True)
 class DescribeProducersResponse(Response):
-    """The producers of each partition."""
+    """Producers of each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 61, "0", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -47,7 +47,7 @@ class DescribeProducersResponse(Response):
 
 @dataclass(slots=True)
 class TopicRequest:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partition_indexes: list[int] = wire(array(INT32), "0+")
@@ -55,7 +55,7 @@ class TopicRequest:
 
 @dataclass(slots=True)
 class DescribeProducersRequest(Request[DescribeProducersResponse]):
-    """Who writes to these partitions? Their leader must be asked."""
+    """Request for the producers of these partitions. Send it to their leader."""
 
     KEY, VERSIONS, FLEXIBLE = 61, "0", "0+"
     topics: list[TopicRequest] = wire(array(TopicRequest), "0+")

@@ -1,4 +1,4 @@
-"""DescribeTransactions (KIP-664): the state of transactions, by their transactional id."""
+"""DescribeTransactions (KIP-664): the state of transactions, by transactional id."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class TopicData:
-    """The partitions of one topic that are in the transaction, or still lack its end's marker."""
+    """Partitions of one topic that are in the transaction, or still lack its end marker."""
 
     topic: str = wire(STRING, "0+")
     partitions: list[int] = wire(array(INT32), "0+")
@@ -16,7 +16,7 @@ class TopicData:
 
 @dataclass(slots=True)
 class TransactionState:
-    """The last transaction of one id; its state is Empty, Ongoing, PrepareCommit and so on."""
+    """Last transaction of one id. Its state is Empty, Ongoing, PrepareCommit and so on."""
 
     error_code: int = wire(INT16, "0+")
     transactional_id: str = wire(STRING, "0+")
@@ -30,7 +30,7 @@ class TransactionState:
 
 @dataclass(slots=True)
 class DescribeTransactionsResponse(Response):
-    """The state of each."""
+    """State of each transaction."""
 
     KEY, VERSIONS, FLEXIBLE = 65, "0", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -39,7 +39,7 @@ class DescribeTransactionsResponse(Response):
 
 @dataclass(slots=True)
 class DescribeTransactionsRequest(Request[DescribeTransactionsResponse]):
-    """How do these transactions stand? Their coordinator must be asked."""
+    """Request for the state of transactions. Send it to their coordinator."""
 
     KEY, VERSIONS, FLEXIBLE = 65, "0", "0+"
     transactional_ids: list[str] = wire(array(STRING), "0+")

@@ -1,4 +1,4 @@
-"""Records from a partition's leader, or a replica near by: Fetch (KIP-227, KIP-320, KIP-392)."""
+"""Fetch (KIP-227, KIP-320, KIP-392): records from a partition's leader, or a close replica."""
 
 import uuid
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from spark_kafka_source.protocol.wire import (
     Records,
 )
 
-# What a follower says that does not know the field.
+# The value from a follower that does not know the field.
 _NO_HIGH_WATERMARK = 0x7FFFFFFFFFFFFFFF
 
 
 @dataclass(slots=True)
 class EpochEndOffset:
-    """Where the logs part: the largest common epoch and its end."""
+    """Point where the logs diverge: the largest common epoch and its end."""
 
     epoch: int = wire(INT32, "12+", default=-1)
     end_offset: int = wire(INT64, "12+", default=-1)
@@ -29,7 +29,7 @@ class EpochEndOffset:
 
 @dataclass(slots=True)
 class LeaderIdAndEpoch:
-    """Who leads the partition now, as far as the broker knows."""
+    """Current leader of the partition, as far as the broker knows."""
 
     leader_id: int = wire(INT32, "12+", default=-1)
     leader_epoch: int = wire(INT32, "12+", default=-1)
@@ -37,7 +37,7 @@ class LeaderIdAndEpoch:
 
 @dataclass(slots=True)
 class SnapshotId:
-    """For brokers among themselves: the snapshot to fetch instead."""
+    """Snapshot to fetch instead. Only for brokers."""
 
     end_offset: int = wire(INT64, "0+", default=-1)
     epoch: int = wire(INT32, "0+", default=-1)
@@ -45,7 +45,7 @@ class SnapshotId:
 
 @dataclass(slots=True)
 class AbortedTransaction:
-    """An aborted transaction in reach of the records, for READ_COMMITTED."""
+    """Aborted transaction that affects the records, for READ_COMMITTED."""
 
     producer_id: int = wire(INT64, "4+")
     first_offset: int = wire(INT64, "4+")
@@ -53,7 +53,7 @@ class AbortedTransaction:
 
 @dataclass(slots=True)
 class PartitionData:
-    """One partition's records, a view of the response, and its offsets."""
+    """Records of one partition, as a view of the response, and its offsets."""
 
     partition_index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -72,7 +72,7 @@ class PartitionData:
 
 @dataclass(slots=True)
 class FetchableTopicResponse:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     topic: str = wire(STRING, "0-12", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
@@ -81,7 +81,7 @@ class FetchableTopicResponse:
 
 @dataclass(slots=True)
 class NodeEndpoint:
-    """The address of a leader that `current_leader` names."""
+    """Address of a leader that `current_leader` names."""
 
     node_id: int = wire(INT32, "16+")
     host: str = wire(STRING, "16+")
@@ -91,7 +91,7 @@ class NodeEndpoint:
 
 @dataclass(slots=True)
 class FetchResponse(Response):
-    """Records; the last batch of a partition is often cut short."""
+    """Records of partitions. The last batch of a partition is often cut."""
 
     KEY, VERSIONS, FLEXIBLE = 1, "4-18", "12+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -103,7 +103,7 @@ class FetchResponse(Response):
 
 @dataclass(slots=True)
 class ReplicaState:
-    """For brokers among themselves: which replica asks."""
+    """Replica that sends the request. Only for brokers."""
 
     replica_id: int = wire(INT32, "15+", default=-1)
     replica_epoch: int = wire(INT64, "15+", default=-1)
@@ -111,7 +111,7 @@ class ReplicaState:
 
 @dataclass(slots=True)
 class FetchPartition:
-    """One partition, and where to begin."""
+    """Partition, and the offset to begin with."""
 
     partition: int = wire(INT32, "0+")
     current_leader_epoch: int = wire(INT32, "9+", default=-1, ignorable=True)
@@ -127,7 +127,7 @@ class FetchPartition:
 
 @dataclass(slots=True)
 class FetchTopic:
-    """A topic by name (to v12) or by id (from v13); set both, and each version takes its own."""
+    """Topic by name (up to v12) or by id (from v13 on). Set both: each version uses its own."""
 
     topic: str = wire(STRING, "0-12", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
@@ -145,9 +145,9 @@ class ForgottenTopic:
 
 @dataclass(slots=True)
 class FetchRequest(Request[FetchResponse]):
-    """Give me records from these offsets on.
+    """Request for records from these offsets on.
 
-    A consumer leaves `replica_id` and `replica_state` as they are.
+    A consumer leaves `replica_id` and `replica_state` at their defaults.
     """
 
     KEY, VERSIONS, FLEXIBLE = 1, "4-18", "12+"

@@ -1,6 +1,7 @@
-"""Groups from outside: ListGroups (KIP-518, KIP-848), DescribeGroups, DeleteGroups, OffsetDelete.
+"""Administration of groups: ListGroups (KIP-518, KIP-848), DescribeGroups, DeleteGroups.
 
-DescribeGroups is for groups of the classic protocol; for others see `consumer_group_describe`.
+And OffsetDelete. DescribeGroups is for groups of the classic protocol; `consumer_group_describe` is
+for others.
 """
 
 from dataclasses import dataclass
@@ -8,13 +9,13 @@ from dataclasses import dataclass
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT16, INT32, STRING
 
-# The authorized operations of one who did not ask for them.
+# The value of the authorized operations if the request did not ask for them.
 _NOT_ASKED_FOR = -0x80000000
 
 
 @dataclass(slots=True)
 class ListedGroup:
-    """One group; its state from v4 on, its type from v5 on."""
+    """Group in a list. It has a state from v4 on, and a type from v5 on."""
 
     group_id: str = wire(STRING, "0+")
     protocol_type: str = wire(STRING, "0+")
@@ -24,7 +25,7 @@ class ListedGroup:
 
 @dataclass(slots=True)
 class ListGroupsResponse(Response):
-    """The groups that this broker coordinates."""
+    """Groups that this broker coordinates."""
 
     KEY, VERSIONS, FLEXIBLE = 16, "0-5", "3+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -34,7 +35,7 @@ class ListGroupsResponse(Response):
 
 @dataclass(slots=True)
 class ListGroupsRequest(Request[ListGroupsResponse]):
-    """Which groups do you coordinate? Empty filters let all through."""
+    """Request for the groups that a broker coordinates. An empty filter excludes nothing."""
 
     KEY, VERSIONS, FLEXIBLE = 16, "0-5", "3+"
     states_filter: list[str] = wire(array(STRING), "4+")
@@ -43,7 +44,7 @@ class ListGroupsRequest(Request[ListGroupsResponse]):
 
 @dataclass(slots=True)
 class DescribedGroupMember:
-    """A member; its metadata and assignment are there only while the group is Stable."""
+    """Member. Its metadata and assignment are present only while the group is Stable."""
 
     member_id: str = wire(STRING, "0+")
     group_instance_id: str | None = wire(STRING, "4+", nullable="4+", default=None, ignorable=True)
@@ -55,7 +56,7 @@ class DescribedGroupMember:
 
 @dataclass(slots=True)
 class DescribedGroup:
-    """A group; one that is not there is Dead, or from v6 on an error. `protocol_data`: assignor."""
+    """Group. A missing group is Dead, or from v6 on an error. `protocol_data` is the assignor."""
 
     error_code: int = wire(INT16, "0+")
     error_message: str | None = wire(STRING, "6+", nullable="6+", default=None)
@@ -69,7 +70,7 @@ class DescribedGroup:
 
 @dataclass(slots=True)
 class DescribeGroupsResponse(Response):
-    """Each group."""
+    """Description of each group."""
 
     KEY, VERSIONS, FLEXIBLE = 15, "0-6", "5+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -78,7 +79,7 @@ class DescribeGroupsResponse(Response):
 
 @dataclass(slots=True)
 class DescribeGroupsRequest(Request[DescribeGroupsResponse]):
-    """Who is in these classic groups? Their coordinator must be asked."""
+    """Request for the members of classic groups. Send it to their coordinator."""
 
     KEY, VERSIONS, FLEXIBLE = 15, "0-6", "5+"
     groups: list[str] = wire(array(STRING), "0+")
@@ -87,7 +88,7 @@ class DescribeGroupsRequest(Request[DescribeGroupsResponse]):
 
 @dataclass(slots=True)
 class DeletableGroupResult:
-    """How it went for one group."""
+    """Result for one group."""
 
     group_id: str = wire(STRING, "0+")
     error_code: int = wire(INT16, "0+")
@@ -95,7 +96,7 @@ class DeletableGroupResult:
 
 @dataclass(slots=True)
 class DeleteGroupsResponse(Response):
-    """How it went for each group."""
+    """Results for each group."""
 
     KEY, VERSIONS, FLEXIBLE = 42, "0-2", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -104,7 +105,7 @@ class DeleteGroupsResponse(Response):
 
 @dataclass(slots=True)
 class DeleteGroupsRequest(Request[DeleteGroupsResponse]):
-    """Delete these groups, which must have no members. Their coordinator must be asked."""
+    """Request to delete groups without members. Send it to their coordinator."""
 
     KEY, VERSIONS, FLEXIBLE = 42, "0-2", "2+"
     groups_names: list[str] = wire(array(STRING), "0+")
@@ -112,7 +113,7 @@ class DeleteGroupsRequest(Request[DeleteGroupsResponse]):
 
 @dataclass(slots=True)
 class OffsetDeleteResponsePartition:
-    """How it went for one partition."""
+    """Result for one partition."""
 
     partition_index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -120,7 +121,7 @@ class OffsetDeleteResponsePartition:
 
 @dataclass(slots=True)
 class OffsetDeleteResponseTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[OffsetDeleteResponsePartition] = wire(
@@ -130,7 +131,7 @@ class OffsetDeleteResponseTopic:
 
 @dataclass(slots=True)
 class OffsetDeleteResponse(Response):
-    """How it went, for the group and for each partition."""
+    """Results for the group and for each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 47, "0", "none"
     error_code: int = wire(INT16, "0+")
@@ -140,14 +141,14 @@ class OffsetDeleteResponse(Response):
 
 @dataclass(slots=True)
 class OffsetDeleteRequestPartition:
-    """One partition."""
+    """Partition of a topic."""
 
     partition_index: int = wire(INT32, "0+")
 
 
 @dataclass(slots=True)
 class OffsetDeleteRequestTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[OffsetDeleteRequestPartition] = wire(array(OffsetDeleteRequestPartition), "0+")
@@ -155,7 +156,7 @@ class OffsetDeleteRequestTopic:
 
 @dataclass(slots=True)
 class OffsetDeleteRequest(Request[OffsetDeleteResponse]):
-    """Forget these offsets of the group, of topics that no member subscribes to (KIP-496)."""
+    """Request to delete a group's offsets, for topics that no member subscribes to (KIP-496)."""
 
     KEY, VERSIONS, FLEXIBLE = 47, "0", "none"
     group_id: str = wire(STRING, "0+")

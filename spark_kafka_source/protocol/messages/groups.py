@@ -1,4 +1,4 @@
-"""A group's coordinator and its offsets.
+"""Coordinator of a group, and its offsets.
 
 FindCoordinator (KIP-699), OffsetCommit, OffsetFetch (KIP-709).
 """
@@ -12,7 +12,7 @@ from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, INT64,
 
 @dataclass(slots=True)
 class Coordinator:
-    """The coordinator of one key."""
+    """Coordinator of one key."""
 
     key: str = wire(STRING, "4+")
     node_id: int = wire(INT32, "4+")
@@ -24,7 +24,7 @@ class Coordinator:
 
 @dataclass(slots=True)
 class FindCoordinatorResponse(Response):
-    """The coordinator of one key, or from v4 of each."""
+    """Coordinator of one key, or from v4 on of each key."""
 
     KEY, VERSIONS, FLEXIBLE = 10, "0-6", "3+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -38,7 +38,7 @@ class FindCoordinatorResponse(Response):
 
 @dataclass(slots=True)
 class FindCoordinatorRequest(Request[FindCoordinatorResponse]):
-    """Which broker coordinates this group? From v4 several at once (KIP-699)."""
+    """Request for a group's coordinator, or from v4 on for several (KIP-699)."""
 
     KEY, VERSIONS, FLEXIBLE = 10, "0-6", "3+"
     key: str = wire(STRING, "0-3")
@@ -48,7 +48,7 @@ class FindCoordinatorRequest(Request[FindCoordinatorResponse]):
 
 @dataclass(slots=True)
 class OffsetCommitResponsePartition:
-    """How it went for one partition."""
+    """Result for one partition."""
 
     partition_index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -56,7 +56,7 @@ class OffsetCommitResponsePartition:
 
 @dataclass(slots=True)
 class OffsetCommitResponseTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0-9", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
@@ -67,7 +67,7 @@ class OffsetCommitResponseTopic:
 
 @dataclass(slots=True)
 class OffsetCommitResponse(Response):
-    """How it went for each partition."""
+    """Results for each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 8, "2-10", "8+"
     throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
@@ -76,7 +76,7 @@ class OffsetCommitResponse(Response):
 
 @dataclass(slots=True)
 class OffsetCommitRequestPartition:
-    """The offset to commit for one partition: that of the next record to read."""
+    """Offset to commit for one partition: the offset of the next record to read."""
 
     partition_index: int = wire(INT32, "0+")
     committed_offset: int = wire(INT64, "0+")
@@ -86,7 +86,7 @@ class OffsetCommitRequestPartition:
 
 @dataclass(slots=True)
 class OffsetCommitRequestTopic:
-    """A topic by name (to v9) or by id (from v10)."""
+    """Topic by name (up to v9) or by id (from v10 on)."""
 
     name: str = wire(STRING, "0-9", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
@@ -95,7 +95,7 @@ class OffsetCommitRequestTopic:
 
 @dataclass(slots=True)
 class OffsetCommitRequest(Request[OffsetCommitResponse]):
-    """Remember these offsets of the group."""
+    """Request to store these offsets of the group."""
 
     KEY, VERSIONS, FLEXIBLE = 8, "2-10", "8+"
     group_id: str = wire(STRING, "0+")
@@ -108,7 +108,7 @@ class OffsetCommitRequest(Request[OffsetCommitResponse]):
 
 @dataclass(slots=True)
 class OffsetFetchResponsePartition:
-    """The offset of one partition, -1 where none is committed (to v7)."""
+    """Committed offset of one partition, -1 if there is none (up to v7)."""
 
     partition_index: int = wire(INT32, "0-7")
     committed_offset: int = wire(INT64, "0-7")
@@ -119,7 +119,7 @@ class OffsetFetchResponsePartition:
 
 @dataclass(slots=True)
 class OffsetFetchResponseTopic:
-    """The partitions of one topic (to v7)."""
+    """Partitions of one topic (up to v7)."""
 
     name: str = wire(STRING, "0-7")
     partitions: list[OffsetFetchResponsePartition] = wire(
@@ -129,7 +129,7 @@ class OffsetFetchResponseTopic:
 
 @dataclass(slots=True)
 class OffsetFetchResponsePartitions:
-    """The offset of one partition, -1 where none is committed (from v8)."""
+    """Committed offset of one partition, -1 if there is none (from v8 on)."""
 
     partition_index: int = wire(INT32, "8+")
     committed_offset: int = wire(INT64, "8+")
@@ -140,7 +140,7 @@ class OffsetFetchResponsePartitions:
 
 @dataclass(slots=True)
 class OffsetFetchResponseTopics:
-    """The partitions of one topic (from v8)."""
+    """Partitions of one topic (from v8 on)."""
 
     name: str = wire(STRING, "8-9", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
@@ -151,7 +151,7 @@ class OffsetFetchResponseTopics:
 
 @dataclass(slots=True)
 class OffsetFetchResponseGroup:
-    """The offsets of one group."""
+    """Offsets of one group."""
 
     group_id: str = wire(STRING, "8+")
     topics: list[OffsetFetchResponseTopics] = wire(array(OffsetFetchResponseTopics), "8+")
@@ -160,7 +160,7 @@ class OffsetFetchResponseGroup:
 
 @dataclass(slots=True)
 class OffsetFetchResponse(Response):
-    """The offsets of one group, or from v8 of each."""
+    """Offsets of one group, or from v8 on of each group."""
 
     KEY, VERSIONS, FLEXIBLE = 9, "1-10", "6+"
     throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
@@ -171,7 +171,7 @@ class OffsetFetchResponse(Response):
 
 @dataclass(slots=True)
 class OffsetFetchRequestTopic:
-    """The partitions of one topic (to v7)."""
+    """Partitions of one topic (up to v7)."""
 
     name: str = wire(STRING, "0-7")
     partition_indexes: list[int] = wire(array(INT32), "0-7")
@@ -179,7 +179,7 @@ class OffsetFetchRequestTopic:
 
 @dataclass(slots=True)
 class OffsetFetchRequestTopics:
-    """The partitions of one topic (from v8), by name (to v9) or by id (from v10)."""
+    """Partitions of one topic (from v8 on), by name (up to v9) or by id (from v10 on)."""
 
     name: str = wire(STRING, "8-9", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
@@ -188,7 +188,7 @@ class OffsetFetchRequestTopics:
 
 @dataclass(slots=True)
 class OffsetFetchRequestGroup:
-    """One group; null topics mean all that it has."""
+    """Group. Null topics mean all topics with committed offsets."""
 
     group_id: str = wire(STRING, "8+")
     member_id: str | None = wire(STRING, "9+", nullable="9+", default=None, ignorable=True)
@@ -200,7 +200,7 @@ class OffsetFetchRequestGroup:
 
 @dataclass(slots=True)
 class OffsetFetchRequest(Request[OffsetFetchResponse]):
-    """Which offsets did the group commit? From v8 several groups at once (KIP-709)."""
+    """Request for a group's committed offsets, or from v8 on of several groups (KIP-709)."""
 
     KEY, VERSIONS, FLEXIBLE = 9, "1-10", "6+"
     group_id: str = wire(STRING, "0-7")

@@ -1,4 +1,4 @@
-"""Which offset has a time, or is first or last: ListOffsets (KIP-79, KIP-734)."""
+"""ListOffsets (KIP-79, KIP-734): the offset for a timestamp, and the first and last offset."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import INT8, INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class ListOffsetsPartitionResponse:
-    """The offset found in one partition, -1 where there is none."""
+    """Offset found in one partition, -1 if there is none."""
 
     partition_index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -19,7 +19,7 @@ class ListOffsetsPartitionResponse:
 
 @dataclass(slots=True)
 class ListOffsetsTopicResponse:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[ListOffsetsPartitionResponse] = wire(array(ListOffsetsPartitionResponse), "0+")
@@ -27,7 +27,7 @@ class ListOffsetsTopicResponse:
 
 @dataclass(slots=True)
 class ListOffsetsResponse(Response):
-    """The offsets found."""
+    """Offsets found."""
 
     KEY, VERSIONS, FLEXIBLE = 2, "1-11", "6+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
@@ -36,9 +36,9 @@ class ListOffsetsResponse(Response):
 
 @dataclass(slots=True)
 class ListOffsetsPartition:
-    """One partition and a time in ms.
+    """Partition, and a timestamp in ms.
 
-    Or -1 the latest offset, -2 the earliest, -3 (v7+) that of the greatest timestamp.
+    Special values: -1 the latest offset, -2 the earliest, -3 (v7+) that of the greatest timestamp.
     """
 
     partition_index: int = wire(INT32, "0+")
@@ -48,7 +48,7 @@ class ListOffsetsPartition:
 
 @dataclass(slots=True)
 class ListOffsetsTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[ListOffsetsPartition] = wire(array(ListOffsetsPartition), "0+")
@@ -56,7 +56,7 @@ class ListOffsetsTopic:
 
 @dataclass(slots=True)
 class ListOffsetsRequest(Request[ListOffsetsResponse]):
-    """Which offsets have these times? `replica_id` is -1 for a consumer."""
+    """Request for the offsets of timestamps. `replica_id` is -1 for a consumer."""
 
     KEY, VERSIONS, FLEXIBLE = 2, "1-11", "6+"
     replica_id: int = wire(INT32, "0+")

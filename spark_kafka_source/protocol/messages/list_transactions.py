@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class TransactionState:
-    """One transactional id."""
+    """Transactional id and its state."""
 
     transactional_id: str = wire(STRING, "0+")
     producer_id: int = wire(INT64, "0+")
@@ -17,7 +17,7 @@ class TransactionState:
 
 @dataclass(slots=True)
 class ListTransactionsResponse(Response):
-    """Those that this broker coordinates and no filter leaves out."""
+    """Transactional ids that this broker coordinates and that pass the filters."""
 
     KEY, VERSIONS, FLEXIBLE = 66, "0-2", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -28,9 +28,9 @@ class ListTransactionsResponse(Response):
 
 @dataclass(slots=True)
 class ListTransactionsRequest(Request[ListTransactionsResponse]):
-    """Which transactional ids do you coordinate? Empty filters let all through.
+    """Request for the transactional ids of a coordinator. An empty filter excludes nothing.
 
-    The duration is in milliseconds, the pattern one of RE2/J.
+    The duration is in milliseconds. The pattern is for RE2/J.
     """
 
     KEY, VERSIONS, FLEXIBLE = 66, "0-2", "0+"

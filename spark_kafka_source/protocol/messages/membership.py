@@ -1,7 +1,7 @@
-"""How a consumer is a member of a group.
+"""Membership of a consumer in a group.
 
 JoinGroup, SyncGroup, Heartbeat and LeaveGroup are the classic protocol, with static members since
-KIP-345; ConsumerGroupHeartbeat is all there is to that of KIP-848.
+KIP-345. ConsumerGroupHeartbeat is the only request of KIP-848's protocol.
 """
 
 import uuid
@@ -13,7 +13,7 @@ from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT16, INT32, STRIN
 
 @dataclass(slots=True)
 class JoinGroupResponseMember:
-    """A member, as its leader is told of it."""
+    """Member, as described to the group's leader."""
 
     member_id: str = wire(STRING, "0+")
     group_instance_id: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
@@ -22,7 +22,7 @@ class JoinGroupResponseMember:
 
 @dataclass(slots=True)
 class JoinGroupResponse(Response):
-    """The new generation, once all members have joined it; the leader is told who they are."""
+    """New generation, after all members have joined. Only the leader gets the list of members."""
 
     KEY, VERSIONS, FLEXIBLE = 11, "0-9", "6+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
@@ -38,7 +38,7 @@ class JoinGroupResponse(Response):
 
 @dataclass(slots=True)
 class JoinGroupRequestProtocol:
-    """An assignor, and what the member tells it."""
+    """Assignor, and the member's metadata for it."""
 
     name: str = wire(STRING, "0+")
     metadata: bytes = wire(BYTES, "0+")
@@ -46,7 +46,7 @@ class JoinGroupRequestProtocol:
 
 @dataclass(slots=True)
 class JoinGroupRequest(Request[JoinGroupResponse]):
-    """Make me a member, or keep me one in the generation to come."""
+    """Request to join the group, or to stay in it for the next generation."""
 
     KEY, VERSIONS, FLEXIBLE = 11, "0-9", "6+"
     group_id: str = wire(STRING, "0+")
@@ -61,7 +61,7 @@ class JoinGroupRequest(Request[JoinGroupResponse]):
 
 @dataclass(slots=True)
 class SyncGroupResponse(Response):
-    """What the leader assigned to this member."""
+    """Assignment of this member, made by the leader."""
 
     KEY, VERSIONS, FLEXIBLE = 14, "0-5", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -73,7 +73,7 @@ class SyncGroupResponse(Response):
 
 @dataclass(slots=True)
 class SyncGroupRequestAssignment:
-    """What the leader assigns to one member."""
+    """Assignment of one member, made by the leader."""
 
     member_id: str = wire(STRING, "0+")
     assignment: bytes = wire(BYTES, "0+")
@@ -81,7 +81,7 @@ class SyncGroupRequestAssignment:
 
 @dataclass(slots=True)
 class SyncGroupRequest(Request[SyncGroupResponse]):
-    """What is mine in this generation? The leader says what is whose."""
+    """Request for this member's assignment. The leader sends all assignments with it."""
 
     KEY, VERSIONS, FLEXIBLE = 14, "0-5", "4+"
     group_id: str = wire(STRING, "0+")
@@ -95,7 +95,7 @@ class SyncGroupRequest(Request[SyncGroupResponse]):
 
 @dataclass(slots=True)
 class HeartbeatResponse(Response):
-    """Whether the generation is still the group's."""
+    """Answer that says whether the generation is still current."""
 
     KEY, VERSIONS, FLEXIBLE = 12, "0-4", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -104,7 +104,7 @@ class HeartbeatResponse(Response):
 
 @dataclass(slots=True)
 class HeartbeatRequest(Request[HeartbeatResponse]):
-    """This member lives."""
+    """Heartbeat of a member."""
 
     KEY, VERSIONS, FLEXIBLE = 12, "0-4", "4+"
     group_id: str = wire(STRING, "0+")
@@ -115,7 +115,7 @@ class HeartbeatRequest(Request[HeartbeatResponse]):
 
 @dataclass(slots=True)
 class MemberResponse:
-    """How it went for one member."""
+    """Result for one member."""
 
     member_id: str = wire(STRING, "3+")
     group_instance_id: str | None = wire(STRING, "3+", nullable="3+")
@@ -124,7 +124,7 @@ class MemberResponse:
 
 @dataclass(slots=True)
 class LeaveGroupResponse(Response):
-    """How it went, from v3 on for each member."""
+    """Result, or from v3 on results for each member."""
 
     KEY, VERSIONS, FLEXIBLE = 13, "0-5", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -134,7 +134,7 @@ class LeaveGroupResponse(Response):
 
 @dataclass(slots=True)
 class MemberIdentity:
-    """A member that leaves, and why."""
+    """Member that leaves, and its reason."""
 
     member_id: str = wire(STRING, "3+")
     group_instance_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
@@ -143,7 +143,7 @@ class MemberIdentity:
 
 @dataclass(slots=True)
 class LeaveGroupRequest(Request[LeaveGroupResponse]):
-    """This member leaves; from v3 on several may (KIP-345)."""
+    """Request to leave the group, from v3 on for several members (KIP-345)."""
 
     KEY, VERSIONS, FLEXIBLE = 13, "0-5", "4+"
     group_id: str = wire(STRING, "0+")
@@ -161,14 +161,14 @@ class TopicPartitions:
 
 @dataclass(slots=True)
 class Assignment:
-    """What a member is to own, as far as it may by now."""
+    """Partitions that a member shall own, as far as it may own them by now."""
 
     topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
 
 
 @dataclass(slots=True)
 class ConsumerGroupHeartbeatResponse(Response):
-    """The member's epoch, and its assignment where that is news."""
+    """Epoch of the member, and its assignment if that has changed."""
 
     KEY, VERSIONS, FLEXIBLE = 68, "0-1", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -182,9 +182,9 @@ class ConsumerGroupHeartbeatResponse(Response):
 
 @dataclass(slots=True)
 class ConsumerGroupHeartbeatRequest(Request[ConsumerGroupHeartbeatResponse]):
-    """This member lives, subscribes to this and owns that; null is what did not change.
+    """Heartbeat of a member, with its subscription and its partitions. Null means unchanged.
 
-    Its epoch is 0 to join, -1 to leave, and -2 where a static member will be back.
+    The member's epoch is 0 to join, -1 to leave, and -2 for a static member that will return.
     """
 
     KEY, VERSIONS, FLEXIBLE = 68, "0-1", "0+"

@@ -1,4 +1,4 @@
-"""Brokers, topics and who leads each partition: Metadata (KIP-4, KIP-516)."""
+"""Metadata (KIP-4, KIP-516): brokers, topics and the leader of each partition."""
 
 import uuid
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from spark_kafka_source.protocol.declaration import Request, Response, array, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, STRING, UUID
 
-# The authorized operations of one who did not ask for them.
+# The value of the authorized operations if the request did not ask for them.
 _NOT_ASKED_FOR = -0x80000000
 
 
 @dataclass(slots=True)
 class MetadataResponseBroker:
-    """A broker that is up, and the address it advertises."""
+    """Live broker, and its advertised address."""
 
     node_id: int = wire(INT32, "0+")
     host: str = wire(STRING, "0+")
@@ -22,7 +22,7 @@ class MetadataResponseBroker:
 
 @dataclass(slots=True)
 class MetadataResponsePartition:
-    """A partition's leader and replicas."""
+    """Leader and replicas of a partition."""
 
     error_code: int = wire(INT16, "0+")
     partition_index: int = wire(INT32, "0+")
@@ -35,7 +35,7 @@ class MetadataResponsePartition:
 
 @dataclass(slots=True)
 class MetadataResponseTopic:
-    """A topic; `name` is null where an unknown topic was asked for by its id."""
+    """Topic. `name` is null if the request had the id of an unknown topic."""
 
     error_code: int = wire(INT16, "0+")
     name: str | None = wire(STRING, "0+", nullable="12+")
@@ -47,7 +47,7 @@ class MetadataResponseTopic:
 
 @dataclass(slots=True)
 class MetadataResponse(Response):
-    """The cluster as one broker knows it."""
+    """Cluster, as one broker knows it."""
 
     KEY, VERSIONS, FLEXIBLE = 3, "0-13", "9+"
     throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
@@ -61,7 +61,7 @@ class MetadataResponse(Response):
 
 @dataclass(slots=True)
 class MetadataRequestTopic:
-    """A topic by name, or from v12 by id; v10 and v11 have the id, but brokers do not obey it."""
+    """Topic by name, or from v12 on by id. v10 and v11 have the id, but brokers ignore it."""
 
     topic_id: uuid.UUID = wire(UUID, "10+", ignorable=True)
     name: str | None = wire(STRING, "0+", nullable="10+")
@@ -69,7 +69,7 @@ class MetadataRequestTopic:
 
 @dataclass(slots=True)
 class MetadataRequest(Request[MetadataResponse]):
-    """Who leads what? Null topics mean all, none mean none; in v0, none mean all."""
+    """Request for topics and leaders. Null topics mean all. No topics mean none, but all in v0."""
 
     KEY, VERSIONS, FLEXIBLE = 3, "0-13", "9+"
     topics: list[MetadataRequestTopic] | None = wire(

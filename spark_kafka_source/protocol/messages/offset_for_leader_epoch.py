@@ -1,4 +1,4 @@
-"""Where a leader epoch ends, which tells whether a log was cut. OffsetForLeaderEpoch (KIP-320)."""
+"""OffsetForLeaderEpoch (KIP-320): the end of a leader epoch, which shows whether a log was cut."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class EpochEndOffset:
-    """Where the epoch asked for, or the last one before it, ends in one partition."""
+    """End, in one partition, of the requested epoch or the last one before it."""
 
     error_code: int = wire(INT16, "0+")
     partition: int = wire(INT32, "0+")
@@ -18,7 +18,7 @@ class EpochEndOffset:
 
 @dataclass(slots=True)
 class OffsetForLeaderTopicResult:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     topic: str = wire(STRING, "0+")
     partitions: list[EpochEndOffset] = wire(array(EpochEndOffset), "0+")
@@ -26,7 +26,7 @@ class OffsetForLeaderTopicResult:
 
 @dataclass(slots=True)
 class OffsetForLeaderEpochResponse(Response):
-    """The end of each epoch."""
+    """End of each epoch."""
 
     KEY, VERSIONS, FLEXIBLE = 23, "2-4", "4+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
@@ -35,7 +35,7 @@ class OffsetForLeaderEpochResponse(Response):
 
 @dataclass(slots=True)
 class OffsetForLeaderPartition:
-    """One partition and the epoch to look up."""
+    """Partition, and the epoch to look up."""
 
     partition: int = wire(INT32, "0+")
     current_leader_epoch: int = wire(INT32, "2+", default=-1, ignorable=True)
@@ -44,7 +44,7 @@ class OffsetForLeaderPartition:
 
 @dataclass(slots=True)
 class OffsetForLeaderTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     topic: str = wire(STRING, "0+")
     partitions: list[OffsetForLeaderPartition] = wire(array(OffsetForLeaderPartition), "0+")
@@ -52,7 +52,7 @@ class OffsetForLeaderTopic:
 
 @dataclass(slots=True)
 class OffsetForLeaderEpochRequest(Request[OffsetForLeaderEpochResponse]):
-    """Where do these epochs end? A consumer sets `replica_id` to -1; it is -2 unless set."""
+    """Request for the ends of epochs. A consumer sets `replica_id` to -1. The default is -2."""
 
     KEY, VERSIONS, FLEXIBLE = 23, "2-4", "4+"
     replica_id: int = wire(INT32, "3+", default=-2, ignorable=True)

@@ -1,4 +1,4 @@
-"""Records to a partition's leader, and the id that numbers them.
+"""Records for a partition's leader, and the producer id.
 
 Produce, InitProducerId (KIP-98).
 """
@@ -20,7 +20,7 @@ from spark_kafka_source.protocol.wire import (
 
 @dataclass(slots=True)
 class BatchIndexAndErrorMessage:
-    """A record because of which the broker dropped its batch."""
+    """Record because of which the broker refused its batch."""
 
     batch_index: int = wire(INT32, "8+")
     batch_index_error_message: str | None = wire(STRING, "8+", nullable="8+", default=None)
@@ -28,7 +28,7 @@ class BatchIndexAndErrorMessage:
 
 @dataclass(slots=True)
 class LeaderIdAndEpoch:
-    """Who leads the partition now, as far as the broker knows."""
+    """Current leader of the partition, as far as the broker knows."""
 
     leader_id: int = wire(INT32, "10+", default=-1)
     leader_epoch: int = wire(INT32, "10+", default=-1)
@@ -36,7 +36,7 @@ class LeaderIdAndEpoch:
 
 @dataclass(slots=True)
 class PartitionProduceResponse:
-    """How it went for one partition."""
+    """Result for one partition."""
 
     index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -52,7 +52,7 @@ class PartitionProduceResponse:
 
 @dataclass(slots=True)
 class TopicProduceResponse:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0-12", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
@@ -63,7 +63,7 @@ class TopicProduceResponse:
 
 @dataclass(slots=True)
 class NodeEndpoint:
-    """The address of a leader that `current_leader` names."""
+    """Address of a leader that `current_leader` names."""
 
     node_id: int = wire(INT32, "10+")
     host: str = wire(STRING, "10+")
@@ -73,7 +73,7 @@ class NodeEndpoint:
 
 @dataclass(slots=True)
 class ProduceResponse(Response):
-    """How it went for each partition."""
+    """Results for each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 0, "3-13", "9+"
     responses: list[TopicProduceResponse] = wire(array(TopicProduceResponse), "0+")
@@ -83,7 +83,7 @@ class ProduceResponse(Response):
 
 @dataclass(slots=True)
 class PartitionProduceData:
-    """One record batch for one partition, whole or in pieces: its header and its records."""
+    """Record batch for one partition, whole or in two pieces: its header and its records."""
 
     index: int = wire(INT32, "0+")
     records: RecordsInPieces | None = wire(RECORDS, "0+", nullable="0+")
@@ -91,7 +91,7 @@ class PartitionProduceData:
 
 @dataclass(slots=True)
 class TopicProduceData:
-    """A topic by name (to v12) or by id (from v13)."""
+    """Topic by name (up to v12) or by id (from v13 on)."""
 
     name: str = wire(STRING, "0-12", ignorable=True)
     topic_id: uuid.UUID = wire(UUID, "13+", ignorable=True)
@@ -100,7 +100,7 @@ class TopicProduceData:
 
 @dataclass(slots=True)
 class ProduceRequest(Request[ProduceResponse]):
-    """Append these records. With `acks` of 0 no broker answers, whatever happens to them."""
+    """Request to append records. With `acks` of 0 the broker never answers."""
 
     KEY, VERSIONS, FLEXIBLE = 0, "3-13", "9+"
     transactional_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
@@ -111,7 +111,7 @@ class ProduceRequest(Request[ProduceResponse]):
 
 @dataclass(slots=True)
 class InitProducerIdResponse(Response):
-    """The producer's id and epoch."""
+    """Producer id and its epoch."""
 
     KEY, VERSIONS, FLEXIBLE = 22, "0-5", "2+"
     throttle_time_ms: int = wire(INT32, "0+", ignorable=True)
@@ -122,7 +122,7 @@ class InitProducerIdResponse(Response):
 
 @dataclass(slots=True)
 class InitProducerIdRequest(Request[InitProducerIdResponse]):
-    """Give me a producer id. Kafka's v6 is unstable still, and left out."""
+    """Request for a producer id. Kafka's v6 is still unstable, and left out."""
 
     KEY, VERSIONS, FLEXIBLE = 22, "0-5", "2+"
     transactional_id: str | None = wire(STRING, "0+", nullable="0+")

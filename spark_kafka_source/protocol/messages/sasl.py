@@ -1,4 +1,4 @@
-"""Who asks: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152, KIP-368)."""
+"""Authentication: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152, KIP-368)."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.protocol.wire import BYTES, INT16, INT64, STRING
 
 @dataclass(slots=True)
 class SaslHandshakeResponse(Response):
-    """Whether the mechanism is enabled, and all that are."""
+    """Answer that says whether the mechanism is enabled, and lists the enabled mechanisms."""
 
     KEY, VERSIONS, FLEXIBLE = 17, "0-1", "none"
     error_code: int = wire(INT16, "0+")
@@ -17,7 +17,7 @@ class SaslHandshakeResponse(Response):
 
 @dataclass(slots=True)
 class SaslHandshakeRequest(Request[SaslHandshakeResponse]):
-    """Chooses the mechanism. After v0, bare tokens follow; after v1, SaslAuthenticate."""
+    """Choice of the mechanism. After v0 bare tokens follow, after v1 SaslAuthenticate."""
 
     KEY, VERSIONS, FLEXIBLE = 17, "0-1", "none"
     mechanism: str = wire(STRING, "0+")
@@ -25,7 +25,7 @@ class SaslHandshakeRequest(Request[SaslHandshakeResponse]):
 
 @dataclass(slots=True)
 class SaslAuthenticateResponse(Response):
-    """The broker's next message, and after the last how long the session lives (0: for ever)."""
+    """Next message of the broker. The last one has the lifetime of the session (0: unlimited)."""
 
     KEY, VERSIONS, FLEXIBLE = 36, "0-2", "2+"
     error_code: int = wire(INT16, "0+")
@@ -36,7 +36,7 @@ class SaslAuthenticateResponse(Response):
 
 @dataclass(slots=True)
 class SaslAuthenticateRequest(Request[SaslAuthenticateResponse]):
-    """The client's next message, in the terms of the mechanism."""
+    """Next message of the client, in the format of the mechanism."""
 
     KEY, VERSIONS, FLEXIBLE = 36, "0-2", "2+"
     auth_bytes: bytes = wire(BYTES, "0+", secret=True)

@@ -1,7 +1,7 @@
-"""What a producer says of its transaction: AddPartitionsToTxn, AddOffsetsToTxn, EndTxn (KIP-98).
+"""A producer's requests for its transaction: AddPartitionsToTxn, AddOffsetsToTxn, EndTxn (KIP-98).
 
-And TxnOffsetCommit, which its group's coordinator is asked. A transaction's generation (KIP-890) is
-chosen by these requests' versions.
+TxnOffsetCommit goes to the group's coordinator. The versions of these requests choose the
+transaction's generation (KIP-890).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRIN
 
 @dataclass(slots=True)
 class AddPartitionsToTxnPartitionResult:
-    """How it went for one partition."""
+    """Result for one partition."""
 
     partition_index: int = wire(INT32, "0+")
     partition_error_code: int = wire(INT16, "0+")
@@ -20,7 +20,7 @@ class AddPartitionsToTxnPartitionResult:
 
 @dataclass(slots=True)
 class AddPartitionsToTxnTopicResult:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = wire(
@@ -30,7 +30,7 @@ class AddPartitionsToTxnTopicResult:
 
 @dataclass(slots=True)
 class AddPartitionsToTxnResponse(Response):
-    """How it went for each partition."""
+    """Results for each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 24, "0-3", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -41,7 +41,7 @@ class AddPartitionsToTxnResponse(Response):
 
 @dataclass(slots=True)
 class AddPartitionsToTxnTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[int] = wire(array(INT32), "0+")
@@ -49,7 +49,7 @@ class AddPartitionsToTxnTopic:
 
 @dataclass(slots=True)
 class AddPartitionsToTxnRequest(Request[AddPartitionsToTxnResponse]):
-    """These partitions are about to be written to. Brokers ask each other from v4 on."""
+    """Request to add partitions to the transaction. v4 and later are for brokers."""
 
     KEY, VERSIONS, FLEXIBLE = 24, "0-3", "3+"
     v3_and_below_transactional_id: str = wire(STRING, "0-3")
@@ -60,7 +60,7 @@ class AddPartitionsToTxnRequest(Request[AddPartitionsToTxnResponse]):
 
 @dataclass(slots=True)
 class AddOffsetsToTxnResponse(Response):
-    """Whether the group's offsets are in the transaction."""
+    """Answer that says whether the group's offsets are in the transaction."""
 
     KEY, VERSIONS, FLEXIBLE = 25, "0-4", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -69,7 +69,7 @@ class AddOffsetsToTxnResponse(Response):
 
 @dataclass(slots=True)
 class AddOffsetsToTxnRequest(Request[AddOffsetsToTxnResponse]):
-    """Offsets of this group are about to be committed in the transaction."""
+    """Request to add the group's offsets to the transaction."""
 
     KEY, VERSIONS, FLEXIBLE = 25, "0-4", "3+"
     transactional_id: str = wire(STRING, "0+")
@@ -80,7 +80,7 @@ class AddOffsetsToTxnRequest(Request[AddOffsetsToTxnResponse]):
 
 @dataclass(slots=True)
 class EndTxnResponse(Response):
-    """Whether it is decided; from v5 on with the id and epoch of the next transaction."""
+    """Answer that says whether the end is decided. From v5 on it has the next id and epoch."""
 
     KEY, VERSIONS, FLEXIBLE = 26, "0-5", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -91,7 +91,7 @@ class EndTxnResponse(Response):
 
 @dataclass(slots=True)
 class EndTxnRequest(Request[EndTxnResponse]):
-    """Commit the transaction, or abort it."""
+    """Request to commit or abort the transaction."""
 
     KEY, VERSIONS, FLEXIBLE = 26, "0-5", "3+"
     transactional_id: str = wire(STRING, "0+")
@@ -102,7 +102,7 @@ class EndTxnRequest(Request[EndTxnResponse]):
 
 @dataclass(slots=True)
 class TxnOffsetCommitResponsePartition:
-    """How it went for one partition."""
+    """Result for one partition."""
 
     partition_index: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
@@ -110,7 +110,7 @@ class TxnOffsetCommitResponsePartition:
 
 @dataclass(slots=True)
 class TxnOffsetCommitResponseTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[TxnOffsetCommitResponsePartition] = wire(
@@ -120,7 +120,7 @@ class TxnOffsetCommitResponseTopic:
 
 @dataclass(slots=True)
 class TxnOffsetCommitResponse(Response):
-    """How it went for each partition."""
+    """Results for each partition."""
 
     KEY, VERSIONS, FLEXIBLE = 28, "0-5", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
@@ -129,7 +129,7 @@ class TxnOffsetCommitResponse(Response):
 
 @dataclass(slots=True)
 class TxnOffsetCommitRequestPartition:
-    """The offset to commit for one partition: that of the next record to read."""
+    """Offset to commit for one partition: the offset of the next record to read."""
 
     partition_index: int = wire(INT32, "0+")
     committed_offset: int = wire(INT64, "0+")
@@ -139,7 +139,7 @@ class TxnOffsetCommitRequestPartition:
 
 @dataclass(slots=True)
 class TxnOffsetCommitRequestTopic:
-    """The partitions of one topic."""
+    """Partitions of one topic."""
 
     name: str = wire(STRING, "0+")
     partitions: list[TxnOffsetCommitRequestPartition] = wire(
@@ -149,7 +149,7 @@ class TxnOffsetCommitRequestTopic:
 
 @dataclass(slots=True)
 class TxnOffsetCommitRequest(Request[TxnOffsetCommitResponse]):
-    """Remember these offsets of the group once the transaction is committed."""
+    """Request to store these offsets of the group when the transaction commits."""
 
     KEY, VERSIONS, FLEXIBLE = 28, "0-5", "3+"
     transactional_id: str = wire(STRING, "0+")

@@ -1,4 +1,4 @@
-"""What writes: columns checked on the driver, record batches sent by the executors."""
+"""The sink: the driver checks columns, and the executors send record batches."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Rows are written at least once: what an attempt has written stays, even if it is tried again."""
+"""The at-least-once guarantee: the rows of an attempt stay, even if the task runs again."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ from spark_kafka_source.spark.sink.producers import kept_producers
 
 @dataclass(frozen=True, slots=True)
 class AtLeastOnce(Guarantee):
-    """Rows count as soon as the brokers have them, so that there is nothing to do on the driver.
+    """Rows count as soon as the brokers have them, so the driver has nothing to do.
 
-    Those of an attempt that failed, or lost to another, are seen as well, and those of a
-    micro-batch that is run once more after a restart are seen twice.
+    Readers also see the rows of an attempt that failed or lost to another one. They see the rows
+    of a micro-batch twice if it runs again after a restart.
     """
 
     config: ProducerConfig
 
     def begin(self, _: Attempt) -> KafkaProducer:
-        """Return one that an attempt before has used, if there is one."""
+        """Return a producer of an earlier attempt, or a new one."""
         return kept_producers.take(self.config)
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
@@ -28,7 +28,7 @@ class AtLeastOnce(Guarantee):
         return written
 
     def give_up(self, producer: KafkaProducer) -> None:
-        """Close it, since what it has not sent is none of the next attempt's."""
+        """Close the producer: its unsent rows must not mix with those of the next attempt."""
         producer.close(timeout_seconds=0)
 
     def commit(self, messages: Messages, batch_id: int | None) -> None:

@@ -1,4 +1,4 @@
-"""One attempt of one task to write its rows, and what it tells the driver at its end."""
+"""One attempt of one task to write its rows, and its message to the driver."""
 
 from dataclasses import dataclass
 
@@ -14,22 +14,22 @@ _RUN_ID = "spark.jobGroup.id"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A try of a task, the `number`th from 0 on, to write `partition` of a DataFrame.
+    """The `number`th attempt, from 0, of a task that writes `partition` of a DataFrame.
 
-    The query is None in a plain batch. Within `foreachBatch` it is that of the stream. The same
-    micro-batch that is run once more, after a restart, has the same `query_id` and `batch_id`.
+    The query is None in a plain batch. Within `foreachBatch` it is the stream's query. A
+    micro-batch that runs again after a restart has the same `query_id` and `batch_id`.
     """
 
     partition: int
     number: int
     query_id: str | None = None
     run_id: str | None = None
-    """Another one each time that the query is started."""
+    """A new one each time that the query is started."""
     batch_id: int | None = None
 
     @classmethod
     def current(cls) -> "Attempt":
-        """That of the task in which this is called; outside of a task the first of partition 0."""
+        """Return the running task's attempt. Outside of a task: the first of partition 0."""
         context = TaskContext.get()
         if context is None:
             return cls(0, 0)
@@ -39,7 +39,7 @@ class Attempt:
             context.partitionId(),
             context.attemptNumber(),
             query_id,
-            # The job group of a plain batch is the user's.
+            # In a plain batch, the user sets the job group.
             context.getLocalProperty(_RUN_ID) if query_id is not None else None,
             int(batch_id) if batch_id is not None else None,
         )
@@ -47,13 +47,13 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Written(WriterCommitMessage):
-    """What one attempt has written: all of its rows, and the brokers have them."""
+    """The report of one attempt: all of its rows are written, and the brokers have them."""
 
     attempt: Attempt
     row_count: int
     byte_count: int
-    """Of the rows as Arrow has them, before they were compressed."""
+    """The size of the rows in Arrow, before compression."""
     topic: str | None = None
-    """One that it has written to, if it had a row."""
+    """A topic that the attempt has written to; None without a row."""
     prepared: PreparedTransaction | None = None
-    """The transaction that the rows are in, where they are to be written exactly once."""
+    """The transaction of the rows, if they are written exactly once."""

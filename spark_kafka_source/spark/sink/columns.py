@@ -1,7 +1,7 @@
-"""Which columns of a DataFrame are written, and as what.
+"""The columns of a DataFrame that are written, and their types.
 
-Spark's own connector takes the same ones by the same rules, but for `timestamp`, which it passes
-over.
+Spark's own connector takes the same columns by the same rules, except `timestamp`, which it
+ignores.
 """
 
 import inspect
@@ -42,29 +42,29 @@ _BYTES_ALONE = TypedWriteConfig()
 
 
 class SchemaError(LocalError):
-    """A DataFrame lacks a column without which it cannot be written."""
+    """A DataFrame lacks a column that a write needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkColumns:
-    """Where in a DataFrame the columns are that are written, by their names.
+    """The places of the written columns in a DataFrame, by their names.
 
-    The first of a name counts, and names count as they are written; all others are passed over.
+    The first column of a name counts. Names are case-sensitive. Other columns are ignored.
     """
 
     places: Mapping[str, int]
     typed: Mapping[str, TypedWrite] = field(default_factory=dict)
-    """How keys and values are encoded that are of other types than text and bytes."""
+    """How typed keys and values are encoded into bytes."""
 
     @classmethod
     def of(
         cls, schema: StructType, topic: str | None, typed: TypedWriteConfig = _BYTES_ALONE
     ) -> "SinkColumns":
-        """Those of a schema; `topic` is that of the option, which goes before a column.
+        """Return the columns of a schema. `topic` is the option, which goes before the column.
 
-        Raises `SchemaError` or `ColumnTypeError` for what cannot be written, and
-        `ConfigurationError` where nothing says to which topic. Schemas of what is encoded are
-        looked up: raises what `plan_writes` does.
+        Raises `SchemaError` or `ColumnTypeError` for columns that cannot be written, and
+        `ConfigurationError` if neither the option nor a column gives the topic. Looks up the
+        schemas of encoded columns, and raises the errors of `plan_writes`.
         """
         names = schema.fieldNames()
         wanted = _TYPES.keys() - ({"topic"} if topic is not None else set())
@@ -85,13 +85,13 @@ class SinkColumns:
             if name not in encoded:
                 _check_type(name, schema.fields[place].dataType)
         kinds = {
-            name: _arrow_type(schema.fields[places[name]].dataType)
+            name: arrow_type(schema.fields[places[name]].dataType)
             for name in encoded & places.keys()
         }
         return cls(places, plan_writes(typed, kinds, topic) if kinds else {})
 
     def select(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Those of a batch of the DataFrame, under names in lower case."""
+        """Return the written columns of a batch, under names in lower case."""
         columns = {name: batch.column(place) for name, place in self.places.items()}
         for name, typed in self.typed.items():
             columns[name] = typed.encode(columns[name])
@@ -100,8 +100,11 @@ class SinkColumns:
         return pa.RecordBatch.from_pydict(columns)
 
 
-def _arrow_type(kind: DataType) -> pa.DataType:
-    """What Spark hands over; versions of it differ in how they are told that times are in UTC."""
+def arrow_type(kind: DataType) -> pa.DataType:
+    """Return the Arrow type in which Spark hands a column to a sink.
+
+    Versions of Spark differ in the argument that sets UTC as the time zone.
+    """
     to_arrow: Callable[..., pa.DataType] = to_arrow_type
     known = inspect.signature(to_arrow_type).parameters
     return to_arrow(kind, timezone="UTC") if "timezone" in known else to_arrow(kind)
@@ -114,7 +117,7 @@ def _check_type(name: str, found: DataType) -> None:
 
 
 def _is_same(found: DataType, wanted: DataType) -> bool:
-    """Whether it is that type, whatever may be null in it, and however its fields' names are cased.
+    """Whether the types are equal, whatever is nullable, and whatever the case of field names.
 
     A string may have any collation.
     """
@@ -130,7 +133,7 @@ def _is_same(found: DataType, wanted: DataType) -> bool:
 
 
 def _with_known_fields(headers: pa.Array) -> pa.Array:
-    """The same with the fields `key` and `value`, where they are `Key` and `VALUE`, say."""
+    """Return the headers with the field names `key` and `value`, in lower case."""
     header = headers.type.value_type
     if (header.field(0).name, header.field(1).name) == _HEADER_FIELDS:
         return headers

@@ -1,4 +1,4 @@
-"""Rows are written exactly once: each attempt in a transaction, which the driver ends or not."""
+"""The exactly-once guarantee: each attempt writes in a transaction that the driver ends."""
 
 import logging
 import threading
@@ -33,42 +33,42 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# Each attempt has an id of its own; this stands for it in the configuration.
+# Each attempt takes its own id. This id stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
-# A worker that writes with more configurations than this in turn asks anew.
+# A worker that writes with more configurations than this by turns asks the brokers again.
 _MOST_TIMEOUTS = 64
 
 
 class UnknownBatchError(LocalError):
-    """Spark does not say which micro-batch a task belongs to, so that a replay cannot be known."""
+    """Spark does not tell a task its micro-batch, so a replay could not be recognized."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOnce(Guarantee):
-    """Rows count once the driver has decided about their micro-batch, and then once.
+    """Rows count once the driver has decided about their micro-batch, and they count once.
 
-    In a plain batch, which is not run again, there is no decision to keep: the driver ends all
-    transactions, or aborts them.
+    A plain batch does not run again, so it needs no decision: the driver commits all transactions,
+    or aborts them.
     """
 
     config: ProducerConfig
     prefix: str | None
     timeout_ms: int | None
-    """How long a transaction may be open; None for as long as the brokers allow."""
+    """How long a transaction may be open, in milliseconds; None for the brokers' maximum."""
     write_id: str
-    """In place of the run, for a plain batch."""
+    """The id of a plain batch's write, in place of a run's id."""
 
     @classmethod
     def of(cls, options: SinkOptions) -> "ExactlyOnce":
-        """Return that of a writer with these options."""
+        """Return the guarantee of a writer with these options."""
         config = replace(options.producer, transactional_id=_SOME_ID)
         return cls(config, options.prefix, options.transaction_timeout_ms, uuid.uuid4().hex)
 
     # -- in a task ---------------------------------------------------------------------------------
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
-        """Return a producer with a transaction of this attempt's own."""
+        """Return a producer that has begun this attempt's transaction."""
         _batch(attempt, attempt.batch_id)
         timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
         run_id = attempt.run_id or self.write_id
@@ -95,7 +95,7 @@ class ExactlyOnce(Guarantee):
         return replace(written, prepared=prepared)
 
     def give_up(self, producer: KafkaProducer) -> None:
-        """Abort the transaction, so that no reader waits for it; if that lasts, brokers do."""
+        """Abort the transaction, so that no reader waits for it; after 5 s leave it to time out."""
 
         def abort() -> None:
             try:
@@ -129,16 +129,16 @@ class ExactlyOnce(Guarantee):
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
 
-        Also those of attempts that have no message, but were tasks of the same run: where the rows
-        cannot be computed, Spark tells the writer that they end, and then that nobody listens. The
-        run of a stream is not known if no task has told; then it is up to the next run.
+        This includes the attempts of the same run that have sent no message. If rows cannot be
+        computed, Spark tells the writer that they end, and does not pass on its message. If no
+        task has sent a message, the run of a stream is not known; then the next run aborts them.
         """
         written = [each for each in messages if each is not None]
         attempt = written[0].attempt if written else Attempt(0, 0)
         batch = _batch(attempt, batch_id) if written else None
         if batch is None and batch_id is not None:
             return
-        # Both know the same of an attempt that has told.
+        # Both lists may have the transaction of an attempt with a message.
         prepared = list(dict.fromkeys([*_prepared(written), *self._left_open(attempt)]))
         if not prepared:
             return
@@ -149,7 +149,7 @@ class ExactlyOnce(Guarantee):
                 two_phase.abort(batch, prepared, _where(written))
 
     def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
-        """Return what is open of the run that an attempt is of."""
+        """Return the open transactions of an attempt's run."""
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
 
         def is_of_run(transactional_id: str) -> bool:
@@ -184,17 +184,17 @@ def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
 
 
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
-    """Return which micro-batch it is; None for a plain batch. Raises `UnknownBatchError`.
+    """Return the micro-batch's id; None for a plain batch. Raises `UnknownBatchError`.
 
-    The ids of a run must be no other run's: else a replay would abort, by beginning, what the run
-    before it has decided.
+    Each run must have transactional ids of its own. Otherwise a replay would begin under the same
+    ids, and so abort transactions that the earlier run has decided.
     """
     found = attempt.batch_id if batch_id is None else batch_id
     if attempt.query_id is None and found is None:
         return None
     if attempt.query_id is None or found is None:
         known = f"the query is {attempt.query_id}, and the micro-batch {found}"
-        raise UnknownBatchError(f"Spark says of a task too little to write exactly once: {known}")
+        raise UnknownBatchError(f"Spark tells a task too little to write exactly once: {known}")
     if attempt.run_id is None or not _is_uuid(attempt.run_id):
         raise UnknownBatchError(
             f"The job group is {attempt.run_id!r}, where Spark has the id of the query's run, "
@@ -211,20 +211,20 @@ def _is_uuid(text: str) -> bool:
 
 
 def _where(written: Sequence[Written]) -> TopicPartition | None:
-    """Return a partition that is there, since rows were written to its topic."""
+    """Return a partition that exists, since its topic was written to; None without rows."""
     topics = [each.topic for each in written if each.topic is not None]
     return TopicPartition(min(topics), 0) if topics else None
 
 
 class _Timeouts:
-    """For how long brokers let transactions be open; asked once in each process."""
+    """The brokers' maximum of a transaction's timeout; asked for once in each process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[ClientConfig, int | None], int] = {}
 
     def of(self, config: ClientConfig, given_ms: int | None) -> int:
-        """Return it in milliseconds. Raises as `chosen_timeout_ms` does."""
+        """Return the timeout in milliseconds. Raises as `chosen_timeout_ms` does."""
         key = config, given_ms
         with self._lock:
             found = self._known.get(key)
@@ -238,14 +238,14 @@ class _Timeouts:
         return found
 
     def forget(self, config: ClientConfig) -> None:
-        """Ask brokers anew the next time: what they allow may have been changed."""
+        """Ask the brokers again the next time: their maximum may have changed."""
         with self._lock:
             self._known = {key: each for key, each in self._known.items() if key[0] != config}
 
 
 @dataclass(frozen=True, slots=True)
 class _Committing:
-    """Of which cluster and query a driver commits."""
+    """The cluster and the names of the query that a driver commits for."""
 
     client: ClientConfig
     names: Names
@@ -256,4 +256,4 @@ class _Committing:
 
 timeouts = _Timeouts()
 kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
-"""On the driver: connections to the coordinators, from one micro-batch to the next."""
+"""The driver's connections to the coordinators, kept from one micro-batch to the next."""

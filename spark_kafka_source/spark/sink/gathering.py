@@ -1,22 +1,22 @@
-"""Spark's record batches made into larger and smaller ones: what is sent at a time."""
+"""Spark's record batches joined and cut into batches of the size that is sent at once."""
 
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 GATHERED_BYTES = 8 << 20
-"""How many bytes of rows are handed to the producer at a time.
+"""The bytes of rows that the producer gets at once.
 
-Enough that rows for a few dozen partitions still make batches of thousands, which is what makes
-them cheap; Spark's own have 10,000 rows together. Few enough that a task stays small: the producer
-holds as much again, and what `buffer.memory` lets wait.
+So many that rows for a few dozen partitions still make batches of thousands of rows, which keeps
+them cheap; Spark's own batches have 10,000 rows in all. So few that a task stays small: the
+producer holds as much again, plus the records that wait in `buffer.memory`.
 """
 
 
 def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of about `most_bytes`: small ones joined, large ones cut.
+    """Yield the same rows in batches of about `most_bytes`: small ones joined, large ones cut.
 
-    A row that has more is alone in its batch. None is empty.
+    A larger row is alone in its batch. No batch is empty.
     """
     waiting: list[pa.RecordBatch] = []
     waiting_bytes = 0
@@ -32,7 +32,7 @@ def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.
 
 
 def _joined(waiting: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """All of them as one; none is held on to while the caller has that one."""
+    """Return all batches as one. No reference to them stays while the caller uses it."""
     joined = pa.concat_batches(waiting)
     waiting.clear()
     return joined

@@ -1,4 +1,4 @@
-"""What decides how often readers see a row: the steps of a write that make the difference."""
+"""The steps of a write that decide how often readers see a row."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,27 +7,27 @@ from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 
 Messages = Sequence[Written | None]
-"""Those of the attempts that count, by partition; None for a task that failed."""
+"""The messages of the attempts that count, by partition; None for a task that failed."""
 
 
 class Guarantee(Protocol):
-    """Begin and end of each attempt, in a task; then commit or abort of all of it, on the driver.
+    """Begin and end of each attempt, in a task; then commit or abort of all, on the driver.
 
-    It is pickled into each of them, so that what one step finds out reaches the next in a message
-    only. An attempt without a row has none of the steps in its task.
+    The object is pickled into each of these places, so one step passes results to the next only in
+    a message. A task without a row runs none of the steps.
     """
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
-        """Return the producer that the attempt's rows are given to, and none but these."""
+        """Return the producer for the attempt's rows, and for no other rows."""
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
-        """Say what the driver is to know, once the brokers have all rows of the attempt."""
+        """Return the message for the driver, once the brokers have all rows of the attempt."""
 
     def give_up(self, producer: KafkaProducer) -> None:
-        """Let go of a producer after an error, whatever it has sent; must not raise."""
+        """Release a producer after an error, whatever it has sent. Must not raise."""
 
     def commit(self, messages: Messages, batch_id: int | None) -> None:
-        """Make what was written count; `batch_id` is that of the micro-batch, if it is one."""
+        """Make the written rows count. `batch_id` is the micro-batch's, or None."""
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
-        """Let what was written not count, where that can be; also called where `commit` raised."""
+        """Take the written rows back, if that is possible. Also called if `commit` raised."""

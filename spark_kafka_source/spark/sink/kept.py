@@ -1,4 +1,4 @@
-"""What a Python worker keeps from one task, or one micro-batch, to the next: its connections."""
+"""The connections that a Python worker keeps from one task or micro-batch to the next."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
@@ -10,9 +10,9 @@ Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
 IDLE_SECONDS = 600.0
-"""How long an item is kept that nobody takes: about as long as brokers keep idle connections."""
+"""How long an unused item is kept: about as long as brokers keep idle connections."""
 
-# A worker that has to do with more clusters than this in turn connects anew.
+# A worker that uses more clusters than this by turns connects again.
 _MOST_KEPT = 8
 
 
@@ -23,7 +23,7 @@ class _Idle(Generic[Item]):
 
 
 class Kept(Generic[Key, Item]):
-    """Items that are in order and in nobody's use, by what they were made for."""
+    """Healthy items that are not in use, by the keys that they were made for."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Kept(Generic[Key, Item]):
         self._idle: dict[Key, _Idle[Item]] = {}
 
     def take(self, key: Key) -> Item:
-        """Return one that belongs to the caller alone until it is put back."""
+        """Return an item that only the caller uses until it is put back."""
         with self._lock:
             found = self._idle.pop(key, None)
         if found is None:
@@ -46,7 +46,7 @@ class Kept(Generic[Key, Item]):
         return found.item
 
     def put(self, key: Key, item: Item) -> None:
-        """Keep one that nothing went wrong with, or close it where there are enough."""
+        """Keep an item after use without an error, or close it if enough are kept."""
         timer = threading.Timer(self._idle_seconds, self._close_idle, (key, item))
         timer.daemon = True
         with self._lock:
@@ -62,13 +62,13 @@ class Kept(Generic[Key, Item]):
         with self._lock:
             found = self._idle.get(key)
             if found is None or found.item is not item:
-                return  # A task was faster.
+                return  # A task has taken it first.
             del self._idle[key]
         self._close(item)
 
     @contextmanager
     def lent(self, key: Key) -> Iterator[Item]:
-        """Take one and put it back; after an error it is closed, whatever the error says of it."""
+        """Take an item and put it back. After any error the item is closed."""
         item = self.take(key)
         try:
             yield item

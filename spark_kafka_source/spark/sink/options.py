@@ -1,4 +1,4 @@
-"""What the options of a writer say, understood before any row is written."""
+"""The options of a writer, parsed before any row is written."""
 
 import logging
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def _topic(name: str, text: str) -> str:
 _TOPIC = Option(
     "topic",
     if_given(parsed("a topic's name", _topic)),
-    "the topic to write to; where it is not given, the column `topic` says it for each row",
+    "the topic to write to; if not given, the column `topic` names it for each row",
     Use.WRITE,
     instead="'subscribe' names the topics to read",
 )
@@ -74,24 +74,24 @@ _GUARANTEE = Option(
 _PREFIX = Option(
     PREFIX_OPTION,
     if_given(parsed("letters, digits, `-`, `_`", lambda _, text: checked_prefix(text))),
-    "what the transactional ids of an exactly-once query begin with; by default from its id",
+    "the first part of an exactly-once query's transactional ids; the default is made of its id",
     Use.WRITE,
 )
 _TRANSACTION_TIMEOUT = Option(
     TIMEOUT_OPTION,
     if_given(like(60_000, minimum=1)),
-    "how long a micro-batch's transactions may be open; by default as long as brokers allow",
+    "how long a micro-batch's transactions may be open; the default is the brokers' maximum",
     Use.WRITE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """Everything a writer's options say; what of it is secret is a `Secret`."""
+    """All options of a writer. Secret values are `Secret`s."""
 
     producer: ProducerConfig
     hidden: frozenset[str]
-    """Options, in lower case, whose values no error is to show; see `Redaction`."""
+    """Options, in lower case, whose values no error may show; see `Redaction`."""
     topic: str | None = read_by(_TOPIC.of, _TOPIC)
     typed: TypedWriteConfig = read_by(lambda texts: TypedWriteConfig.from_settings(Settings(texts)))
     guarantee: DeliveryGuarantee = read_by(_GUARANTEE.of, _GUARANTEE)
@@ -111,7 +111,7 @@ class SinkOptions:
             raise ConfigurationError(_PREFIX.name, found, expected)
         if not is_exact and self.transaction_timeout_ms is not None:
             logger.warning(
-                "Option '%s' has no effect here: there are transactions with '%s' %s alone",
+                "Option '%s' has no effect here: there are transactions only with '%s' %s",
                 TIMEOUT_OPTION,
                 _GUARANTEE.name,
                 DeliveryGuarantee.EXACTLY_ONCE.value,
@@ -125,15 +125,15 @@ OF_KAFKA: tuple[Option[Any], ...] = (
     Option(
         _PARTITIONER_CLASS,
         parsed(", ".join(f"`{each}`" for each in KEYS_IGNORED_BY_CLASS), lambda _, text: text),
-        "in the place of `kafka.partitioner.ignore.keys`",
+        "replaces `kafka.partitioner.ignore.keys` by the name of one of Java's partitioners",
         Use.WRITE,
     ),
 )
-"""Kafka's own settings that a writer has and a reader has not."""
+"""Kafka's own settings that only a writer has."""
 
 
 def refuse_unsupported(texts: Texts) -> None:
-    """Raise `ConfigurationError` for what would change what is written, and cannot be done."""
+    """Raise `ConfigurationError` for settings that would change the rows, and cannot be done."""
     for name, instead in _REFUSED.items():
         if name in texts:
             raise ConfigurationError(name, "is not supported", instead)
@@ -149,6 +149,6 @@ def refuse_unsupported(texts: Texts) -> None:
 def read_sink_options(
     texts: Texts, token_provider: TokenProvider | None, hidden: frozenset[str]
 ) -> SinkOptions:
-    """What the options say; raises `ConfigurationError`."""
+    """Return the parsed options of a writer. Raises `ConfigurationError`."""
     producer = ProducerConfig.from_settings(Settings(texts), token_provider)
     return read_options(SinkOptions, texts, producer=producer, hidden=hidden)

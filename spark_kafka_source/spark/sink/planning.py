@@ -1,4 +1,4 @@
-"""The writer of a query, whose columns are understood once in each process."""
+"""The writer of a query. Its columns are planned once in each process."""
 
 import json
 from dataclasses import replace
@@ -19,14 +19,14 @@ from spark_kafka_source.typed import TypedWriteConfig
 def planned_writer(schema: StructType, options: SinkOptions) -> KafkaWriter:
     """Return the writer of a query with these columns. Raises `ConfigurationError`."""
     columns = _columns(schema.json(), options)
-    # Tasks need no registry: its passwords stay here.
+    # Tasks need no registry, so its passwords stay here.
     told = replace(options, typed=TypedWriteConfig())
     return KafkaWriter(told, columns, _guarantee(options))
 
 
 @lru_cache(maxsize=8)
 def _columns(schema: str, options: SinkOptions) -> SinkColumns:
-    """Return those of a query; schemas of typed values are looked up in the registry here."""
+    """Return the columns of a query. This looks up the schemas of typed values."""
     with hiding(options.hidden):
         return SinkColumns.of(StructType.fromJson(json.loads(schema)), options.topic, options.typed)
 

@@ -3,7 +3,7 @@
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.spark.sink.kept import Kept
 
-# All that it was given has been written by then.
+# By then all records have been written.
 _CLOSE_SECONDS = 5.0
 
 
@@ -12,4 +12,4 @@ def _close(producer: KafkaProducer) -> None:
 
 
 kept_producers: Kept[ProducerConfig, KafkaProducer] = Kept(KafkaProducer.of, _close)
-"""Those that have written all they were given, by their configurations."""
+"""Producers that have written all of their records, by their configurations."""

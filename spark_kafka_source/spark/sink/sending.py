@@ -11,29 +11,29 @@ from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.spark.conditions import null_topic
 from spark_kafka_source.spark.sink.options import SinkOptions
 
-# The producer gives records up after `delivery.timeout.ms`; this ends a wait for one that does not.
+# The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.
 _GRACE_SECONDS = 30.0
 
 
 class Sending:
-    """Gives rows to a producer, and raises as soon as it is known that one was not written."""
+    """Give rows to a producer, and raise as soon as one is known not to be written."""
 
     def __init__(self, producer: KafkaProducer, options: SinkOptions, partition: int) -> None:
-        """`partition` is the number of the DataFrame's partition whose rows these are."""
+        """`partition` is the number of the rows' partition in the DataFrame."""
         self._producer, self._topic, self._partition = producer, options.topic, partition
         self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
         self._on_their_way: deque[tuple[int, ColumnsFuture]] = deque()
-        """Each after the number of its first row."""
+        """Each future follows the number of its first row."""
         self.topic = options.topic
-        """One that rows were sent to."""
+        """A topic that rows were sent to."""
         self.row_count = 0
         self.byte_count = 0
 
     def send(self, columns: pa.RecordBatch) -> None:
-        """Give rows to the producer, waiting for room where it has none.
+        """Give rows to the producer, and wait for room if it has none.
 
-        Raises what went wrong with rows before them, `NullTopicError`, and what `send_columns`
-        raises; an error names a row by its place in this partition of the DataFrame.
+        Raises the errors of earlier rows, `NullTopicError`, and the errors of `send_columns`. An
+        error names a row by its place in this partition of the DataFrame.
         """
         if self._topic is None and columns["topic"].null_count:
             row = pc.index(columns["topic"].is_null(), True).as_py()
@@ -52,7 +52,7 @@ class Sending:
         self._raise_failures()
 
     def finish(self) -> None:
-        """Wait until the brokers have all rows; raises what went wrong."""
+        """Wait until the brokers have all rows. Raises the first error of a row."""
         self._producer.flush(self._patience_seconds)
         for first_row, future in self._on_their_way:
             self._raise(first_row, future.exception(0))

@@ -1,4 +1,4 @@
-"""Settings of Kafka's that do nothing for a writer, with the reasons.
+"""Kafka's settings without an effect on a writer, with the reasons.
 
 https://kafka.apache.org/documentation/#producerconfigs
 """
@@ -26,6 +26,6 @@ WRITING = WithoutEffect(
         **MEANT_BY_OTHERS,
         **dict.fromkeys(("topics", "kafka.topic", "kafka.topics"), "topic"),
     },
-    # Of the stream itself, where they are given as options.
+    # Options of the stream itself, which Spark hands on.
     of_spark=frozenset(("checkpointlocation", "queryname")),
 )

@@ -1,4 +1,4 @@
-"""The writer of batches and of streams: what Spark calls, in tasks and on the driver."""
+"""The writer of batches and of streams: the methods that Spark calls in tasks and on the driver."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -22,10 +22,10 @@ from spark_kafka_source.spark.worker import frozen_imports
 
 
 class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
-    """Writes record batches to Kafka; pickled into every task, and to where it commits.
+    """Write record batches to Kafka. Pickled into every task, and into the process that commits.
 
-    Spark 4.0 has an Arrow writer for batches alone, but gives record batches to a stream's writer
-    that is one: so this is both, for all versions.
+    Spark 4.0 has an Arrow writer only for batches. But it gives record batches to a stream's writer
+    that is such a writer, too. So this class is both, for all versions.
     """
 
     def __init__(self, options: SinkOptions, columns: SinkColumns, guarantee: Guarantee) -> None:
@@ -34,7 +34,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     # -- in a task -------------------------------------------------------------------------------
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Write the rows of one partition; returns once the brokers have all of them."""
+        """Write the rows of one partition. Return once the brokers have all of them."""
         frozen_imports.freeze()
         attempt = Attempt.current()
         with hiding(self._options.hidden):
@@ -64,13 +64,13 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     def commit(
         self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
     ) -> None:
-        """Called once all tasks have written; a stream's writer is a new one here."""
+        """End a write after all tasks have written. Spark makes a new stream writer for this."""
         with hiding(self._options.hidden):
             self._guarantee.commit(cast(Messages, messages), batchId)
 
     def abort(
         self, messages: Sequence[WriterCommitMessage | None], batchId: int | None = None
     ) -> None:
-        """Called where a task failed for good, `commit` raised, or the query is stopped."""
+        """End a write after a task failed for good, `commit` raised, or the query was stopped."""
         with hiding(self._options.hidden):
             self._guarantee.abort(cast(Messages, messages), batchId)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from statistics import fmean
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer import sampled_bytes_per_offset
+from spark_kafka_source.fetch import sampled_bytes_per_offset
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planning import share_out
 from spark_kafka_source.topic_partition import TopicPartition

@@ -5,7 +5,7 @@ works" in the README.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from pyspark.sql.datasource import InputPartition
 # What typed values need is imported by the first task that has any.
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.consumer import (
+from spark_kafka_source.fetch import (
     FetchConfig,
     OffsetRange,
     RangeReader,
@@ -140,19 +140,22 @@ def _record_batches(options: SourceOptions) -> Callable[[Chunk], pa.RecordBatch]
 
 
 def _chunks(
-    client: KafkaClient, ranges: Iterable[OffsetRange], options: SourceOptions
+    client: KafkaClient, ranges: Sequence[OffsetRange], options: SourceOptions
 ) -> Iterator[Chunk]:
-    config = _in_this_rack(options.fetch)
-    for wanted in ranges:
-        reader = RangeReader(
-            client,
-            wanted,
-            config,
-            poll_timeout_ms=options.poll_timeout_ms,
-            skip_lost=not options.data_loss.fails,
-            max_record_bytes=options.max_record_bytes,
-        )
-        try:
-            yield from reader.chunks()
-        except RecordsLostError as error:
-            raise cannot_read_range(f"Cannot read {wanted}: {error}") from error
+    reader = RangeReader(
+        client,
+        ranges,
+        _in_this_rack(options.fetch),
+        poll_timeout_ms=options.poll_timeout_ms,
+        skip_lost=not options.data_loss.fails,
+        max_record_bytes=options.max_record_bytes,
+    )
+    try:
+        yield from reader.chunks()
+    except RecordsLostError as error:
+        wanted = next((each for each in ranges if _is_in(error, each)), ranges[0])
+        raise cannot_read_range(f"Cannot read {wanted}: {error}") from error
+
+
+def _is_in(error: RecordsLostError, wanted: OffsetRange) -> bool:
+    return error.topic_partition == wanted.topic_partition and error.offset < wanted.end

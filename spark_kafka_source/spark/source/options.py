@@ -6,8 +6,8 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from spark_kafka_source.client import ClientConfig
-from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import (
     TokenProvider,

@@ -8,20 +8,20 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.consumer import (
-    NO_OFFSET,
-    Watch,
-    earliest_offsets,
-    epoch_end_offsets,
-    latest_offsets,
-    list_offsets,
-)
 from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     KafkaError,
     error_named,
+)
+from spark_kafka_source.fetch import (
+    NO_OFFSET,
+    Watch,
+    earliest_offsets,
+    epoch_end_offsets,
+    latest_offsets,
+    list_offsets,
 )
 from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.topic_partition import TopicPartition

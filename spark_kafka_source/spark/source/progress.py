@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.records import Chunk
 
 EVERY_SECONDS = 5.0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 
 
 def split_ranges(

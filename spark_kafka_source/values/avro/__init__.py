@@ -1,4 +1,4 @@
-"""Avro: schemas, how one is read as another, https://avro.apache.org/docs/1.12.0/specification/."""
+"""Avro: schemas, resolution, and values, https://avro.apache.org/docs/1.12.0/specification/."""
 
 from spark_kafka_source.values.avro.derive import schema_of
 from spark_kafka_source.values.avro.encode import encode

@@ -1,6 +1,6 @@
-"""Defaults of fields as Avro's bytes, so that they are decoded as whatever was written.
+"""Defaults of fields as Avro bytes, so that they are decoded like written values.
 
-They are JSON, by https://avro.apache.org/docs/1.12.0/specification/#schema-record.
+A default is JSON, by https://avro.apache.org/docs/1.12.0/specification/#schema-record.
 """
 
 import struct
@@ -27,7 +27,7 @@ _INTEGERS = {Kind.INT: 31, Kind.LONG: 63}
 
 
 def encode_default(schema: Schema, kind: AvroType, value: Json, path: str) -> bytes:
-    """A field's default; raises `SchemaError` where it is none of its type."""
+    """Encode a field's default. Raises `SchemaError` for a default of another type."""
     try:
         return b"".join(_parts(schema, kind, value, path))
     except RecursionError:
@@ -94,7 +94,7 @@ def _floating(number: Kind, value: float, path: str) -> bytes:
 
 
 def _latin(kind: AvroType, value: str, path: str) -> bytes:
-    """Each character stands for the byte of its number."""
+    """Return the bytes. Each character stands for one byte, by its number."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:
@@ -102,7 +102,7 @@ def _latin(kind: AvroType, value: str, path: str) -> bytes:
 
 
 def _branch(schema: Schema, union: UnionType, value: Json, path: str) -> Iterator[bytes]:
-    """The first that the default is of: before Avro 1.12 it had to be the first of all."""
+    """Encode with the first branch that fits. Before Avro 1.12 only the first branch could fit."""
     for place, branch in enumerate(union.branches):
         try:
             parts = encode_default(schema, branch, value, path)
@@ -121,7 +121,7 @@ def _record(
         given = value.get(field.name, field.default)
         if given is NO_DEFAULT:
             found = f"the default has no {quoted(field.name)}"
-            raise SchemaError(inner, found, "It has every field without a default of its own")
+            raise SchemaError(inner, found, "It must have every field that has no default itself")
         yield from _parts(schema, field.type, given, inner)
 
 

@@ -1,6 +1,6 @@
-"""The Avro schema of columns that have none, as Spark's `to_avro` has it but for the order of null.
+"""Avro schema of columns without a schema: as from Spark's `to_avro`, except for the order of null.
 
-A union has null first and null for its default, so that a field may be added later.
+A union has null first, and null as its default, so that a field can be added later.
 """
 
 import json
@@ -31,9 +31,9 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def schema_of(kind: pa.DataType, name: str, namespace: str = "") -> str:
-    """Return the schema of values of this type, as JSON; records are named `name`, and on from it.
+    """Return the schema for values of this type, as JSON. Names of records begin with `name`.
 
-    Raises `SchemaError` for a type, or a field's name, that Avro has not.
+    Raises `SchemaError` for a type, or a field's name, that Avro does not have.
     """
     return json.dumps(_schema(kind, name, namespace, ""))
 

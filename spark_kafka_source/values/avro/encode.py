@@ -1,6 +1,6 @@
-"""Arrow to Avro: each type makes columns of numbers and of bytes, and Arrow joins them once.
+"""Encoder from Arrow to Avro: types make columns of numbers and of bytes, which Arrow joins once.
 
-What is not there, such as all other branches of a union, is null in them, and left out.
+An absent value, such as in all other branches of a union, is null in these columns and left out.
 """
 
 from collections.abc import Iterator
@@ -40,12 +40,12 @@ _THOUSAND = 1000
 
 
 def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:
-    """Encode each row as the schema of `reader` says, `prefix` before it.
+    """Encode each row with the schema of `reader`, with `prefix` before it.
 
-    `array` is of `reader.arrow_type`, or of a type that casts to it; microseconds are cut where the
-    schema has milliseconds, as Spark's `to_avro` does. Raises `ColumnTypeError` for any other type,
-    and `UnencodableRowError` for rows that the schema has no place for: null where nothing may be,
-    a symbol or a size that it does not have.
+    `array` has the type `reader.arrow_type`, or a type that casts to it. Microseconds are cut if
+    the schema has milliseconds, as in Spark's `to_avro`. Raises `ColumnTypeError` for any other
+    type, and `UnencodableRowError` for rows that the schema has no place for: a null where the
+    schema allows none, or a symbol or a size that the schema does not have.
     """
     if array.type != reader.arrow_type:
         try:
@@ -62,13 +62,13 @@ def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Numbers:
-    """A column of varints, or of floats; `there` says of which rows, None for all."""
+    """Column of varints, or of floats. `there` marks the rows with a value, None for all rows."""
 
     values: "npt.NDArray[Any]"
     there: Mask | None
 
     def column(self) -> "Varints | _Fixed":
-        """How the bytes are laid out; nothing of what is not there matters."""
+        """Return the layout of the bytes. An absent value may be any number."""
         if self.values.dtype.kind == "f":
             return _Fixed(self.values)
         there = self.there
@@ -76,7 +76,7 @@ class _Numbers:
 
 
 class _Fixed:
-    """A column of numbers that all have as many bytes, as `Varints` is of others."""
+    """Column of numbers of constant width, with the methods of `Varints`."""
 
     def __init__(self, values: "npt.NDArray[Any]") -> None:
         self._values = values
@@ -87,15 +87,15 @@ class _Fixed:
         columns[:] = np.ascontiguousarray(self._values).view(np.uint8).reshape(-1, self.most)
 
     def mark(self, present: Mask) -> None:
-        """All count."""
+        """Do nothing: all bytes count."""
 
 
 _Parts = Iterator[Any]
-"""Columns of numbers, and of bytes."""
+"""Columns of numbers and of bytes, to be joined."""
 
 
 class _Encoder:
-    """Goes down the types, the columns and the arrays; `rows` says of which row an element is."""
+    """Encoder that walks types, columns and arrays. `rows` has the row of each element."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -103,7 +103,7 @@ class _Encoder:
     def parts(
         self, kind: AvroType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
     ) -> _Parts:
-        """What is written one after the other, of the elements that are there."""
+        """Yield the columns that are written one after the other, for the present elements."""
         definition = self._schema.definition(kind)
         if isinstance(definition, UnionType):
             yield from self._union(definition, column, array, rows, there)
@@ -125,7 +125,10 @@ class _Encoder:
     def _union(
         self, union: UnionType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
     ) -> _Parts:
-        """The number of the branch, and what it has; of all branches one has something."""
+        """Yield the number of the branch, then all branches.
+
+        Only one branch has a value per row.
+        """
         found = members(self._schema, union)
         choice = column.form is Form.CHOICE
         null = [place for place, each in enumerate(union.branches) if is_null(each)]
@@ -158,7 +161,7 @@ class _Encoder:
         rows: Integers,
         there: Mask | None,
     ) -> _Parts:
-        """One block of all items, and the count 0 that ends them."""
+        """Yield one block of all items, and the count 0 that ends the blocks."""
         if there is not None:
             some = self._blocks(kind, column, array.filter(pa.array(there)), rows[there], None)
             count = int(np.count_nonzero(there))
@@ -240,7 +243,7 @@ def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:
 
 
 def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
-    """Of each row all that is there, one after the other."""
+    """Join all parts of each row."""
     arrays: list[Any] = []
     run: list[_Numbers] = []
     for part in parts:
@@ -263,7 +266,7 @@ def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
 
 
 def _packed(run: list[_Numbers]) -> pa.BinaryArray:
-    """Of each row the numbers of several columns, those that are there."""
+    """Pack several columns of numbers, row by row, without the absent ones."""
     count = len(run[0].values)
     columns = [each.column() for each in run]
     places = list(pairwise(accumulate((column.most for column in columns), initial=0)))
@@ -286,7 +289,7 @@ def _packed(run: list[_Numbers]) -> pa.BinaryArray:
 def _bytes_at(
     bounds: npt.NDArray[np.int32], data: pa.Buffer | None, there: Mask | None = None
 ) -> pa.BinaryArray:
-    """The slices between those bounds, null where they are not there."""
+    """Return the slices between these bounds, null where they are absent."""
     bitmap = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
     laid = pa.py_buffer(np.ascontiguousarray(bounds))
     buffers = [bitmap, laid, data or pa.py_buffer(b"")]
@@ -294,20 +297,20 @@ def _bytes_at(
 
 
 def _bounds(array: pa.Array) -> npt.NDArray[np.int32]:
-    """Of a column of bytes, or of text."""
+    """Return the bounds of a column of bytes or text."""
     offsets: npt.NDArray[np.int32] = np.frombuffer(array.buffers()[1], np.int32)
     return offsets[array.offset : array.offset + len(array) + 1]
 
 
 def _sized(array: pa.Array, there: Mask | None) -> _Parts:
-    """Each with its length before it."""
+    """Yield each value with its length before it."""
     bounds = _bounds(array)
     yield _Numbers(np.diff(bounds).astype(np.int64), there)
     yield _bytes_at(bounds, array.buffers()[2], there)
 
 
 def _numbers(array: pa.Array, kind: type[np.generic]) -> "npt.NDArray[Any]":
-    """As they lie in the array; anything where it is null."""
+    """Return the numbers of the array's buffer. A null may be any number."""
     return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 

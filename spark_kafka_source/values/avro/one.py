@@ -1,6 +1,6 @@
-"""One value of Python's to Avro, as `encode` writes a column: made of functions, one for each type.
+"""Encoder from one Python value to Avro: a function for each type. `encode` is for columns.
 
-A column of one row takes numpy a hundred times as long for each row as a column of many.
+numpy takes a hundred times as long per row for a column of one row as for a column of many.
 """
 
 import struct
@@ -44,7 +44,7 @@ _INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
 
 
 def writer_of_one(reader: Reader) -> Write:
-    """Return what writes a value that is as `Array.to_pylist` has those of `reader.arrow_type`."""
+    """Return a writer of values, which are as `Array.to_pylist` of `reader.arrow_type` has them."""
     return _Writers(reader.schema).of(reader.schema.type, reader.layout.column)
 
 
@@ -68,7 +68,7 @@ class _Writers:
         return checked
 
     def _there(self, definition: Any, column: Column) -> Write:
-        """Of a value that is not None."""
+        """Return the writer for values that are not None."""
         match definition:
             case RecordType():
                 return self._record(definition, column)
@@ -117,7 +117,7 @@ class _Writers:
 
 
 def _chosen(union: UnionType, column: Column, value: Any) -> tuple[int, Any]:
-    """Which member of the struct is set, and to what."""
+    """Return which member of the struct is set, and its value."""
     if value is None:
         return 0, None
     known_fields(value, column.names, column.path)
@@ -238,7 +238,7 @@ def _integer(kind: Primitive, column: Column) -> Write:
 
 
 def _moment(kind: Primitive, column: Column) -> Write:
-    """Of a date or a time, which Arrow knows how to count."""
+    """Return the writer of a date or a time. Arrow converts it to a number."""
     is_millis = kind.logical is not None and kind.logical.kind in _MILLIS
     divisor = 1000 if is_millis or column.arrow == TIME else 1
 
@@ -255,7 +255,7 @@ def _float(form: str, column: Column) -> Write:
         try:
             out += pack(value)
         except (OverflowError, struct.error):
-            # What a float has no place for is infinite to Arrow.
+            # Arrow turns a number beyond the range of a float into infinity.
             out += pack(converted(column.path, value, column.arrow).as_py())
 
     def checked(value: Any, out: bytearray) -> None:

@@ -1,7 +1,7 @@
-"""Schemas out of their JSON, https://avro.apache.org/docs/1.12.0/specification/#schema-declaration.
+"""Parser of schemas, https://avro.apache.org/docs/1.12.0/specification/#schema-declaration.
 
-Names are as free as Java's parser takes them: letters of any alphabet, and any namespace. What is
-unknown is passed over: attributes, and logical types that do not fit what they stand on.
+Names are as free as in Java's parser: letters of any alphabet, and any namespace. Unknown
+attributes are ignored. So are logical types that do not fit their type.
 """
 
 import json
@@ -33,10 +33,10 @@ from spark_kafka_source.values.errors import SchemaError, quoted
 
 MAX_SCHEMA_CHARACTERS = 4 << 20
 MAX_DEPTH = 64
-"""How deep types may be within types."""
+"""The deepest nesting of types."""
 MAX_NAME_CHARACTERS = 1024
 MAX_NAMES = 20_000
-"""Of types, fields and symbols in a schema, together."""
+"""The most types, fields and symbols in a schema, together."""
 MAX_FIXED_BYTES = 1 << 20
 
 _PRIMITIVES: Mapping[str, Kind] = {kind.value: kind for kind in Kind}
@@ -54,14 +54,14 @@ _LOGICAL: Mapping[LogicalKind, tuple[Kind, ...]] = {
     LogicalKind.LOCAL_TIMESTAMP_NANOS: (Kind.LONG,),
     LogicalKind.DURATION: (),
 }
-"""On which primitive types each may stand; those of a fixed are told apart by its size."""
+"""The primitive types that each logical type may annotate. For a fixed, the size decides."""
 _LOGICAL_NAMES: Mapping[str, LogicalKind] = {kind.value: kind for kind in LogicalKind}
 
 
 def parse_schema(text: str, references: Iterable[str] = ()) -> Schema:
-    """The schema that `text` says; raises `SchemaError`.
+    """Parse the schema in `text`. Raises `SchemaError`.
 
-    `references` are schemas of named types that it uses, each after those that it uses itself.
+    `references` are schemas of named types that it uses. Each comes after the ones that it uses.
     """
     parser = _Parser()
     for place, reference in enumerate(references):
@@ -83,12 +83,12 @@ def _json(text: str, path: str) -> Json:
     return parsed
 
 
-_DEPTH = f"Types may be within types {MAX_DEPTH} deep"
+_DEPTH = f"Nest types at most {MAX_DEPTH} deep"
 _TYPES = "A type is a name, an object with 'type', or a list of branches"
 
 
 class _Parser:
-    """The named types so far, and what they may be called."""
+    """Parser that keeps the named types so far."""
 
     def __init__(self) -> None:
         self.named: dict[str, NamedType] = {}
@@ -132,7 +132,7 @@ class _Parser:
             for place, branch in enumerate(schema)
         )
         if not branches:
-            raise SchemaError(path, "a union of nothing", "It has one branch or more")
+            raise SchemaError(path, "an empty union", "A union has at least one branch")
         seen = set()
         for branch in branches:
             if isinstance(branch, UnionType):
@@ -140,7 +140,7 @@ class _Parser:
             same = str(branch.kind) if isinstance(branch, Primitive) else str(branch)
             if same in seen:
                 found = f"a union with {quoted(same)} twice"
-                raise SchemaError(path, found, "Only named types may be several in it")
+                raise SchemaError(path, found, "Use each unnamed type once")
             seen.add(same)
         return UnionType(branches)
 
@@ -166,7 +166,7 @@ class _Parser:
         for symbol in symbols:
             self._count(_checked_name(symbol, path))
         if len(set(symbols)) < len(symbols):
-            raise SchemaError(path, f"enum {name} has a symbol twice", "Each stands there once")
+            raise SchemaError(path, f"enum {name} has a symbol twice", "Give each symbol once")
         default = schema.get("default")
         if default is not None and default not in symbols:
             found = f"enum {name} has the default {quoted(default)}"
@@ -180,7 +180,9 @@ class _Parser:
             raise SchemaError(path, f"the fields of {name} are no list", "A record has a list")
         found = tuple(self._field(each, space, path, depth) for each in fields)
         if twice := [each for each, count in Counter(f.name for f in found).items() if count > 1]:
-            raise SchemaError(path, f"{name} has {quoted(twice[0])} twice", "Each field is one")
+            raise SchemaError(
+                path, f"{name} has {quoted(twice[0])} twice", "Give each field its own name"
+            )
         return self._end(RecordType(name, found, aliases))
 
     def _field(self, schema: Json, space: str, path: str, depth: int) -> Field:
@@ -195,14 +197,16 @@ class _Parser:
     def _begin(
         self, schema: dict[str, Json], space: str, path: str
     ) -> tuple[str, str, tuple[str, ...]]:
-        """Full name, namespace for what is inside, and aliases of a named type."""
+        """Return the full name, the namespace for the inside, and the aliases of a named type."""
         own = schema.get("namespace")
         name = _full_name(
             _checked_name(_required(schema, "name", path), path, dots=True),
             own if isinstance(own, str) else space,
         )
         if name in self._begun or name in _PRIMITIVES:
-            raise SchemaError(path, f"{quoted(name)} is defined twice", "Each type has its name")
+            raise SchemaError(
+                path, f"{quoted(name)} is defined twice", "Give each type its own name"
+            )
         self._begun.add(self._count(name))
         space = name.rpartition(".")[0]
         aliases = _strings(schema.get("aliases") or [], path, "aliases")
@@ -216,7 +220,7 @@ class _Parser:
         return Reference(kind.name)
 
     def _depth(self, kind: AvroType | NamedType) -> int:
-        """How deep types are within it, by their names too, but not within themselves."""
+        """Return the nesting depth of a type. It follows names, but not into the type itself."""
         match kind:
             case Reference(name):
                 return self._depths.get(name, 0)
@@ -248,7 +252,7 @@ _COMPLEX: Mapping[str, _Complex] = {
 
 
 def _full_name(name: str, space: str) -> str:
-    """A name with a dot is full already; one with a dot before it is in no namespace."""
+    """Return the full name. A name with a dot is full; a dot at its start means no namespace."""
     return name.lstrip(".") if "." in name or not space else f"{space}.{name}"
 
 
@@ -290,7 +294,7 @@ def _fixed_logical(schema: dict[str, Json], size: int) -> Logical | None:
     logical = _LOGICAL_NAMES.get(str(schema.get("logicalType")))
     if logical is LogicalKind.DECIMAL:
         decimal = _decimal(schema)
-        # So many digits any number has room for in these bytes.
+        # The number of digits that always fits in these bytes.
         digits = int((8 * size - 1) * math.log10(2)) if size else 0
         fits = decimal is not None and decimal.precision <= digits
         return decimal if fits else None

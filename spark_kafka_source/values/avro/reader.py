@@ -1,7 +1,7 @@
-"""The columns that a schema is read into, typed as Spark's `from_avro` types them.
+"""Columns that a schema is read into, with the types of Spark's `from_avro`.
 
-Every column is nullable, as Spark wants them of a source. `["int", "long"]` is a long, `["float",
-"double"]` a double, and any other union of several a struct of `member0`, `member1`, ... .
+Every column is nullable, as Spark wants from a source. `["int", "long"]` is a long, and `["float",
+"double"]` a double. Any other union of several types is a struct of `member0`, `member1`, ... .
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
 
 MAX_PRECISION = 38
 TIME = pa.time64("ns")
-"""What Spark takes its TIME as, from 4.1 on; before, time-micros is a long."""
+"""The type of Spark's TIME, from 4.1 on. Before, time-micros is a long."""
 
 _PRIMITIVES: Mapping[Kind, tuple[Form, pa.DataType]] = {
     Kind.NULL: (Form.NULL, pa.null()),
@@ -53,7 +53,7 @@ _LOGICAL: Mapping[LogicalKind, pa.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A schema to read with, and the columns it is read into."""
+    """Schema to read with, and its columns."""
 
     schema: Schema
     layout: Layout
@@ -65,10 +65,10 @@ class Reader:
         fields: Iterable[str] | None = None,
         time_type: pa.DataType | None = None,
     ) -> "Reader":
-        """All columns, or those of `fields` only, each a path such as `address.city`.
+        """Return a reader of all columns, or only of `fields`, each a path such as `address.city`.
 
         time-micros become `time_type`: `TIME`, or a long by default. Raises `SchemaError`, and
-        `RecursiveTypeError` for a type that holds itself.
+        `RecursiveTypeError` for a type that contains itself.
         """
         shape = _Shape(schema, time_type or pa.int64())
         column = shape.column(schema.type, "", 0, None, tree_of(fields))
@@ -76,12 +76,12 @@ class Reader:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of the array that rows are decoded into."""
+        """The type of the array that rows are decoded into."""
         return self.layout.column.arrow
 
 
 def members(schema: Schema, union: UnionType) -> tuple[AvroType, ...]:
-    """What a union is read as: its branches but null, of which int and long are one long."""
+    """Return the branches that a union is read as, without null. int and long become one long."""
     found = tuple(branch for branch in union.branches if not is_null(branch))
     kinds = {each.kind if isinstance(each, Primitive) else None for each in found}
     for wide, both in _WIDENED.items():
@@ -94,7 +94,7 @@ _WIDENED = {Kind.LONG: {Kind.INT, Kind.LONG}, Kind.DOUBLE: {Kind.FLOAT, Kind.DOU
 
 
 class _Shape:
-    """Hands out slots and levels."""
+    """Builder of columns, which assigns slots and levels."""
 
     def __init__(self, schema: Schema, time_type: pa.DataType) -> None:
         self.slot_levels: list[int] = []

@@ -1,10 +1,10 @@
-"""A writer's schema resolved to a reader's, as Avro's specification says, into a `Program`.
+"""Resolution of a writer's schema to a reader's, by Avro's specification, into a `Program`.
 
-It is https://avro.apache.org/docs/1.12.0/specification/#schema-resolution, with what it leaves open
-as Java does it: records need not have the same name, but where a union has several of them; of a
-union's branches the first of the very type is taken, then the first that it can be promoted to.
-Beyond it: a timestamp keeps its moment where the writer counts in milliseconds and the reader in
-microseconds, or the other way round.
+https://avro.apache.org/docs/1.12.0/specification/#schema-resolution leaves some points open. They
+are as in Java. Records may differ in name, unless a union has several records. From a union, the
+first branch of the same type is taken, else the first branch that the type can be promoted to.
+Beyond the specification, a timestamp keeps its moment if one side counts in milliseconds and the
+other in microseconds.
 """
 
 from collections.abc import Iterator
@@ -37,12 +37,12 @@ from spark_kafka_source.values.errors import SchemaError, UnresolvableError, quo
 from spark_kafka_source.values.program import Convert, Op, Program, Row
 
 MAX_ROWS = 50_000
-"""Of a program: types that use each other can make many of few."""
+"""The most rows of a program: types that use each other can need very many."""
 MAX_TRIES = 100_000
-"""Of one type as another: branches within branches can be tried as each other ever so often."""
+"""The most tries to resolve one type as another: nested unions multiply the tries."""
 
 MOST_LEAST_BYTES = 1 << 31
-"""More than a row has. Types that use each other can take more than a number has room for."""
+"""More bytes than any row has. A bound, as types that use each other can add up to huge minima."""
 
 _NUMBERS = {
     Kind.BOOLEAN: Op.BOOLEAN,
@@ -65,7 +65,7 @@ _MICROS = (LogicalKind.TIMESTAMP_MICROS, LogicalKind.LOCAL_TIMESTAMP_MICROS)
 
 
 def resolve(writer: Schema, reader: Reader) -> Program:
-    """How to read what `writer` wrote; `UnresolvableError` where nothing of it ever can be read."""
+    """Return the program for `writer`. Raises `UnresolvableError` if it can never read a value."""
     resolution = _Resolution(writer, reader.schema)
     resolution.emit(writer.type, reader.schema.type, reader.layout.column)
     return Program(
@@ -78,7 +78,7 @@ def resolve(writer: Schema, reader: Reader) -> Program:
 
 
 class _Resolution:
-    """The table so far."""
+    """State of a resolution: the table so far."""
 
     def __init__(self, writer: Schema, reader: Schema) -> None:
         self.rows: list[list[int]] = []
@@ -93,7 +93,7 @@ class _Resolution:
         self._tries = 0
 
     def emit(self, writer: AvroType, reader: AvroType, column: Column) -> None:
-        """What reads the one into the column of the other."""
+        """Add the operations that read `writer` into the column of `reader`."""
         if not isinstance(writer, UnionType):
             self._one(writer, reader, column)
             return
@@ -113,7 +113,7 @@ class _Resolution:
             raise last
 
     def _one(self, writer: AvroType, reader: AvroType, column: Column) -> None:
-        """Of a writer's type that is no union."""
+        """Resolve a writer's type that is not a union."""
         if not isinstance(reader, UnionType):
             self._plain(writer, reader, column)
         elif is_null(writer) and any(map(is_null, reader.branches)):
@@ -138,7 +138,7 @@ class _Resolution:
         raise self._unresolvable(writer, reader)
 
     def _distance(self, writer: AvroType, reader: AvroType) -> int:
-        """How far from each other: the same type, the same but for its name, or another."""
+        """Return 0 for the same type, 1 for the same type with another name, 2 for other types."""
         one, other = self._writer.definition(writer), self._reader.definition(reader)
         if type(one) is not type(other):
             return 2
@@ -149,7 +149,10 @@ class _Resolution:
         return 0
 
     def _plain(self, writer: AvroType, reader: AvroType, column: Column) -> None:
-        """Of two types that are no unions; says first that the column is there."""
+        """Resolve two types that are not unions.
+
+        The first operation marks the column as present.
+        """
         self._tries += 1
         if self._tries > MAX_TRIES:
             raise self._too_large(f"more than {MAX_TRIES} types to try as another")
@@ -221,7 +224,7 @@ class _Resolution:
     def _default(self, field: Field, column: Column) -> None:
         if field.default is NO_DEFAULT:
             found = f"the writer has no field {quoted(field.name)}"
-            raise UnresolvableError(self._path, found, "The reader's has no default either")
+            raise UnresolvableError(self._path, found, "The reader's field has no default either")
         data = encode_default(self._reader, field.type, field.default, self._path)
         resolution = _Resolution(self._reader, self._reader)
         if field.default is None and isinstance(field.type, UnionType):
@@ -233,7 +236,7 @@ class _Resolution:
             self._append(resolution)
 
     def _append(self, other: "_Resolution") -> None:
-        """The rows of another, which refer to what is theirs."""
+        """Append the rows of another resolution, with their references adjusted."""
         first, mapped = len(self.rows), len(self.mapping)
         for (op, slot, argument, end, extra), path in zip(other.rows, other.paths, strict=True):
             moved = {Op.ENUM: mapped, Op.CALL: first}.get(Op(op), 0)
@@ -242,7 +245,7 @@ class _Resolution:
         self.mapping += other.mapping
 
     def _skip(self, kind: AvroType) -> None:
-        """What reads it and keeps nothing."""
+        """Add the operations that read a value and keep nothing."""
         match self._writer.definition(kind):
             case Primitive(Kind.NULL):
                 pass
@@ -272,7 +275,7 @@ class _Resolution:
                 self._skip_record(record)
 
     def _skip_record(self, record: RecordType) -> None:
-        """Once; where it is met again, perhaps within itself, it is called."""
+        """Skip a record. Its body is added once; later uses, perhaps within itself, call it."""
         if self._is_nothing(record):
             return
         known = self._skipped.get(record.name)
@@ -286,7 +289,7 @@ class _Resolution:
                     self._skip(field.type)
 
     def _is_nothing(self, kind: Definition) -> bool:
-        """Whether values of the writer's never have a byte, however many types they are of."""
+        """Whether the writer's values of this type never have a byte."""
         match kind:
             case Primitive(number):
                 return number is Kind.NULL
@@ -294,7 +297,7 @@ class _Resolution:
                 return size == 0
             case RecordType(name, fields):
                 if name not in self._nothing:
-                    self._nothing[name] = True  # Within itself.
+                    self._nothing[name] = True  # While its own fields are checked.
                     kinds = (self._writer.definition(field.type) for field in fields)
                     self._nothing[name] = all(map(self._is_nothing, kinds))
                 return self._nothing[name]
@@ -302,7 +305,7 @@ class _Resolution:
                 return False
 
     def _minimum(self, kind: AvroType) -> int:
-        """The fewest bytes that a value of the writer's takes, or fewer."""
+        """Return a lower bound for the bytes of a value of the writer."""
         match self._writer.definition(kind):
             case Primitive(number):
                 return {Kind.NULL: 0, Kind.FLOAT: 4, Kind.DOUBLE: 8}.get(number, 1)
@@ -312,7 +315,7 @@ class _Resolution:
                 return 1 + min(map(self._minimum, branches))
             case RecordType(name, fields):
                 if name not in self._least:
-                    self._least[name] = 0  # Within itself.
+                    self._least[name] = 0  # While its own fields are checked.
                     least = sum(self._minimum(field.type) for field in fields)
                     self._least[name] = min(least, MOST_LEAST_BYTES)
                 return self._least[name]
@@ -349,7 +352,7 @@ class _Resolution:
 
     @contextmanager
     def _or_nothing(self) -> Iterator[None]:
-        """Takes back what was written, where it cannot be resolved."""
+        """Remove the new operations if the resolution fails."""
         rows, mapped, constants, path = (
             len(self.rows), len(self.mapping), len(self.constants), self._path,
         )  # fmt: skip
@@ -363,7 +366,7 @@ class _Resolution:
             raise
 
     def _too_large(self, found: str) -> SchemaError:
-        """Of all of it, and no reason to try another branch."""
+        """Return the error for a schema that is too large. No other branch is tried after it."""
         return SchemaError(self._path, found, "Types this large are not read")
 
     def _unresolvable(self, writer: object, reader: object) -> UnresolvableError:
@@ -380,21 +383,24 @@ def _is_named(kind: Definition) -> TypeGuard[_Named]:
 
 
 def _same_name(writer: _Named, reader: _Named, *, full: bool = False) -> bool:
-    """By the reader's name or aliases; the namespaces may differ but where they must not."""
+    """Whether names match, by the reader's name or aliases.
+
+    If not `full`, namespaces may differ.
+    """
     if writer.name in (reader.name, *reader.aliases):
         return True
     return not full and writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
 
 
 def _same_decimal(writer: Primitive | FixedType, reader: Primitive | FixedType) -> bool:
-    """Whether two types are not decimals of different scales."""
+    """Whether two types agree in scale, if both are decimals."""
     one, other = writer.logical, reader.logical
     both = one and other and one.kind is other.kind is LogicalKind.DECIMAL
     return not both or one.scale == other.scale  # type: ignore[union-attr]  # both are there
 
 
 def _matched(writer: RecordType, reader: RecordType) -> dict[str, Field]:
-    """The reader's field for each of the writer's, by name, and else by alias."""
+    """Return the reader's field for each writer's field, by name, or else by alias."""
     wanted = {field.name: field for field in reader.fields}
     names = {field.name for field in writer.fields}
     matched = {name: wanted.pop(name) for name in names & wanted.keys()}
@@ -407,7 +413,7 @@ def _matched(writer: RecordType, reader: RecordType) -> dict[str, Field]:
 
 
 def _unit(writer: Primitive, reader: Primitive, column: Column) -> Convert:
-    """Columns of timestamps are in microseconds, those of times in nanoseconds."""
+    """Return the conversion to the column's unit: microseconds, or nanoseconds for times."""
     one = writer.logical.kind if writer.logical else None
     other = reader.logical.kind if reader.logical else None
     if other in _MILLIS + _MICROS:

@@ -1,7 +1,7 @@
 """Avro schemas as values, https://avro.apache.org/docs/1.12.0/specification/#schema-declaration.
 
-A named type is defined once, in `Schema.named`; wherever it is used stands a `Reference`, also
-where it was defined. So a type may hold itself, and every value here is finite.
+A named type is defined once, in `Schema.named`. Each use is a `Reference`, even the place of its
+definition. So a type may contain itself, and every value here is finite.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Json: TypeAlias = str | int | float | bool | list["Json"] | dict[str, "Json"] | 
 
 
 class Kind(Enum):
-    """The primitive types, by Avro's names."""
+    """Primitive types, by Avro's names."""
 
     NULL = "null"
     BOOLEAN = "boolean"
@@ -29,7 +29,7 @@ class Kind(Enum):
 
 
 class LogicalKind(Enum):
-    """The logical types that make a difference to a column, by Avro's names."""
+    """Logical types that affect a column, by Avro's names."""
 
     DECIMAL = "decimal"
     UUID = "uuid"
@@ -50,7 +50,7 @@ class LogicalKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Logical:
-    """What the bytes of a type mean; `precision` and `scale` are a decimal's."""
+    """Logical type. `precision` and `scale` are for decimals."""
 
     kind: LogicalKind
     precision: int = 0
@@ -63,7 +63,7 @@ class Logical:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A type without parts."""
+    """Primitive type."""
 
     kind: Kind
     logical: Logical | None = None
@@ -74,7 +74,7 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A named type, by its full name."""
+    """Use of a named type, by its full name."""
 
     name: str
 
@@ -84,7 +84,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """Any number of `items`."""
+    """List of any number of `items`."""
 
     items: "AvroType"
 
@@ -94,7 +94,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """Any number of `values`, by strings."""
+    """Map of any number of `values`, with strings as keys."""
 
     values: "AvroType"
 
@@ -104,7 +104,7 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class UnionType:
-    """One of several, none of which is a union."""
+    """One of several types. No branch is a union."""
 
     branches: tuple["AvroType", ...]
 
@@ -114,7 +114,7 @@ class UnionType:
 
 @dataclass(frozen=True, slots=True)
 class FixedType:
-    """So many bytes."""
+    """Fixed number of bytes."""
 
     name: str
     size: int
@@ -127,7 +127,7 @@ class FixedType:
 
 @dataclass(frozen=True, slots=True)
 class EnumType:
-    """One of several symbols; `default` is for one that a reader does not know."""
+    """One of several symbols. A reader uses `default` for a symbol that it does not know."""
 
     name: str
     symbols: tuple[str, ...]
@@ -143,12 +143,12 @@ class _NoDefault(Enum):
 
 
 NO_DEFAULT = _NoDefault.NO_DEFAULT
-"""What a field has that has no default; `None` would be the default null."""
+"""The default of a field without one. `None` would mean the default null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a record; its default is as JSON has it."""
+    """Field of a record. Its default is in JSON form."""
 
     name: str
     type: "AvroType"
@@ -158,7 +158,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """Fields, one after the other."""
+    """Record: fields one after the other."""
 
     name: str
     fields: tuple[Field, ...]
@@ -171,21 +171,21 @@ class RecordType:
 NamedType: TypeAlias = FixedType | EnumType | RecordType
 AvroType: TypeAlias = Primitive | Reference | ArrayType | MapType | UnionType
 Definition: TypeAlias = Primitive | ArrayType | MapType | UnionType | NamedType
-"""A type as it is, not by its name."""
+"""A type itself, not a reference to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A type, and all named types that it and its references define."""
+    """Type, and all named types that it and its references define."""
 
     type: AvroType
     named: Mapping[str, NamedType]
 
     def definition(self, kind: AvroType) -> Definition:
-        """What a reference refers to, and anything else itself."""
+        """Return the type that a reference names, or any other type itself."""
         return self.named[kind.name] if isinstance(kind, Reference) else kind
 
 
 def is_null(kind: object) -> bool:
-    """Whether it is the type of nothing but null."""
+    """Whether it is the type null."""
     return isinstance(kind, Primitive) and kind.kind is Kind.NULL

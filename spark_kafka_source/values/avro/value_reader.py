@@ -1,4 +1,4 @@
-"""Avro as one of the formats of values."""
+"""Avro as a format of values to read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from spark_kafka_source.values.schema_text import SchemaText, SchemaType
 
 
 class AvroReader:
-    """A `ValueReader` of the columns of a schema, or of some; pickled as the schema's text."""
+    """`ValueReader` of some or all columns of a schema. It is pickled as the schema's text."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class AvroReader:
         fields: Sequence[str] | None = None,
         time_type: pa.DataType | None = None,
     ) -> None:
-        """`fields` and `time_type` are as in `Reader.of`, which also says what is raised."""
+        """`fields` and `time_type` are as in `Reader.of`. Raises as `Reader.of` does."""
         parsed = parse_schema(schema.text, [text for _, text in schema.references])
         self._arguments = schema, None if fields is None else tuple(fields), time_type
         self._kept = keeping(self._resolved)
@@ -38,11 +38,11 @@ class AvroReader:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of the column."""
+        """The type of the column."""
         return self.reader.arrow_type
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> Program:
-        """Resolve the writer's schema to the reader's, or return what that came to before."""
+        """Resolve the writer's schema to the reader's. The result is cached."""
         found: Program = self._kept(writer)
         return found
 
@@ -63,6 +63,6 @@ class AvroReader:
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Decode the rows as `values.decoding` does."""
+        """Decode the rows, as `values.decoding` does."""
         layout = self.reader.layout
         return decode(layout, programs, data, starts, ends, null=null, program_of=program_of)

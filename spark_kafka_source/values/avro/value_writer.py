@@ -1,4 +1,4 @@
-"""Avro as one of the formats that values are written in."""
+"""Avro as a format of values to write."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from spark_kafka_source.values.schema_text import SchemaText
 
 
 class AvroWriter:
-    """A `ValueWriter` by one schema; pickled as its text."""
+    """`ValueWriter` with one schema. It is pickled as the schema's text."""
 
     def __init__(self, schema: SchemaText) -> None:
         """Raises as `Reader.of` does."""
@@ -27,7 +27,7 @@ class AvroWriter:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of columns that need no cast."""
+        """The type of columns that need no cast."""
         return self._reader.arrow_type
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:

@@ -1,6 +1,6 @@
-"""The kernels of JSON as machine code, where numba is installed, once that pays.
+"""Kernels of JSON as machine code, if numba is installed, and once they pay off.
 
-When that is, `records.compiled` says of them as of the kernels that locate records.
+`records.compiled` explains when kernels are loaded.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from spark_kafka_source.values.json import kernels as written
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The functions of `kernels`, compiled."""
+    """Compiled functions of `kernels`."""
 
     tokenize: Callable[..., int]
     copy_texts: Callable[..., int]
@@ -23,9 +23,9 @@ AS_WRITTEN = Kernels(written.tokenize, written.copy_texts)
 
 
 def load() -> Kernels | None:
-    """Compiles the kernels, or finds them in numba's cache on disk; None with NUMBA_DISABLE_JIT.
+    """Compile the kernels, or load them from numba's disk cache. None with NUMBA_DISABLE_JIT.
 
-    Raises whatever numba raises where it is broken, or has nowhere to keep what it compiles.
+    Raises numba's own error if numba is broken or has no place for its cache.
     """
     numba = import_module("numba")
     if numba.config.DISABLE_JIT:
@@ -56,9 +56,9 @@ _loading = Loading(load)
 
 
 def kernels(row_count: int = 0) -> Kernels | None:
-    """The compiled kernels, where this process has them; `row_count` are to be read now."""
+    """Return the compiled kernels, or None. `row_count` rows are about to be read."""
     return _loading.kernels(row_count)
 
 
 if __name__ == "__main__":
-    load()  # while an image is built, say, so that no worker has to
+    load()  # for instance while an image is built, so that workers find the kernels in the cache

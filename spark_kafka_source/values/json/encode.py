@@ -1,8 +1,8 @@
-"""Columns to texts of JSON, as Spark's `to_json` writes them, a column at a time.
+"""Encoder from columns to JSON texts, as Spark's `to_json` writes them, a column at a time.
 
-Fields that are null are left out; in arrays and maps null is written. Doubles that are no numbers
-are texts, and years beyond four digits have a sign, both as Spark writes them. Times have six
-digits behind the point, where Spark writes three and forgets the rest.
+Null fields are left out. In arrays and maps null is written. NaN and infinite doubles are strings,
+and years beyond four digits have a sign, both as Spark writes them. Times have six digits after the
+point. Spark writes only three, and drops the rest.
 """
 
 import binascii
@@ -20,12 +20,12 @@ from spark_kafka_source.values.json.types import readable
 _ESCAPED = r'["\\\x00-\x1f]'
 _INTEGRAL = r"^-?[0-9]+$"
 _LEAST, _MOST = -719_528, 2_932_897
-"""Days from the year 0 on, and before 10000: years of four digits."""
+"""The days from year 0 up to year 10000: years of four digits."""
 _DAY = 86_400 * 1_000_000
 
 
 def encode(array: pa.Array) -> pa.BinaryArray:
-    """Return a text for each row; a row that is null has none.
+    """Return a text for each row, or null for a null row.
 
     Raises `ColumnTypeError` for types that JSON has no place for.
     """
@@ -37,7 +37,7 @@ def encode(array: pa.Array) -> pa.BinaryArray:
 
 
 def _narrow(kind: pa.DataType) -> pa.DataType:
-    """The type with times in microseconds and UTC, and no large texts."""
+    """Return the type with times in microseconds and UTC, and without large texts."""
     if pa.types.is_struct(kind):
         return pa.struct([(each.name, _narrow(each.type)) for each in kind])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -50,7 +50,7 @@ def _narrow(kind: pa.DataType) -> pa.DataType:
 
 
 def _text(array: pa.Array) -> pa.Array:
-    """The texts of a column, null where it is."""
+    """Return the texts of a column, null where the column is."""
     kind = array.type
     if pa.types.is_struct(kind):
         return _object(array)
@@ -77,7 +77,7 @@ def _object(array: pa.Array) -> pa.Array:
 
 
 def _listed(array: pa.Array, items: pa.Array) -> pa.Array:
-    """The texts of the items of each list, with commas between them."""
+    """Return the texts of each list's items, with commas between them."""
     texts = pc.binary_join(pa.ListArray.from_arrays(array.offsets, items), ",")
     return _null_where(array, texts)
 
@@ -131,7 +131,7 @@ def _base64(array: pa.Array) -> pa.Array:
 
 
 def _time(array: pa.Array) -> pa.Array:
-    """Arrow writes a space where ISO 8601 has a T, and only years of four digits."""
+    """Return ISO 8601 texts. Arrow writes a space in place of T, and only years of four digits."""
     days = pa.types.is_date(array.type)
     numbers = pc.fill_null(array.view(pa.int32() if days else pa.int64()), 0).to_numpy()
     per_day = 1 if days else _DAY

@@ -1,10 +1,10 @@
-"""Many texts of JSON at once, by `pyarrow.json`: the sound rows, and those that are doubtful.
+"""Reader of many JSON texts at once with `pyarrow.json`: it finds sound rows and doubtful rows.
 
-Each row that is handed over begins with `{`, ends with `}`, and stands on a line of its own. None
-can take bytes of the next: a line break within a string is an error, and so is `}` followed by `{`
-within an object or array. So each has one object or more, and where there are as many as rows each
-has one. What `pyarrow.json` accepts beyond `meaning` is looked for before.
-Beginning with `null`, which no row does, it would end the process.
+Each row given to `pyarrow.json` begins with `{`, ends with `}`, and has its own line. No row can
+take bytes of the next: a line break in a string is an error, and so is `}` before `{` in an object
+or array. So each row has at least one object, and if there are as many objects as rows, each row
+has one. Rows that `pyarrow.json` accepts and `meaning` does not are found before.
+A text that begins with `null` would end the process. No row does.
 """
 
 import re
@@ -22,10 +22,10 @@ from spark_kafka_source.values.json.meaning import MAX_DEPTH, is_deep
 from spark_kafka_source.values.json.plan import Plan, flippable, has_map, plan
 
 FEW = 24
-"""So few rows are read one by one sooner than all at once."""
+"""Up to this many rows are faster one by one."""
 
 _BLANKS = 4
-"""So many spaces and line breaks around a row are looked behind."""
+"""The most spaces and line breaks that are skipped on each side of a row."""
 _MESSAGE = re.compile(r"(?:.*Column\((.*)\) changed from .*)?.*in row (\d+)", re.DOTALL)
 _IS_BLANK: npt.NDArray[np.bool_] = np.zeros(256, np.bool_)
 _IS_BLANK[list(b" \t\r\n")] = True
@@ -34,7 +34,7 @@ _OPEN, _CLOSE = ord("{"), ord("}")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The array of the `rows`, in any order; `doubtful` ones are in it or not."""
+    """Array of the `rows`, in any order. It may contain `doubtful` rows or not."""
 
     array: pa.Array
     rows: Integers
@@ -42,18 +42,18 @@ class Found:
 
 
 class FastReader:
-    """Reads structs without maps."""
+    """Reader of structs without maps."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
         self._flippable = frozenset(flippable(kind))
         self._plans: dict[frozenset[str], Plan] = {}
         self._flipped: frozenset[str] = frozenset()
-        """What the values before were like, and these probably are."""
+        """The columns whose type was flipped for earlier values, and so is flipped for the next."""
 
     @property
     def can_read(self) -> bool:
-        """Whether it reads this type."""
+        """Whether it can read this type."""
         fields = pa.types.is_struct(self._kind) and self._kind.num_fields > 0
         return fields and not has_map(self._kind)
 
@@ -63,19 +63,19 @@ class FastReader:
         return self._plans[self._flipped]
 
     def read(self, texts: pa.BinaryArray) -> Found:
-        """Read texts of which none is null, or found by `is_doubtful` or `not_text`."""
+        """Read texts that are not null, and that `is_doubtful` and `not_text` have not found."""
         flippable = self._flippable
         while True:
             try:
                 return _Parsing(self._plan(), texts, flippable).found(self._kind)
             except _FlipError as error:
-                # Once for each: a column of both is then read row by row.
+                # Flip each column only once: a column of both types is then read row by row.
                 flippable -= {error.path}
                 self._flipped ^= {error.path}
 
 
 class _FlipError(Exception):
-    """A column is better read as what it was not read as."""
+    """A column should be read as its other possible type."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -83,7 +83,7 @@ class _FlipError(Exception):
 
 
 class _Parsing:
-    """One attempt at all of the rows, in ever smaller ranges of them around what fails."""
+    """One attempt at all rows. It splits them into ever smaller ranges around failures."""
 
     def __init__(self, how: Plan, texts: pa.BinaryArray, flippable: Set[str]) -> None:
         self._plan, self._flippable = how, flippable
@@ -96,7 +96,7 @@ class _Parsing:
         self._doubtful: list[tuple[int, int]] = []
 
     def found(self, kind: pa.DataType) -> Found:
-        """All that can be read. Raises `_FlipError`."""
+        """Return all rows that can be read. Raises `_FlipError`."""
         self._parse()
         rows = _ranges([(start, end) for start, end, _ in self._parts])
         doubtful = _ranges(self._doubtful)
@@ -109,7 +109,7 @@ class _Parsing:
         return Found(array, rows, doubtful)
 
     def _parse(self) -> None:
-        """Fails at most so often that reading row by row would have taken about as long."""
+        """Parse ranges. The number of failures is bounded by the cost of reading row by row."""
         ranges, budget = [(0, self._count)], 8 + self._count // FEW
         while ranges:
             start, end = ranges.pop()
@@ -123,7 +123,7 @@ class _Parsing:
                 ranges += self._around(start, end, str(error))
 
     def _around(self, start: int, end: int, message: str) -> list[tuple[int, int]]:
-        """The ranges without the row that the message names; or halves, where it names none."""
+        """Return the ranges without the row that the message names. Else return two halves."""
         named = _MESSAGE.match(message)
         if named and named[1] in self._flippable:
             raise _FlipError(named[1])
@@ -135,7 +135,7 @@ class _Parsing:
         return [each for each in ((row + 1, end), (start, row)) if each[0] < each[1]]
 
     def _range(self, start: int, end: int) -> pa.Array:
-        """The rows of a range. Raises `ArrowException`, where any is not sound."""
+        """Return the rows of a range. Raises `ArrowException` if a row is not sound."""
         first, size = int(self._bounds[start]), int(self._bounds[end] - self._bounds[start])
         table = pyarrow.json.read_json(
             pa.BufferReader(self._data.slice(first, size)),
@@ -160,7 +160,7 @@ def _ranges(bounds: list[tuple[int, int]]) -> Integers:
 
 
 def trimmed(octets: Octets, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-    """The bounds without spaces and line breaks before and after, of which there may be a few."""
+    """Return the bounds without a few spaces and line breaks on each side."""
     if not len(octets):
         return starts, ends
     for _ in range(_BLANKS):
@@ -177,7 +177,7 @@ def trimmed(octets: Octets, starts: Integers, ends: Integers) -> tuple[Integers,
 
 
 def is_doubtful(octets: Octets, starts: Integers, ends: Integers) -> npt.NDArray[np.bool_]:
-    """Which rows do not begin and end as objects do, or may be nested too deeply."""
+    """Return which rows do not begin and end like objects, or may be nested too deeply."""
     if not len(octets):
         return np.ones(len(starts), np.bool_)
     found: npt.NDArray[np.bool_] = (ends - starts < 2) | (octets.take(starts, mode="clip") != _OPEN)
@@ -189,7 +189,7 @@ def is_doubtful(octets: Octets, starts: Integers, ends: Integers) -> npt.NDArray
 
 
 def not_text(texts: pa.BinaryArray) -> npt.NDArray[np.bool_]:
-    """Which rows are not UTF-8."""
+    """Return which rows are not UTF-8."""
     try:
         texts.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""The type that values of JSON have in common, as Spark infers it."""
+"""Inference of the common type of JSON values, as in Spark."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ MAX_FIELDS = 10_000
 _LONG = pa.int64()
 _LONG_DIGITS = 19
 _WIDE = 20
-"""Digits of a decimal that has room for a long beside it, as Spark takes it."""
+"""The digits of a decimal that can also hold a long, as in Spark."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What has been seen in one place: kinds of scalars, objects by their fields, arrays."""
+    """Values seen in one place: types of scalars, objects by field, and array items."""
 
     scalars: set[pa.DataType] = field(default_factory=set)
     fields: "dict[str, _Seen] | None" = None
@@ -29,11 +29,11 @@ class _Seen:
 
 
 def infer(values: Iterable[bytes]) -> pa.DataType:
-    """Return the type that all values can be read into.
+    """Return a type that all values can be read into.
 
-    Whole numbers are BIGINT, beyond that DECIMAL; with others DOUBLE. Values of different kinds,
-    and those that are always null, are STRING. Fields have the order of their names. Values that
-    are not JSON, or no objects, are passed over; raises `SchemaError` where all are.
+    Whole numbers are BIGINT, larger ones DECIMAL. Together with other numbers they are DOUBLE.
+    Values of different kinds, and values that are always null, are STRING. Fields are sorted by
+    name. Values that are not JSON, or not objects, are ignored. Raises `SchemaError` if all are.
     """
     top, found = _Seen(), False
     for value in values:
@@ -87,7 +87,7 @@ def _scalar(value: Any) -> pa.DataType:
 
 
 def _type(seen: _Seen) -> pa.DataType | None:
-    """None for an object that never has a field, which Spark has no column for."""
+    """Return the type. None for an object that never has a field: Spark has no column for it."""
     shapes = bool(seen.scalars) + (seen.fields is not None) + (seen.items is not None)
     if shapes != 1:
         return pa.string()

@@ -1,7 +1,7 @@
-"""JSON read byte by byte, in plain Python that numba compiles (see `compiled`).
+"""Reader of JSON byte by byte, in plain Python that numba compiles (see `compiled`).
 
-A row is sure, and then what `meaning` has for it has been found, or it is not, whatever the reason:
-bad, or only odd. Compiled, an index is not checked by itself: no byte of another row is looked at.
+A row is sure if the result is the same as `meaning` gives. Otherwise it is unsure: bad, or only
+unusual. Compiled code does not check indices, so the code never looks at bytes of another row.
 """
 
 import numpy as np
@@ -13,31 +13,36 @@ Doubles = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int32]
 
 KIND, COLUMN, LEVEL, FIRST, COUNT, EXTRA = range(6)
-"""Of a node. Fields of a struct are rows of `fields` from FIRST on; EXTRA is what `Kind` says."""
+"""Columns of `nodes`.
+
+A struct's fields are rows of `fields` from FIRST on. EXTRA: see the kinds.
+"""
 NAME, NAME_END, NODE = range(3)
-"""Of a field."""
+"""Columns of `fields`."""
 SKIP, BOOLEAN, INTEGER, DOUBLE, TEXT, STRUCT, LIST, MAP = range(8)
-"""INTEGER: EXTRA is the largest. TEXT: whether anything is taken as the text that it is. LIST, MAP:
-FIRST is the node of items, or of keys; that of values comes after it. EXTRA is their level."""
+"""Kinds of nodes. INTEGER: EXTRA is the largest value. TEXT: EXTRA says whether any value is taken
+as its text. LIST, MAP: FIRST is the node of items, or of keys, and the node of values comes after
+it. EXTRA is their level."""
 ABSENT, THERE, ESCAPED, LONG = range(4)
-"""States of an element: null, there, a text with escapes, or a number that has to be read again."""
+"""States of an element: null, present, a text with escapes, or a number that must be read again."""
 DONE = -1
 
 OF_NODE, OF_ELEMENT, OF_FIELD, OF_START, OF_KIND, OF_COUNT = range(6)
-"""Of what is open, one within the other."""
+"""Columns of the stack of open objects and arrays."""
 OPENED_SIZE = 6
 MAX_KEYS = 32
-"""So many keys of a map are compared with each other."""
+"""The most keys of a map that are compared with each other."""
 MOST_LOOKS = 64
-"""So many fields are looked at for each byte of a row, to find those that have its names."""
+"""The most fields compared per byte of a row, in the search for fields by name."""
 _QUOTE, _ESCAPE, _COMMA, _COLON, _MINUS, _POINT = 34, 92, 44, 58, 45, 46
 _ESCAPES = (34, 92, 47, 98, 102, 110, 114, 116)
 _OBJECT, _OBJECT_END, _ARRAY, _ARRAY_END, _ZERO, _NINE = 123, 125, 91, 93, 48, 57
 _BAD = -1
 _DIGITS = 18
-"""So many fit into 64 bits, whatever they are."""
+"""The most digits that always fit into 64 bits."""
 _EXACT, _MOST_POWER = 1 << 53, 22
-"""A double has these integers, and these powers of ten, as they are; so it has their product."""
+"""Doubles hold integers up to this, and powers of ten up to this, exactly. So their product is
+rounded only once."""
 _FAR = 300
 _TENTH = ((1 << 63) - 1) // 10
 _MOST_DIGITS = 100
@@ -63,11 +68,11 @@ def tokenize(  # noqa: PLR0912, PLR0915, PLR0917  # numba takes arrays, one by o
     opened: Integers,
     sure: Octets,
 ) -> int:
-    """Reads all rows. Returns DONE, or a level that needs more room than its capacity.
+    """Read all rows. Return DONE, or a level that needs more room than its capacity.
 
-    What a column has for an element lies at `bases[column] + element`; those of a level are
-    `columns[level]` to `columns[level + 1]`. `doubles` are the same bytes as `first`. Elements of
-    level 0 are rows, whose states are ABSENT before.
+    The value of a column for an element is at `bases[column] + element`. The columns of a level are
+    `columns[level]` to `columns[level + 1]`. `doubles` shares its bytes with `first`. Elements of
+    level 0 are rows. Their states must be ABSENT before.
     """
 
     def blank_end(at: int, end: int) -> int:
@@ -88,7 +93,7 @@ def tokenize(  # noqa: PLR0912, PLR0915, PLR0917  # numba takes arrays, one by o
         return value
 
     def text_end(at: int, end: int) -> tuple[int, bool]:  # noqa: PLR0911, PLR0912
-        """Of a text from behind its quote on: where it ends, and whether it has escapes."""
+        """Return the end of a text from after its quote on, and whether it has escapes."""
         escaped = False
         while at < end:
             byte = int(data[at])
@@ -152,7 +157,7 @@ def tokenize(  # noqa: PLR0912, PLR0915, PLR0917  # numba takes arrays, one by o
         return at
 
     def number_end(at: int, end: int) -> tuple[int, int, int]:
-        """Where a number ends, and its whole digits, and all digits before its exponent."""
+        """Return the end of a number, its whole digits, and all digits before its exponent."""
         if data[at] == _MINUS:
             at += 1
         after = digits_end(at, end)
@@ -176,7 +181,7 @@ def tokenize(  # noqa: PLR0912, PLR0915, PLR0917  # numba takes arrays, one by o
         return at, whole, power
 
     def word_end(at: int, end: int) -> int:
-        """Of true, false or null."""
+        """Return the end of true, false or null."""
         if end - at >= 4:
             if (
                 data[at] == 116
@@ -336,7 +341,7 @@ def tokenize(  # noqa: PLR0912, PLR0915, PLR0917  # numba takes arrays, one by o
                     else:
                         break
 
-            # What comes after a value: the ends of what it is in, or what is next in it.
+            # After a value: close what it ends, or go on to the next value.
             going = True
             while depth:
                 top = depth - 1
@@ -450,9 +455,9 @@ def tokenize(  # noqa: PLR0912, PLR0915, PLR0917  # numba takes arrays, one by o
 def copy_texts(  # noqa: PLR0912, PLR0915, PLR0917
     data: Octets, state: Octets, first: Integers, last: Integers, offsets: Offsets, out: Octets
 ) -> int:
-    """Writes the texts of a column one behind the other, and where each begins; returns their size.
+    """Write the texts of a column one after the other, and their offsets. Return their total size.
 
-    `out` has room for as many bytes as they have with their escapes.
+    `out` must have room for the texts with their escapes.
     """
 
     def hex_of(at: int) -> int:

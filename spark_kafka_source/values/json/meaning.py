@@ -1,8 +1,8 @@
-"""What a text of JSON means as a value of an Arrow type: one row at a time, by Python's `json`.
+"""Meaning of a JSON text as a value of an Arrow type, one row at a time, by Python's `json`.
 
-This is the definition; whatever else reads JSON must answer the same. Objects are structs or maps,
-of names that come twice the last counts, names that the type does not have are passed over, and
-null can stand for anything. A value is of its type, or else the whole row is bad:
+This is the definition. All other readers of JSON must give the same results. Objects are structs or
+maps. If a name comes twice, the last one counts. Names that the type does not have are ignored.
+Null can stand for any value. If a value is not of its type, the whole row is bad:
 
 | type | JSON |
 |---|---|
@@ -10,7 +10,7 @@ null can stand for anything. A value is of its type, or else the whole row is ba
 | float, double | a number, or `NaN`, `Infinity`, `-Infinity` with or without quotes |
 | decimal | a number, or a string with one; rounded half up |
 | boolean | `true`, `false` |
-| string | a string; anything else as the text that it is |
+| string | a string; any other value as its text |
 | binary | a string of base64 |
 | date, timestamps | a string, see `values.json.times`; a timestamp in UTC also seconds since 1970 |
 """
@@ -33,7 +33,7 @@ from spark_kafka_source.values.json.times import MICROS, days, micros
 from spark_kafka_source.values.json.types import within
 
 MAX_DEPTH = 256
-"""So many objects and arrays within each other; Python's own limit depends on who calls."""
+"""The deepest nesting of objects and arrays. Python's own limit depends on the caller's stack."""
 
 _MOST_DIGITS = 20
 _NON_FINITE = {
@@ -50,7 +50,7 @@ Convert = Callable[[Any], Any]
 
 
 class BadValueError(Exception):
-    """A row is bad, because of what is at `path`."""
+    """A row is bad because of the value at `path`."""
 
     def __init__(self, fault: Fault, path: str = "") -> None:
         super().__init__(fault, path)
@@ -58,10 +58,10 @@ class BadValueError(Exception):
 
 
 class Meaning:
-    """Reads texts as values of one type, as `pa.array` takes them."""
+    """Reader of texts as values of one type, in a form for `pa.array`."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """The type is one that `types.readable` returned."""
+        """`kind` must come from `types.readable`."""
         self._kind = kind
         self._convert = _converter(kind, "")
 
@@ -85,7 +85,7 @@ class Meaning:
 
 
 def is_deep(data: bytes) -> bool:
-    """Whether more than `MAX_DEPTH` objects and arrays are within each other."""
+    """Whether objects and arrays are nested deeper than `MAX_DEPTH`."""
     if len(data) <= 2 * MAX_DEPTH or data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
         return False
     marks = np.frombuffer(_STRINGS.sub(b"", data), np.uint8)
@@ -96,7 +96,7 @@ def is_deep(data: bytes) -> bool:
 
 
 def loaded(text: str) -> Any:
-    """Return what a text has, numbers as they are written. Raises `ValueError`."""
+    """Parse a text, with numbers as they are written. Raises `ValueError`."""
     try:
         return DECODER.decode(text)
     except json.JSONDecodeError:
@@ -107,7 +107,7 @@ def loaded(text: str) -> Any:
 
 
 def _spelled(text: str) -> str:
-    """Numbers that are none, in the only way that `json` reads them: `Inf`, `-Inf` and `-NaN`."""
+    """Respell `Inf`, `-Inf` and `-NaN` in the only way that `json` reads."""
     if "Inf" not in text and "NaN" not in text:
         return text
     return _LONG_WAYS.sub(_long_way, text)
@@ -152,7 +152,7 @@ def _integer(bits: int, path: str) -> Convert:
 
 
 def _null(value: Any, path: str) -> Any:
-    """What is not of the type that a column needs must be null."""
+    """Raise for a value that is not of the column's type, unless it is null."""
     if value is not None:
         raise BadValueError(Fault.KIND, path)
     return None
@@ -252,7 +252,7 @@ def _string(path: str) -> Convert:
 
 
 def _checked(text: str, path: str) -> str:
-    """Halves of surrogate pairs are no text."""
+    """Return the text. Raise for an unpaired surrogate."""
     if not text.isascii():
         try:
             text.encode()
@@ -274,7 +274,7 @@ def _binary(path: str) -> Convert:
 
 
 def from_base64(text: str) -> bytes:
-    """Return the bytes. Raises `ValueError` for anything that is not exactly base64."""
+    """Decode base64. Raises `ValueError` for anything that is not exactly base64."""
     return binascii.a2b_base64(text, strict_mode=True)
 
 

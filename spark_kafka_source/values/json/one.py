@@ -1,4 +1,7 @@
-"""One value of Python's to a text of JSON, as `encode` writes a column: functions for each type."""
+"""Encoder from one Python value to a JSON text: a function for each type.
+
+`encode` is for columns.
+"""
 
 import json
 from collections.abc import Callable
@@ -17,11 +20,11 @@ from spark_kafka_source.values.one_value import (
 )
 
 Text = Callable[[Any], str]
-"""The text of a value that is not None. Raises `UnencodableRowError`."""
+"""Returns the text of a value that is not None. Raises `UnencodableRowError`."""
 
 
 def text_of_one(kind: pa.DataType, path: str = "") -> Text:
-    """Return what makes a text of a value that is as `Array.to_pylist` has those of a type."""
+    """Return a writer of texts for values, which are as `Array.to_pylist` of the type has them."""
     if pa.types.is_struct(kind):
         return _object(kind, path)
     if pa.types.is_map(kind):
@@ -43,7 +46,7 @@ def _object(kind: pa.DataType, path: str) -> Text:
     def text(value: Any) -> str:
         known_fields(value, names, path)
         there = ((name, value.get(name)) for name in names)
-        # What is null is left out.
+        # Null fields are left out.
         fields = [names[name] + texts[name](each) for name, each in there if each is not None]
         return f"{{{','.join(fields)}}}"
 
@@ -102,7 +105,7 @@ def _integer(kind: pa.DataType, path: str) -> Text:
 
 
 def _other(kind: pa.DataType, path: str) -> Text:
-    """Of what Arrow has a form of its own for, a column of it."""
+    """Return the writer for types that Arrow formats itself: it uses a column of one row."""
 
     def text(value: Any) -> str:
         found: bytes = encode(array_of_one(value, kind, path))[0].as_py()

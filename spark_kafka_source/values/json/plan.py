@@ -1,9 +1,9 @@
-"""How a type is read by `pyarrow.json`: what that can read, and what becomes of its columns.
+"""Plan for a type: the type that `pyarrow.json` reads, and the conversion of its columns.
 
-What it would read otherwise than `meaning` does is read as text or as doubles, and converted here:
-its decimals forget digits and precision, its times and bytes are not ours, it rounds to a float
-once instead of twice. Numbers are also what times may be, and texts are what decimals may be: which
-of the two a column is read as is `flipped`.
+Where `pyarrow.json` would differ from `meaning`, the plan reads texts or doubles, and converts them
+here. Its decimals lose digits and precision, its times and bytes are not ours, and it rounds to a
+float once instead of twice. A time may also be a number, and a decimal may also be a text:
+`flipped` says which of the two a column is read as.
 """
 
 from collections.abc import Callable, Iterator, Set
@@ -21,7 +21,7 @@ from spark_kafka_source.values.json.meaning import from_base64
 from spark_kafka_source.values.json.times import MICROS, dates, local_timestamps, timestamps
 
 Finished = tuple[pa.Array, Integers]
-"""A column, and which of its elements are doubtful: null, since they are to be read otherwise."""
+"""A column, and its doubtful elements: they are null, and must be read in another way."""
 Finish = Callable[[pa.Array], Finished]
 
 _NONE = np.zeros(0, np.int64)
@@ -31,14 +31,14 @@ _MOST_SECONDS = (1 << 63) // MICROS - 1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The type that a column is read as, and what is made of it; nothing, if that is its type."""
+    """Type to read a column as, and the conversion after it. None if the type is right already."""
 
     read: pa.DataType
     finish: Finish | None = None
 
 
 def plan(kind: pa.DataType, flipped: Set[str] = frozenset(), path: str = "") -> Plan:
-    """The plan of a type."""
+    """Return the plan of a type."""
     if pa.types.is_map(kind):
         return _map(kind, plan(kind.item_type, flipped, f"{path}/{{}}"))
     if pa.types.is_list(kind):
@@ -56,7 +56,7 @@ def has_map(kind: pa.DataType) -> bool:
 
 
 def flippable(kind: pa.DataType, path: str = "") -> Iterator[str]:
-    """The paths, as errors of `pyarrow.json` name them, of what can be read in two ways."""
+    """Yield the paths that can be read in two ways, as errors of `pyarrow.json` name them."""
     if pa.types.is_list(kind):
         yield from flippable(kind.value_type, f"{path}/[]")
     elif pa.types.is_struct(kind):
@@ -108,7 +108,7 @@ def _map(kind: pa.DataType, item: Plan) -> Plan:
 
 
 def _owners(array: pa.Array, items: Integers) -> Integers:
-    """The lists or maps that these items are in."""
+    """Return the lists or maps that contain these items."""
     return np.unique(np.searchsorted(array.offsets.to_numpy(), items, side="right") - 1)
 
 
@@ -135,7 +135,7 @@ def _struct(kind: pa.DataType, children: list[Plan]) -> Plan:
 def _in_pieces(
     kind: pa.DataType, convert: Callable[[pa.Array], pa.Array], then: Finish | None = None
 ) -> Finish:
-    """Converts all texts of a column at once; those around what cannot be, in ever fewer."""
+    """Convert all texts of a column at once. Around a failure, retry in ever smaller parts."""
 
     def finish(texts: pa.Array) -> Finished:
         pieces: list[tuple[int, pa.Array]] = []
@@ -181,10 +181,10 @@ def _seconds(numbers: pa.Array) -> Finished:
 
 
 def _decimals(kind: pa.DataType) -> Finish:
-    """Decimals of doubles: the double that is nearest to few digits says which digits they were.
+    """Return the conversion from doubles to decimals. The nearest short decimal gives the digits.
 
-    That of `v` is within a 2^53rd of it, and so is each of two more roundings; where there are too
-    many digits to tell, or what is to be rounded is near to a half, the text decides.
+    The double nearest to `v` is within a 2^53rd of it, and so is each of two more roundings. If
+    there are too many digits to decide, or the value to round is close to a half, the text decides.
     """
     most = float(10**kind.precision)
 
@@ -220,7 +220,7 @@ def _values(array: pa.Array, null: float) -> Any:
 
 
 def _laid(kind: pa.DataType, of: pa.Array, values: "npt.NDArray[np.generic]") -> pa.Array:
-    """The values, null where `of` is."""
+    """Return the values as an array, null where `of` is null."""
     valid = pa.array(np.asarray(of.is_valid()))
     validity = valid.buffers()[1] if of.null_count else None
     return pa.Array.from_buffers(kind, len(of), [validity, pa.py_buffer(values)])

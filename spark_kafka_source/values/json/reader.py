@@ -1,4 +1,4 @@
-"""JSON as one of the formats of values."""
+"""JSON as a format of values to read."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,10 +22,10 @@ from spark_kafka_source.values.schema_text import SchemaText
 
 
 class JsonReader:
-    """A `ValueReader` of the fields of a type, or of some; pickled as the type.
+    """`ValueReader` of some or all fields of a type. It is pickled as the type.
 
-    A row is sound or bad as a whole: where one field does not fit the row is bad, with the path of
-    that field. What is not read is JSON, and else looked at no further.
+    A row is sound or bad as a whole. If one field does not fit, the row is bad, with the path of
+    that field. Fields that are not read must be JSON, and are not checked further.
     """
 
     def __init__(self, arrow_type: pa.DataType, fields: Iterable[str] | None = None) -> None:
@@ -39,7 +39,7 @@ class JsonReader:
         return made_once, (JsonReader, self.arrow_type)
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
-        """Nothing: each text of JSON says by itself what it has."""
+        """Return None: a JSON text describes itself."""
 
     def decode(
         self,
@@ -51,9 +51,9 @@ class JsonReader:
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Decode the rows, those by themselves that cannot be read together.
+        """Decode the rows, many at once. Rows that this cannot read are read one by one.
 
-        Rows without a program are bad, as those of other formats are.
+        Rows without a program are bad, as in other formats.
         """
         octets: Octets = np.frombuffer(data, np.uint8)
         starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
@@ -68,7 +68,7 @@ class JsonReader:
             if found:
                 parts.append((found.array, others))
                 others = others[np.unique(found.doubtful)]
-                # A few are bad; many are what the kernels leave to others.
+                # A few such rows are bad ones. Many are a kind that the kernels do not read.
                 few = max(fast.FEW, len(found.rows) // 4)
         if len(others) >= few and self._fast.can_read:
             array, of, others = _together(self._fast, octets, starts, ends, others)
@@ -77,7 +77,7 @@ class JsonReader:
 
 
 class _Rows:
-    """What becomes of each row."""
+    """Results of each row."""
 
     def __init__(self, meaning: Meaning, octets: Octets, starts: Integers, ends: Integers) -> None:
         self._meaning, self._octets, self._starts, self._ends = meaning, octets, starts, ends
@@ -87,9 +87,9 @@ class _Rows:
     def decoded(
         self, kind: pa.DataType, parts: list[tuple[pa.Array, Integers]], others: Integers
     ) -> Decoded:
-        """Each of `parts` is an array, and which rows it has; the others are read one by one.
+        """Join the results. Each of `parts` is an array and its rows. `others` are read alone.
 
-        Of a row that is in several, the last counts.
+        If a row is in several parts, the last one counts.
         """
         count = len(self.status)
         if len(parts) == 1 and len(parts[0][1]) == count and not len(others):
@@ -115,7 +115,7 @@ class _Rows:
 def _together(
     reader: fast.FastReader, octets: Octets, starts: Integers, ends: Integers, rows: Integers
 ) -> tuple[pa.Array, Integers, Integers]:
-    """An array, which rows it has, and the rows that have to be read one by one."""
+    """Return an array, the rows in it, and the rows that must be read one by one."""
     starts, ends = fast.trimmed(octets, starts[rows], ends[rows])
     doubtful = fast.is_doubtful(octets, starts, ends)
     if doubtful.any():

@@ -6,15 +6,15 @@
 | string; with format `date`, `date-time` | STRING; DATE, TIMESTAMP |
 | string with contentEncoding `base64` | BINARY |
 | several of these types; `enum` or `const` of several | DOUBLE for numbers, else STRING: the text |
-| null, or nothing said | STRING: the text |
-| array | ARRAY; of STRING where no `items` are described; tuples of one type |
-| object with `properties` | STRUCT of these; what else it may have is not read |
+| null, or no type given | STRING: the text |
+| array | ARRAY; of STRING if `items` are not described; tuples of one type |
+| object with `properties` | STRUCT of these; other properties are not read |
 | object without | MAP of `additionalProperties` or one `patternProperties`, or else of STRING |
 | `oneOf`, `anyOf` of one and null | that one |
-| `allOf` | what its members say; of objects one STRUCT with the fields of all |
-| `$ref` to `#`, `#/definitions/x`, `#/$defs/x`, to a reference's name or `$id` | what is there |
+| `allOf` | the common type of its members; for objects one STRUCT with the fields of all |
+| `$ref` to `#`, `#/definitions/x`, `#/$defs/x`, to a reference's name or `$id` | the type there |
 
-What only restricts values (`required`, `pattern`, `minimum`, `not`, `if`, ...) is not looked at.
+Keywords that only restrict values (`required`, `pattern`, `minimum`, `not`, `if`, ...) are ignored.
 Every column is nullable. https://json-schema.org/specification
 """
 
@@ -45,16 +45,16 @@ _DESCRIBES = {
     *("type", "properties", "additionalProperties", "patternProperties", "items", "prefixItems"),
     *("enum", "const", "$ref", "allOf", "oneOf", "anyOf", "format", "contentEncoding"),
 }
-"""What says which column it is."""
+"""The keywords that decide the column's type."""
 _INSTEAD = "Give the schema as DDL, where a STRING keeps the text"
 
 Node = Mapping[str, Any]
 
 
 def arrow_type(schema: SchemaText) -> pa.DataType:
-    """Return the type of what the schema describes.
+    """Return the type of the values that the schema describes.
 
-    Raises `SchemaError` for what cannot be a column, with its path, and `RecursiveTypeError`.
+    Raises `SchemaError` with the path of a part that cannot be a column, and `RecursiveTypeError`.
     """
     documents = {name: _document(text, name) for name, text in schema.references}
     for each in list(documents.values()):
@@ -65,7 +65,7 @@ def arrow_type(schema: SchemaText) -> pa.DataType:
 
 
 def _document(text: str, name: str) -> Any:
-    """A document, which is also looked into by its name; that of the schema itself has none."""
+    """Parse a document. References have a name; the schema itself has an empty one."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ def _document(text: str, name: str) -> Any:
 
 
 class _Reading:
-    """Walks through the schema; `document` is the one that a node stands in."""
+    """Walk through the schema. `document` is the name of a node's document."""
 
     def __init__(self, documents: Mapping[str, Any]) -> None:
         self._documents = dict(documents)
@@ -82,7 +82,7 @@ class _Reading:
         self._columns = self._depth = 0
 
     def type(self, node: Any, document: str, path: str) -> pa.DataType:
-        """The type of a node. The first one is that of the whole schema."""
+        """Return the type of a node. The first node is the whole schema."""
         self._documents.setdefault("", node)
         self._columns += 1
         self._depth += 1
@@ -102,7 +102,7 @@ class _Reading:
         return _all_of(kinds, path) if kinds else _STRING
 
     def _said(self, node: Node, document: str, path: str) -> Iterable[pa.DataType]:
-        """What each part of a node says of its type."""
+        """Yield the type from each keyword of a node."""
         if "$ref" in node:
             yield self._reference(node["$ref"], document, path)
         for name in ("allOf", "oneOf", "anyOf"):
@@ -175,7 +175,7 @@ class _Reading:
         return kind
 
     def _at(self, place: tuple[str, str], reference: str, path: str) -> Any:
-        """The node in this place: a document's name, and a pointer into it, as of RFC 6901."""
+        """Return the node at a place: a document's name, and a pointer into it (RFC 6901)."""
         name, pointer = place
         node = self._documents.get(name)
         for part in pointer.split("/")[1:] if pointer else ():
@@ -189,7 +189,7 @@ class _Reading:
 
 
 def _describes(node: Any) -> bool:
-    """Whether it says more than which values are right."""
+    """Whether the node describes a type, and does not only restrict values."""
     return not isinstance(node, dict) or bool(node.keys() & _DESCRIBES)
 
 
@@ -224,7 +224,7 @@ def _of_value(value: Any, path: str) -> pa.DataType:
 
 
 def _all_of(kinds: list[pa.DataType], path: str) -> pa.DataType:
-    """What all of these say: one type, or structs of which the fields are put together."""
+    """Return the type that fits all: one common type, or a struct with the fields of all."""
     if not all(pa.types.is_struct(each) for each in kinds):
         first, *others = kinds
         if any(each != first for each in others):
@@ -238,7 +238,7 @@ def _all_of(kinds: list[pa.DataType], path: str) -> pa.DataType:
 
 
 def _one_of(kinds: list[pa.DataType], path: str) -> pa.DataType:
-    """What any of these may be: one type, or scalars, which a number or a text has room for."""
+    """Return a type for any of these: one type, or for scalars a number or a text."""
     found = set(kinds)
     if len(found) == 1:
         return kinds[0]

@@ -1,4 +1,4 @@
-"""What of a text of JSON is kept as it is written: numbers, and values for columns of strings."""
+"""Original text of JSON values: for numbers, and for values in columns of strings."""
 
 import re
 from json import JSONDecoder
@@ -8,13 +8,13 @@ import pyarrow as pa
 
 
 class Number(str):
-    """A number, as it is written."""
+    """Number, as it is written."""
 
     __slots__ = ()
 
 
 class NotAScalarError(Exception):
-    """An object or array stands where a string is wanted: its text is, as `with_texts` has it."""
+    """A string is wanted and an object or array was found. `with_texts` returns its text."""
 
 
 DECODER = JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number)
@@ -24,12 +24,12 @@ _MARK = re.compile(r"[ \t\r\n]*([,:\]}])[ \t\r\n]*")
 
 
 def with_texts(text: str, kind: pa.DataType) -> Any:
-    """Return what `text`, which is sound, has; objects and arrays for strings as their texts."""
+    """Parse `text`, which is sound. An object or array in place of a string becomes its text."""
     return _value(text, _space(text, 0), kind)[0]
 
 
 def _value(text: str, at: int, kind: pa.DataType | None) -> tuple[Any, int]:
-    """The value that begins at `at`, and the place behind it."""
+    """Return the value that begins at `at`, and the position after it."""
     first = text[at]
     if kind is not None and first in "{[":
         if pa.types.is_string(kind):
@@ -78,6 +78,6 @@ def _space(text: str, at: int) -> int:
 
 
 def _mark(text: str, at: int) -> tuple[str, int]:
-    """The mark that comes next, and the place of what comes after it."""
+    """Return the next mark, and the position of what follows it."""
     found = _MARK.match(text, at)
     return (found[1], found.end()) if found else ("", len(text))

@@ -1,7 +1,7 @@
-"""Dates and times as texts of ISO 8601: one at a time, which is what they mean, and columns.
+"""Dates and times in ISO 8601: one at a time, which defines them, and as columns.
 
-A date, or a date, `T` or a space, and a time: hours, minutes or seconds, with any number of digits
-behind the point, of which six count. A zone is `Z`, `+02`, `+0200` or `+02:00`.
+A text has a date, then optionally `T` or a space and a time: hours, minutes or seconds, with any
+number of digits after the point, of which six count. A zone is `Z`, `+02`, `+0200` or `+02:00`.
 """
 
 import re
@@ -17,7 +17,7 @@ MICROS = 1_000_000
 _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 _YEARS, _DAYS = 400, 146_097
-"""After so many years the calendar is the same again."""
+"""The calendar repeats after this many years, which have this many days."""
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?\Z",
@@ -26,9 +26,9 @@ _TIME = re.compile(
 
 
 def micros(text: str, *, zoned: bool) -> int | None:
-    """Microseconds since 1970; None for what is no time.
+    """Return microseconds since 1970, or None for a text that is not a time.
 
-    Without a zone, it is UTC. With one, it is no time where `zoned` is not.
+    A time without a zone is UTC. A time with a zone is not accepted unless `zoned`.
     """
     found = _TIME.match(text)
     day = _day(found) if found else None
@@ -44,7 +44,7 @@ def micros(text: str, *, zoned: bool) -> int | None:
 
 
 def days(text: str) -> int | None:
-    """Days since 1970; None for what is no date, or more than one."""
+    """Return days since 1970, or None for a text that is not exactly a date."""
     found = _TIME.match(text)
     return _day(found) if found and found[4] is None else None
 
@@ -60,7 +60,7 @@ def _day(found: re.Match[str]) -> int | None:
 
 
 def _shift(zone: str) -> int | None:
-    """How many seconds a zone is ahead of UTC."""
+    """Return how many seconds a zone is ahead of UTC."""
     if zone == "Z":
         return 0
     hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
@@ -70,7 +70,7 @@ def _shift(zone: str) -> int | None:
 
 
 def timestamps(texts: pa.Array) -> pa.Array:
-    """The times of a column, all with a zone or all without. Raises `ArrowInvalid`."""
+    """Parse a column of times, all with a zone or all without. Raises `ArrowInvalid`."""
     try:
         return texts.cast(TIMESTAMP)
     except pa.ArrowInvalid:
@@ -82,7 +82,7 @@ def timestamps(texts: pa.Array) -> pa.Array:
 
 
 def local_timestamps(texts: pa.Array) -> pa.Array:
-    """The times of a column that has no zones. Raises `ArrowInvalid`."""
+    """Parse a column of times without zones. Raises `ArrowInvalid`."""
     try:
         return texts.cast(TIMESTAMP_NTZ)
     except pa.ArrowInvalid:
@@ -90,11 +90,11 @@ def local_timestamps(texts: pa.Array) -> pa.Array:
 
 
 def _cut(nanos: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Without the digits beyond microseconds."""
+    """Drop the digits beyond microseconds."""
     found = np.floor_divide(pc.fill_null(nanos.view(pa.int64()), 0).to_numpy(), 1000)
     return pa.array(found, mask=np.asarray(nanos.is_null())).view(kind)
 
 
 def dates(texts: pa.Array) -> pa.Array:
-    """The dates of a column. Raises `ArrowInvalid`."""
+    """Parse a column of dates. Raises `ArrowInvalid`."""
     return texts.cast(pa.date32())

@@ -1,4 +1,4 @@
-"""Many texts of JSON at once, by the compiled tokenizer: sure rows, and the doubtful others."""
+"""Reader of many JSON texts at once with the compiled tokenizer: sure rows and doubtful rows."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from spark_kafka_source.values.json.plan import plan
 
 _MOST_BYTES = (1 << 31) - 1
 _CELLS_PER_BYTE, _CELLS = 64, 1 << 22
-"""What is made room for, beside the bytes of the rows: 17 bytes for each cell, if it is used."""
+"""The most cells, per byte of the rows and beyond that. A used cell takes 17 bytes of memory."""
 _POWERS = np.array([10.0**power for power in range(23)])
 _INTEGERS = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
 _NUMPY = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32, pa.int64(): np.int64}
@@ -22,7 +22,7 @@ _NODE = 6
 
 
 class TokenReader:
-    """Reads columns of any type; the kernels fill arrays, of which columns are made here."""
+    """Reader of columns of any type. The kernels fill arrays, from which it builds columns."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._plan = plan(kind)
@@ -31,12 +31,12 @@ class TokenReader:
         self._nodes, self._fields, self._names = shape.tables()
         self._levels = shape.columns_by_level(self._nodes)
         self._room = np.ones(len(self._levels) - 1, np.int64)
-        """Elements of each level for each row, as they were needed before."""
+        """The elements per row that each level needed before."""
 
     def read(
         self, kernels: Kernels, octets: Octets, starts: Integers, ends: Integers
     ) -> Found | None:
-        """Read the rows, each of which is in the array; None where that takes too much memory."""
+        """Read the rows. All are in the array. None if that takes too much memory."""
         rows = len(starts)
         most = _CELLS + _CELLS_PER_BYTE * int((ends - starts).sum())
         while True:
@@ -63,7 +63,7 @@ class TokenReader:
 
 
 class _Shape:
-    """The nodes of a type, whose columns are numbered level by level."""
+    """Nodes of a type. Their columns are numbered level by level."""
 
     def __init__(self) -> None:
         self._nodes: list[list[int]] = []
@@ -71,7 +71,7 @@ class _Shape:
         self._levels = 1
 
     def add(self, kind: pa.DataType, level: int) -> int:
-        """The number of a node, after which those of the items of a list or map come."""
+        """Add a node and return its number. The nodes of items of a list or map come after it."""
         number = len(self._nodes)
         node = [k.TEXT, 0, level, 0, 0, int(pa.types.is_string(kind))]
         self._nodes.append(node)
@@ -98,7 +98,7 @@ class _Shape:
         return number
 
     def tables(self) -> tuple[Integers, Integers, Octets]:
-        """Nodes, the last of which is what is not read; fields; and their names."""
+        """Return nodes, fields, and names. The last node is for values that are not read."""
         order = sorted(range(len(self._nodes)), key=lambda number: self._nodes[number][k.LEVEL])
         for column, number in enumerate(order):
             self._nodes[number][k.COLUMN] = column
@@ -112,13 +112,13 @@ class _Shape:
         return nodes, fields, np.frombuffer(b"".join(names) or b"\0", np.uint8).copy()
 
     def columns_by_level(self, nodes: Integers) -> Integers:
-        """The first column of each level, and the end of the last."""
+        """Return the first column of each level, and the end of the last."""
         found = np.bincount(nodes[:-1, k.LEVEL], minlength=self._levels)
         return np.concatenate(([0], np.cumsum(found))).astype(np.int64)
 
 
 class _Cells:
-    """What the kernel fills: for each column and element a state and two numbers."""
+    """Arrays that the kernel fills: a state and two numbers for each column and element."""
 
     def __init__(self, capacity: Integers, columns: Integers) -> None:
         self._capacity, self._columns = capacity, columns
@@ -139,7 +139,7 @@ class _Cells:
         ends: Integers,
         tables: tuple[Integers, Integers, Octets],
     ) -> tuple[int, Octets]:
-        """DONE and which rows are sure; or a level that needs more room."""
+        """Return DONE and the sure rows, or a level that needs more room."""
         sure: Octets = np.zeros(len(starts), np.uint8)
         opened = np.zeros((MAX_DEPTH, k.OPENED_SIZE), np.int64)
         level = kernels.tokenize(
@@ -151,7 +151,7 @@ class _Cells:
 
 
 class _Columns:
-    """Makes arrays of cells."""
+    """Builder of Arrow arrays from cells."""
 
     def __init__(
         self, kernels: Kernels, octets: Octets, cells: _Cells, nodes: Integers, fields: Integers
@@ -160,7 +160,7 @@ class _Columns:
         self._nodes, self._fields = nodes, fields
 
     def array(self, number: int, kind: pa.DataType) -> pa.Array:
-        """The elements of a node, as a type that `plan` reads."""
+        """Return the elements of a node, in a type that `plan` reads."""
         node = self._nodes[number].tolist()
         count = int(self._cells.sizes[node[k.LEVEL]])
         base = int(self._cells.bases[node[k.COLUMN]])
@@ -210,7 +210,7 @@ class _Columns:
         return pa.Array.from_buffers(pa.string(), len(state), buffers)
 
     def _doubles(self, state: Octets, first: Integers, last: Integers) -> Integers:
-        """Numbers of many digits are read by Arrow."""
+        """Return the doubles as bits. Arrow parses numbers of many digits."""
         long = np.flatnonzero(state == k.LONG)
         if len(long):
             there = np.full(len(long), k.THERE, np.uint8)
@@ -221,7 +221,7 @@ class _Columns:
 
 
 def _offsets(there: npt.NDArray[np.bool_], last: Integers) -> pa.Buffer:
-    """Where the items of each list end: those of one that is not there, where the last did."""
+    """Return the end of each list's items. An absent list ends where the one before it ends."""
     offsets = np.zeros(len(there) + 1, np.int32)
     np.maximum.accumulate(np.where(there, last, 0), out=offsets[1:])
     return pa.py_buffer(offsets)

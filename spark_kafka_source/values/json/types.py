@@ -1,4 +1,4 @@
-"""Which Arrow types JSON can be read into, as `values.ddl` has them."""
+"""Arrow types that JSON can be read into, as `values.ddl` defines them."""
 
 import pyarrow as pa
 
@@ -12,9 +12,9 @@ _PLAIN = (
 
 
 def readable(kind: pa.DataType, path: str = "") -> pa.DataType:
-    """Return the type, with all of its fields nullable and items named as Spark has them.
+    """Return the type with nullable fields, and with Spark's name for items.
 
-    Raises `SchemaError`, with the path of a type that JSON is not read into.
+    Raises `SchemaError` with the path of a type that JSON is not read into.
     """
     if kind in _PLAIN:
         return kind
@@ -30,11 +30,11 @@ def readable(kind: pa.DataType, path: str = "") -> pa.DataType:
             raise SchemaError(path, f"{kind} has a name twice", "Each field has a name of its own")
         types = (readable(each.type, within(path, each.name)) for each in kind)
         return pa.struct(list(zip(names, types, strict=True)))
-    raise SchemaError(path, f"JSON is not read into {kind}", f"Use one of {_names()}")
+    raise SchemaError(path, f"JSON cannot be read into {kind}", f"Use one of {_names()}")
 
 
 def within(path: str, name: str) -> str:
-    """The path of a field."""
+    """Return the path of a field."""
     return f"{path}.{name}" if path else name
 
 

@@ -1,4 +1,4 @@
-"""JSON as one of the formats that values are written in."""
+"""JSON as a format of values to write."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from spark_kafka_source.values.json.one import text_of_one
 
 
 class JsonWriter:
-    """A `ValueWriter` of texts, which no schema has to do with; pickled as its type."""
+    """`ValueWriter` of JSON texts, without a schema. It is pickled as its type."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """`kind` is the column's. Raises `ColumnTypeError` where JSON has no place for it."""
+        """`kind` is the column's type. Raises `ColumnTypeError` if JSON has no place for it."""
         encode(pa.array([], kind))
         self.arrow_type = kind
         self._text_of_one = text_of_one(kind)

@@ -1,4 +1,4 @@
-"""The compiled engine on rows, and what it leaves to the others."""
+"""Compiled engine on rows. It leaves rare rows to the other engines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ from spark_kafka_source.values.slots import Slots
 def messages_by_row(
     _: Kernels, programs: Sequence[Program], rows: Rows, slots: Slots, outcome: Outcome
 ) -> None:
-    """Fill the slots of all rows in their order, and say which are bad.
+    """Fill the slots of all rows in order, and mark the bad rows.
 
-    All programs have the table of one reader, so that who wrote a row makes no difference here.
+    All programs share the table of one reader, so the writer of a row makes no difference here.
     """
     count = len(rows.starts)
     numbers = np.zeros(count, np.int64) if rows.program_of is None else rows.program_of
@@ -45,7 +45,7 @@ def messages_by_row(
 
 
 def _run(kernel: Kernel, table: Table, rows: Rows, numbers: Integers, slots: Slots) -> Integers:
-    """The rows that are left, of which there is nothing yet."""
+    """Run the kernel, and return the rows that it left out. Nothing of them is kept."""
     source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
     linked = _linked(table)
     room = by_row.Room(slots.layout, len(starts), len(source.data))
@@ -69,7 +69,7 @@ def _run(kernel: Kernel, table: Table, rows: Rows, numbers: Integers, slots: Slo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Linked:
-    """A table as arrays."""
+    """Table as arrays."""
 
     rows: Integers
     nodes: Integers

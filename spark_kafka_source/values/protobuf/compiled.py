@@ -1,6 +1,6 @@
-"""The kernel of messages as machine code, where numba is installed, once that pays.
+"""Kernel of messages as machine code, if numba is installed, and once it pays off.
 
-When that is, `records.compiled` says of it as of the kernels that locate records.
+`records.compiled` explains when kernels are loaded.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ Kernel = Callable[..., int]
 
 
 def load() -> Kernel | None:
-    """Compiles the kernel, or finds it in numba's cache on disk; None with NUMBA_DISABLE_JIT.
+    """Compile the kernel, or load it from numba's disk cache. None with NUMBA_DISABLE_JIT.
 
-    Raises whatever numba raises where it is broken, or has nowhere to keep what it compiles.
+    Raises numba's own error if numba is broken or has no place for its cache.
     """
     nb = import_module("numba")
     if nb.config.DISABLE_JIT:
@@ -36,9 +36,9 @@ _loading = Loading(load)
 
 
 def kernel(row_count: int = 0) -> Kernel | None:
-    """The compiled kernel, where this process has it; `row_count` are to be decoded now."""
+    """Return the compiled kernel, or None. `row_count` rows are about to be decoded."""
     return _loading.kernels(row_count)
 
 
 if __name__ == "__main__":
-    load()  # while an image is built, say, so that no worker has to
+    load()  # for instance while an image is built, so that workers find the kernel in the cache

@@ -1,6 +1,6 @@
-"""Schemas out of a serialized `FileDescriptorSet`, as `protoc --descriptor_set_out` writes it.
+"""Schemas from a serialized `FileDescriptorSet`, as `protoc --descriptor_set_out` writes it.
 
-It is Protobuf itself, of which few fields matter here: those of
+A descriptor set is itself a Protobuf message. Only a few of its fields matter here:
 https://github.com/protocolbuffers/protobuf/blob/v36.0/src/google/protobuf/descriptor.proto.
 """
 
@@ -23,21 +23,21 @@ from spark_kafka_source.values.protobuf.wire import WireError, wire_fields
 
 MAX_DESCRIPTOR_BYTES = 8 << 20
 MAX_DEPTH = 64
-"""How deep messages may be defined within messages."""
+"""The deepest nesting of message definitions."""
 MAX_NAME_CHARACTERS = 1024
 MAX_NAMES = 200_000
-"""Of messages, fields, enums and their values, together."""
+"""The most messages, fields, enums and enum values, together."""
 MAX_NUMBER = (1 << 29) - 1
 
 _REQUIRED, _REPEATED = 2, 3
 _LAST = "A descriptor set has all files, each behind those that it imports"
 _EDITIONS = (1000, 1001)
-"""2023 and 2024, which are alike in what matters here."""
+"""The editions 2023 and 2024, which do not differ in the features used here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What may be different from file to file, https://protobuf.dev/editions/features/."""
+    """Features that can differ between files, https://protobuf.dev/editions/features/."""
 
     implicit: bool = False
     required: bool = False
@@ -46,7 +46,10 @@ class Features:
     delimited: bool = False
 
     def changed(self, options: "Part", number: int) -> "Features":
-        """Those of something within it, of whose options `number` are the features."""
+        """Return the features of an inner element.
+
+        `number` is the field of its options for them.
+        """
         found = options.part(number)
         presence, enum = found.number(1), found.number(2)
         encoding, delimited = found.number(3), found.number(5)
@@ -64,7 +67,7 @@ _PROTO3 = Features(implicit=True)
 
 
 class Part:
-    """A message of a descriptor: its fields by their numbers."""
+    """Message of a descriptor: its fields by number."""
 
     def __init__(self, data: bytes) -> None:
         self._fields: dict[int, list[int | bytes]] = {}
@@ -72,7 +75,7 @@ class Part:
             self._fields.setdefault(number, []).append(value)
 
     def number(self, number: int, default: int = 0) -> int:
-        """An integer of 32 bits, the last of them."""
+        """Return the last integer of this field, of 32 bits."""
         found = self._fields.get(number, [default])[-1]
         if not isinstance(found, int):
             raise WireError(f"field {number} is no integer")
@@ -80,33 +83,33 @@ class Part:
         return low - (1 << 32) if low >> 31 else low
 
     def has(self, number: int) -> bool:
-        """Whether it was written."""
+        """Whether the field was written."""
         return number in self._fields
 
     def octets(self, number: int) -> bytes:
-        """The last of them, or none."""
+        """Return the last bytes of this field, or empty bytes."""
         found = self._fields.get(number, [b""])[-1]
         if not isinstance(found, bytes):
             raise WireError(f"field {number} is an integer")
         return found
 
     def all(self, number: int) -> Iterator[bytes]:
-        """All of a repeated one."""
+        """Yield all bytes of a repeated field."""
         for found in self._fields.get(number, []):
             if not isinstance(found, bytes):
                 raise WireError(f"field {number} is an integer")
             yield found
 
     def part(self, number: int) -> "Part":
-        """One within it, that is merged of all there are."""
+        """Return the inner message, merged from all of this field."""
         return Part(b"".join(self.all(number)))
 
     def parts(self, number: int) -> Iterator["Part"]:
-        """All that are repeated."""
+        """Yield all inner messages of a repeated field."""
         return map(Part, self.all(number))
 
     def text(self, number: int) -> str:
-        """A name, or another text."""
+        """Return the text of this field."""
         try:
             return self.octets(number).decode()
         except UnicodeDecodeError as error:
@@ -114,13 +117,13 @@ class Part:
 
 
 def parse_descriptors(data: bytes) -> Schema:
-    """The types of all files; the last one is that which the others are imported by.
+    """Return the types of all files. The last file is the main one, which imports the others.
 
-    Raises `SchemaError` for bytes that are no descriptor set, or one that cannot be used.
+    Raises `SchemaError` for bytes that are not a descriptor set, and for an unusable set.
     """
     if len(data) > MAX_DESCRIPTOR_BYTES:
         found = f"a descriptor set of {len(data)} bytes"
-        raise SchemaError("", found, f"It has up to {MAX_DESCRIPTOR_BYTES}")
+        raise SchemaError("", found, f"Use at most {MAX_DESCRIPTOR_BYTES}")
     files = _Files()
     try:
         for file in Part(data).parts(1):
@@ -133,7 +136,7 @@ def parse_descriptors(data: bytes) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What fields have from their message."""
+    """Properties of a message that its fields need."""
 
     name: str
     features: Features
@@ -142,7 +145,7 @@ class _Scope:
 
 
 class _Files:
-    """Goes through the files, and checks at the end that all that is referred to is there."""
+    """Reader of all files. At the end it checks that all references have a target."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -159,7 +162,7 @@ class _Files:
         self._top = tuple(self._message(message, package, features, 1) for message in file.parts(4))
 
     def schema(self) -> Schema:
-        """All of it, once all references are known to have what they refer to."""
+        """Check all references, and return the schema."""
         for message in self._messages.values():
             if message.is_entry:
                 _check_entry(message)
@@ -196,16 +199,18 @@ class _Files:
         features = features.changed(part.part(3), 7)
         values = tuple((self._name(each, full), each.number(2)) for each in part.parts(2))
         if not values:
-            raise SchemaError(full, "an enum without values", "It has one, at the least")
+            raise SchemaError(full, "an enum without values", "An enum has at least one")
         self._enums[full] = Enum(full, values, features.closed)
 
     def _message(self, part: Part, scope: str, features: Features, depth: int) -> str:
         full = self._full_name(part, scope)
         if depth > MAX_DEPTH:
-            raise SchemaError(full, "messages nested too deeply", f"Up to {MAX_DEPTH} may be")
+            raise SchemaError(full, "messages nested too deeply", f"Nest at most {MAX_DEPTH}")
         options = part.part(7)
         if options.number(1):
-            raise SchemaError(full, "the wire format of message sets", "It is not read")
+            raise SchemaError(
+                full, "the wire format of message sets", "This format is not supported"
+            )
         features = features.changed(options, 12)
         is_entry = bool(options.number(7))
         self._messages[full] = Message(full, (), is_entry)
@@ -244,7 +249,7 @@ class _Files:
             repeated and packed and can_be_packed(kind),
             not repeated and (kind in MESSAGES or oneof >= 0 or not features.implicit),
             part.number(4) == _REQUIRED or (features.required and oneof < 0 and not repeated),
-            # That of a proto3 `optional` is there so that its presence is told.
+            # A proto3 `optional` has a oneof of its own, only to record its presence.
             -1 if part.number(17) else oneof,
         )
 
@@ -254,7 +259,7 @@ class _Files:
             there = field.type_name in self._messages
             entry = there and self._messages[field.type_name].is_entry
             if entry and not (field.repeated and field.kind is Kind.MESSAGE):
-                # Features of a file make groups of all messages but those of maps.
+                # File features turn all messages into groups, except those of maps.
                 self._ungrouped(message, field)
         elif field.kind is Kind.ENUM:
             there = field.type_name in self._enums
@@ -302,7 +307,7 @@ class _Files:
 
 
 def _file_features(file: Part) -> Features:
-    """By the syntax, or the edition, and the options of the file."""
+    """Return the features of a file, from its syntax or edition and its options."""
     match file.text(12):
         case "" | "proto2":
             return _PROTO2
@@ -331,7 +336,7 @@ _KEYS = set(Kind) - {*MESSAGES, Kind.ENUM, Kind.BYTES, Kind.DOUBLE, Kind.FLOAT}
 
 
 def _check_entry(message: Message) -> None:
-    """An entry has a key and a value, the fields 1 and 2."""
+    """Check that an entry has a key and a value: the fields 1 and 2."""
     fields = {field.number: field for field in message.fields if not field.repeated}
     if len(message.fields) != 2 or fields.keys() != {1, 2} or fields[1].kind not in _KEYS:
         raise SchemaError(message.name, "no entry of a map", "It has a key and a value")
@@ -343,7 +348,7 @@ _ESCAPES = {
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes that protoc wrote as those of C: octal, hexadecimal or a letter behind `\\`."""
+    """Undo protoc's escapes, as in C: octal, hexadecimal or a letter after `\\`."""
     found = bytearray()
     at = 0
     while at < len(text):

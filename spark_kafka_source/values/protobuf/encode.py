@@ -1,7 +1,7 @@
-"""Arrow to Protobuf, a column at a time: each field makes a column of bytes, and Arrow joins them.
+"""Encoder from Arrow to Protobuf, a column at a time: fields make columns, which Arrow joins.
 
-Fields stand in the order of their numbers, as other writers have them. What is null is not written,
-nor is a value of proto3 that is 0, or empty, and has no presence.
+Fields are in the order of their numbers, as other writers put them. A null is not written. Neither
+is a proto3 value of 0, or an empty one, in a field without presence.
 """
 
 from typing import NoReturn
@@ -43,12 +43,12 @@ _ZERO = b"\0"
 
 
 def encode(reader: ProtobufReader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:
-    """Encode each row as the message of `reader`, `prefix` before it.
+    """Encode each row as the message of `reader`, with `prefix` before it.
 
-    `array` is of `reader.arrow_type`, or of a type that casts to it. Raises `ColumnTypeError` for
-    any other type, and `UnencodableRowError` for rows that the message has no place for: null as a
-    row, an item, or what is required, a symbol or a number that the field does not have, several
-    members of a oneof.
+    `array` has the type `reader.arrow_type`, or a type that casts to it. Raises `ColumnTypeError`
+    for any other type, and `UnencodableRowError` for rows that the message has no place for: a null
+    as a row, an item or a required field, a symbol or a number that the field does not have, or
+    several members of a oneof.
     """
     if array.type != reader.arrow_type:
         try:
@@ -65,7 +65,7 @@ def encode(reader: ProtobufReader, array: pa.Array, prefix: bytes = b"") -> pa.B
 
 
 class _Encoder:
-    """Goes down the messages, the columns and the arrays; `rows` says whose each element is."""
+    """Encoder that walks messages, columns and arrays. `rows` has the row of each element."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -73,7 +73,7 @@ class _Encoder:
     def message(
         self, message: Message, column: Column, array: pa.Array, rows: Integers
     ) -> pa.BinaryArray:
-        """Of structs of which none is null."""
+        """Encode structs. None of them may be null."""
         places = {name: place for place, name in enumerate(column.names)}
         fields = [each for each in message.fields if each.name in places]
         _check_oneofs(message, fields, array, rows, column.path)
@@ -100,7 +100,7 @@ class _Encoder:
         return spread(self._tagged(field, column, some, rows[there]), there)
 
     def _tagged(self, field: Field, column: Column, array: pa.Array, rows: Integers) -> pa.Array:
-        """Each value with its tag before it, and of a group its end."""
+        """Encode each value with its tag before it. A group also has an end tag."""
         value = self._value(field, column, array, rows)
         if field.kind is Kind.GROUP:
             tags = (tag_of(field.number, wire) for wire in (Wire.GROUP, Wire.END_GROUP))
@@ -111,7 +111,7 @@ class _Encoder:
         return joined(len(array), tag, value)
 
     def _value(self, field: Field, column: Column, array: pa.Array, rows: Integers) -> pa.Array:
-        """Without its tag and its size."""
+        """Encode values without tag and size."""
         if field.kind not in MESSAGES:
             return self._scalar(field, column, array, rows)
         message = self._schema.messages[field.type_name]
@@ -169,7 +169,7 @@ class _Encoder:
         return _number_bytes(field.kind, values)
 
     def _is_set(self, field: Field, array: pa.Array) -> Mask:
-        """Which are not the default; null counts as set here."""
+        """Return which values are not the default. Null counts as set here."""
         if field.kind is Kind.ENUM and pa.types.is_string(array.type):
             values = self._schema.enums[field.type_name].values
             zeros = [name for name, number in values if number == 0]
@@ -180,7 +180,7 @@ class _Encoder:
         return found
 
     def _enum(self, field: Field, column: Column, array: pa.Array, rows: Integers) -> Integers:
-        """By name, or as text the number of one that has none."""
+        """Return the numbers of symbols. A number without a symbol is a text with its digits."""
         enum = self._schema.enums[field.type_name]
         known = dict(enum.values)
         found = array.dictionary_encode()
@@ -216,7 +216,7 @@ def _number(text: str) -> int | None:
 
 
 def _integers(field: Field, column: Column, array: pa.Array, rows: Integers) -> Integers:
-    """As 64 bits; of uint32 those that it has."""
+    """Return the values as 64 bits. Values of uint32 must fit 32 bits."""
     if column.form is Form.UNSIGNED:
         bits = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
         bits = bits[array.offset : array.offset + len(array)]
@@ -232,7 +232,7 @@ def _integers(field: Field, column: Column, array: pa.Array, rows: Integers) -> 
 
 
 def _unsigned(values: Integers) -> pa.BinaryArray:
-    """Varints of 64 bits, without zigzag."""
+    """Encode varints of 64 bits, without zigzag."""
     return integers(unzigzag(np.ascontiguousarray(values).view(np.uint64)))
 
 
@@ -241,7 +241,7 @@ def _sizes(array: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def _moment(array: pa.Array) -> pa.BinaryArray:
-    """Seconds and nanoseconds; those of a duration below 0 are both below it."""
+    """Encode seconds and nanoseconds. In a negative duration both are negative or 0."""
     micros = numbers(array, pa.int64())
     seconds = micros // _MICROS
     if pa.types.is_duration(array.type):
@@ -258,20 +258,20 @@ def _moment(array: pa.Array) -> pa.BinaryArray:
 
 
 def _is_zero(array: pa.Array) -> pa.Array:
-    """Which are 0 or empty."""
+    """Return which values are 0 or empty."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return pc.equal(pc.binary_length(array), 0)
     if pa.types.is_boolean(kind):
         return pc.invert(array)
     if pa.types.is_floating(kind):
-        # Not -0.0, which has a bit set.
+        # -0.0 is not the default: it has a bit set.
         array = array.view(pa.int64() if pa.types.is_float64(kind) else pa.int32())
     return pc.equal(array, pa.scalar(0, array.type))
 
 
 def _filled(array: pa.Array) -> pa.Array:
-    """A null list, or map, is an empty one."""
+    """Replace null lists and maps by empty ones."""
     return pc.fill_null(array, []) if array.null_count else array
 
 

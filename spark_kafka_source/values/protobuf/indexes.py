@@ -1,7 +1,7 @@
-"""Which message of a schema a value is: the indexes that Confluent's framing has before it.
+"""Message indexes: they say which message of a schema a value is, in Confluent's framing.
 
-A count and so many indexes, all zigzag varints; `[1, 0]` is the first message within the second of
-the file. The first of the file, `[0]`, is the one byte 0.
+A count and that many indexes, all zigzag varints. `[1, 0]` is the first message within the second
+message of the file. `[0]`, the first message of the file, is the single byte 0.
 https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html
 """
 
@@ -14,7 +14,10 @@ _MAX_INDEX = (1 << 31) - 1
 
 
 def message_indexes(schema: Schema, message: str) -> bytes:
-    """What stands before each message of this full name. Raises `SchemaError` for an imported."""
+    """Return the bytes before each value of this message.
+
+    Raises `SchemaError` if it is imported.
+    """
     indexes = schema.indexes(message)
     if indexes == (0,):
         return b"\0"
@@ -24,10 +27,10 @@ def message_indexes(schema: Schema, message: str) -> bytes:
 def read_message_indexes(
     data: bytes, at: int = 0, *, deprecated: bool = False
 ) -> tuple[tuple[int, ...], int]:
-    """The indexes at a position and the position after them; never none, and (0,) for a 0.
+    """Return the indexes at a position, and the position after them. A count of 0 gives (0,).
 
-    `deprecated` are those that `use.deprecated.format` writes, without zigzag. Raises `ValueError`
-    for what are none, or more than `MAX_INDEXES`.
+    `deprecated` reads indexes without zigzag, as `use.deprecated.format` writes them. Raises
+    `ValueError` for bad indexes, and for more than `MAX_INDEXES`.
     """
     count, after = _number(data, at, deprecated)
     if count > MAX_INDEXES:

@@ -1,10 +1,10 @@
-"""The engine for one message after the other, in plain Python that numba compiles (see `compiled`).
+"""Engine for one message after the other, in plain Python that numba compiles (see `compiled`).
 
-It does what `walk` says that bytes mean, and leaves to it the rows that are seldom: bad ones, those
-with groups, with a message of a oneof that begins anew, or with a number that a closed enum does
-not have. Compiled, it checks no index by itself: no byte is read that was not held against the end
-of its message before, and no element is written that there is no room for. The table is ours, and
-trusted.
+`walk` defines the meaning of the bytes. This engine leaves rare rows to `walk`: bad rows, and rows
+with groups, with a oneof message that begins anew, or with a number that a closed enum lacks.
+Compiled code does not check indices. So the engine compares each position with the end of the
+message before it reads a byte, and checks the room before it writes an element. The table is made
+by this package and trusted.
 """
 
 import numpy as np
@@ -28,14 +28,14 @@ VARINT, FIXED64, SIZED, FIXED32 = map(int, (Wire.VARINT, Wire.FIXED64, Wire.SIZE
 LOW, MAX_LONG = (1 << 32) - 1, (1 << 63) - 1
 LOWEST = -MAX_LONG - 1
 LAST_SHIFT = 63
-"""Where the last septet goes of a varint of 10 bytes."""
+"""The shift of the last septet in a varint of 10 bytes."""
 
 NODE, ELEMENT, END, NEXT = range(4)
-"""What is kept of the message around one: its node, its element, where it ends, and the row of the
-table that is likely to come next."""
+"""The fields of a stack frame for the surrounding message: its node, its element, its end, and the
+table row that is likely to come next."""
 FRAME = 4
 MAX_DEPTH = MAX_NESTING - 1
-"""Of messages around one."""
+"""The most messages around a message."""
 
 
 def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, not objects
@@ -61,14 +61,15 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
     doubles: npt.NDArray[np.float64],
     left: Octets,
 ) -> int:
-    """Decodes from `first_row` on, and returns the row that there is no room for, or their count.
+    """Decode from `first_row` on. Return the row that lacks room, or the number of rows.
 
-    `left` becomes 1 for each row that is left to others; nothing of it is kept. The rest is as in
-    `values.kernels`; of each node `nodes` has its first row of the table, and the one after its
-    last, of each closed enum `closed` has its numbers, from `closed_firsts` on, in their order.
+    `left` becomes 1 for each row that is left to `walk`; nothing of such a row is kept. `nodes` has
+    for each node its first row of the table, and the one after its last. `closed` has the sorted
+    numbers of each closed enum, from `closed_firsts` on. The other arguments are as in
+    `values.kernels`.
     """
 
-    # They return the position after what they read, or -1 where it is left to others.
+    # Each function returns the position after the value, or -1 to leave the row to `walk`.
 
     def varint(at: int, end: int) -> tuple[int, int]:
         value, shift = 0, 0
@@ -86,14 +87,14 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
         return (value | LOWEST if data[at] & 1 else value), at + 1
 
     def size_of(at: int, end: int) -> tuple[int, int]:
-        """A length that the message has room for, and the position after it."""
+        """Return a length that fits into the message, and the position after it."""
         size, after = varint(at, end)
         if after < 0 or after - at > MAX_SIZE_BYTES or size < 0 or size > end - after:
             return 0, -1
         return size, after
 
     def passed(wire: int, at: int, end: int) -> int:
-        """After a value of which nothing is kept."""
+        """Return the position after a value that is not kept."""
         if wire == VARINT:
             return varint(at, end)[1]
         if wire == SIZED:
@@ -103,7 +104,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
         return at + width if width <= end - at else -1
 
     def place_of(node: int, number: int, likely: int) -> int:
-        """The row of a field, or -1."""
+        """Return the table row of a field, or -1."""
         low, high = int(nodes[node, 0]), int(nodes[node, 1])
         if likely < high and table[likely, NUMBER] == number:
             return likely
@@ -117,7 +118,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
         return low if low < stop and table[low, NUMBER] == number else -1
 
     def is_closed_to(place: int, value: int) -> bool:
-        """Whether its enum has no such number."""
+        """Whether the field's closed enum lacks this number."""
         which = int(table[place, CLOSED])
         if which < 0:
             return False
@@ -135,7 +136,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
         return not (low < stop and closed[low] == number)
 
     def value_at(place: int, at: int, end: int) -> tuple[int, int]:
-        """Any value but what is sized."""
+        """Return a value, of any kind without a size, and the position after it."""
         wire, op = int(table[place, WIRE]), int(table[place, OP])
         if wire == VARINT:
             value, at = varint(at, end)
@@ -161,7 +162,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
         return value, at + 4
 
     def target(place: int, element: int) -> int:
-        """The element that is filled, a new one where there may be many; -1 without room."""
+        """Return the element to fill, a new one for a repeated field. -1 if there is no room."""
         level = int(table[place, LEVEL])
         if level >= 0:
             size = int(sizes[level])
@@ -177,7 +178,7 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a message's state are numbers, no
         return element
 
     def forget(row: int) -> None:
-        """Nothing of a row is kept: its slots are 0 again, and so is what it had of levels."""
+        """Undo a row: set its slots to 0, and drop its elements from all levels."""
         for slot in range(len(level_of)):
             level = int(level_of[slot])
             if level == 0:

@@ -1,4 +1,4 @@
-"""Protobuf as one of the formats of values."""
+"""Protobuf as a format of values to read."""
 
 import base64
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _ENGINES = Engines(MessageWaves, messages_by_row)
 
 
 class ProtobufReader:
-    """A `ValueReader` of the columns of a message, or of some; pickled as its descriptors."""
+    """`ValueReader` of some or all columns of a message. It is pickled as its descriptors."""
 
     def __init__(
         self,
@@ -36,12 +36,13 @@ class ProtobufReader:
         fields: Sequence[str] | None = None,
         typing: Typing | None = None,
     ) -> None:
-        """Read `message`, a full name, or the first of the file where none is given.
+        """Read `message`, a full name, or by default the first message of the file.
 
-        `schema` is the text of a file and of those that it imports, or a `FileDescriptorSet` that
-        was serialized, whose last file is meant. `fields` are paths such as `address.city`; all
-        by default. Raises `SchemaError`, `RecursiveTypeError` for a message that holds itself, and
-        `ConfigurationError` for a text where the extra `protobuf` is not installed.
+        `schema` is the text of a file with the files that it imports, or a serialized
+        `FileDescriptorSet` whose last file is the main one. `fields` are paths such as
+        `address.city`; by default all fields are read. Raises `SchemaError`, `RecursiveTypeError`
+        for a message that contains itself, and `ConfigurationError` for a text if the extra
+        `protobuf` is not installed.
         """
         self.descriptors = descriptors_of(schema)
         self._arguments = message, None if fields is None else tuple(fields), typing
@@ -56,16 +57,17 @@ class ProtobufReader:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of the column."""
+        """The type of the column."""
         return self.table.layout.column.arrow
 
     def program(
         self, writer: SchemaText | bytes | None = None, message: Sequence[int] = ()
     ) -> Program:
-        """How to read what `writer` wrote, by its `message`; None for the reader's own.
+        """Return the program that reads `message` of `writer`. None is the reader's own schema.
 
-        Without indexes it is the message of the reader's name. Made once: a text takes a compiler.
-        Raises `SchemaError`, and `UnresolvableError` where the message is another.
+        Without indexes, the message is the one with the reader's name. The result is cached, since
+        a text needs a compiler. Raises `SchemaError`, and `UnresolvableError` if the message is
+        another.
         """
         found: Program = self._kept(writer, tuple(message))
         return found
@@ -82,7 +84,9 @@ class ProtobufReader:
             return schema.messages[name]
         found = _indexed(schema, indexes)
         if found.name != name:
-            raise UnresolvableError("", f"{found} was written", f"What is read is {self.message}")
+            raise UnresolvableError(
+                "", f"{found} was written", f"It cannot be read as {self.message}"
+            )
         return found
 
     def decode(
@@ -95,7 +99,7 @@ class ProtobufReader:
         null: Mask | None = None,
         program_of: Integers | None = None,
     ) -> Decoded:
-        """Decode the rows as `values.decoding` does."""
+        """Decode the rows, as `values.decoding` does."""
         return decode(
             self.table.layout, programs, data, starts, ends,
             null=null, program_of=program_of, engines=_ENGINES,
@@ -103,7 +107,7 @@ class ProtobufReader:
 
 
 def _indexed(schema: Schema, indexes: Sequence[int]) -> Message:
-    """As Java counts messages, or where that leads nowhere as others do."""
+    """Return the message at these indexes, counted as in Java, or else as other clients count."""
     try:
         return schema.indexed(indexes)
     except UnresolvableError:
@@ -113,7 +117,7 @@ def _indexed(schema: Schema, indexes: Sequence[int]) -> Message:
 
 
 def descriptors_of(schema: SchemaText | bytes) -> bytes:
-    """Those of a text, or what are descriptors already."""
+    """Return the descriptors of a text. Bytes are descriptors already."""
     if isinstance(schema, bytes):
         return schema
     if schema.type is not SchemaType.PROTOBUF:
@@ -122,7 +126,7 @@ def descriptors_of(schema: SchemaText | bytes) -> bytes:
 
 
 def _from_base64(text: str) -> bytes | None:
-    """A descriptor set, as registries write it; a file of .proto is no base64."""
+    """Decode a descriptor set in base64, as registries write it. A .proto file is not base64."""
     try:
         return base64.b64decode(text, validate=True)
     except ValueError:

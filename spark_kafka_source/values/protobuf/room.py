@@ -1,7 +1,7 @@
-"""How much room the items of a row may take, which bytes of the row must justify.
+"""Limit for the memory of a row's items, relative to the bytes of the row.
 
-An empty message in a list takes two bytes, and becomes a number in each column of the list: where
-these are many, so are the numbers that a few bytes make.
+An empty message in a list takes two bytes, and becomes a number in each column of the list. With
+many columns, a few bytes make many numbers.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from spark_kafka_source.values.outcome import COLUMNS, Outcome
 
 SLOTS_OF_A_BYTE = 64
 SLOTS_OF_A_ROW = 1 << 14
-"""Whatever its bytes; so that few items of very many columns are read."""
+"""The numbers that a row may take beyond those for its bytes: a few items of very many columns."""
 _LEAST_BYTES = 2
 
 
 class Room:
-    """Counts the numbers of levels so wide that their items may take more than they justify."""
+    """Count of numbers in wide levels, whose items may make more numbers than bytes justify."""
 
     def __init__(self, layout: Layout, outcome: Outcome) -> None:
         widths = np.bincount(layout.slot_levels, minlength=len(layout.levels_above))
@@ -28,17 +28,17 @@ class Room:
         self._left = np.zeros(len(outcome.status) if self.wide else 0, np.int64)
 
     def begin(self, rows: Integers, sizes: Integers) -> None:
-        """These rows have so many bytes."""
+        """Begin with rows of these sizes in bytes."""
         if self.wide:
             self._left[rows] = SLOTS_OF_A_ROW + SLOTS_OF_A_BYTE * sizes
 
     def has_one(self, level: int, row: int) -> bool:
-        """Whether there is room for one more item, which is counted."""
+        """Count one more item, and return whether there is room for it."""
         self._left[row] -= self.wide.get(level, 0)
         return bool(self._left[row] >= 0)
 
     def kept(self, level: int, rows: Integers) -> Integers | None:
-        """Which items there is room for, each of one of `rows`, None for all; others are bad."""
+        """Return the items that have room, each of one of `rows`. None for all. Others are bad."""
         if level not in self.wide or not len(rows):
             return None
         counts = np.bincount(rows, minlength=len(self._left))

@@ -1,7 +1,7 @@
 """Protobuf descriptors as values, https://protobuf.dev/reference/protobuf/google.protobuf/.
 
-Messages and enums have their full names, without a dot before them, and refer to each other by
-these: so a message may hold itself, and every value here is finite.
+Messages and enums have full names, without a leading dot, and refer to each other by these names.
+So a message may contain itself, and every value here is finite.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from spark_kafka_source.values.errors import SchemaError, UnresolvableError
 
 
 class Kind(IntEnum):
-    """The types of fields, by the numbers that descriptors have for them."""
+    """Types of fields, by their numbers in descriptors."""
 
     DOUBLE = 1
     FLOAT = 2
@@ -38,7 +38,7 @@ class Kind(IntEnum):
 
 
 class Wire(IntEnum):
-    """What the bytes after a tag are, https://protobuf.dev/programming-guides/encoding/."""
+    """Wire types, in the tag before a value, https://protobuf.dev/programming-guides/encoding/."""
 
     VARINT = 0
     FIXED64 = 1
@@ -55,7 +55,7 @@ MESSAGES = (Kind.MESSAGE, Kind.GROUP)
 
 
 def wire_of(kind: Kind) -> Wire:
-    """How one value is written."""
+    """Return the wire type of one value."""
     if kind in _FIXED32:
         return Wire.FIXED32
     if kind in _FIXED64:
@@ -66,12 +66,12 @@ def wire_of(kind: Kind) -> Wire:
 
 
 def can_be_packed(kind: Kind) -> bool:
-    """Whether many of it may be written as one."""
+    """Whether many values of this kind may be packed into one."""
     return wire_of(kind) in (Wire.VARINT, Wire.FIXED32, Wire.FIXED64)
 
 
 def tag_of(number: int, wire: Wire) -> bytes:
-    """What stands before a value."""
+    """Return the tag before a value."""
     left, found = number << 3 | wire, bytearray()
     while left > 127:
         found.append(left & 127 | 128)
@@ -81,36 +81,36 @@ def tag_of(number: int, wire: Wire) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message."""
+    """Field of a message."""
 
     name: str
     number: int
     kind: Kind
     type_name: str = ""
-    """Of a message, a group or an enum."""
+    """The full name of its message, group or enum."""
     repeated: bool = False
     packed: bool = False
-    """How a writer of this schema writes it; both are read."""
+    """Whether a writer of this schema packs the values. Readers accept both forms."""
     presence: bool = True
-    """Whether it can be told from its default value that it was not written."""
+    """Whether an unwritten value can be told from a written default value."""
     required: bool = False
-    """Whether a writer must write it; readers take it as optional."""
+    """Whether a writer must write the field. Readers take it as optional."""
     oneof: int = -1
-    """Which of the message's it is one of."""
+    """The number of its oneof in the message, or -1."""
     default: int | bytes | None = None
-    """What a schema of proto2 says; doubles as their bits, enums as their numbers."""
+    """The default in a proto2 schema. A double is given as its bits, an enum as its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Fields, in the order that they were declared in."""
+    """Message: fields in the order of their declaration."""
 
     name: str
     fields: tuple[Field, ...]
     is_entry: bool = False
-    """Whether it is that of a map, with a key and a value."""
+    """Whether it is a map's entry, with a key and a value."""
     messages: tuple[str, ...] = ()
-    """Those within it, in their order."""
+    """The names of the messages defined in it, in order."""
 
     def __str__(self) -> str:
         return f"message {self.name}"
@@ -118,12 +118,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """Names of numbers, of which several may be of one number."""
+    """Enum: names with numbers. Several names may share a number."""
 
     name: str
     values: tuple[tuple[str, int], ...]
     closed: bool
-    """Whether a number that has no name counts as not written, as in proto2."""
+    """Whether a number without a name counts as not written, as in proto2."""
 
     def __str__(self) -> str:
         return f"enum {self.name}"
@@ -131,15 +131,15 @@ class Enum:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All types of a file and of those that it imports."""
+    """Types of a file and of the files that it imports."""
 
     messages: Mapping[str, Message]
     enums: Mapping[str, Enum]
     top: tuple[str, ...]
-    """The messages of the file itself, in their order."""
+    """The names of the file's own top messages, in order."""
 
     def message(self, name: str) -> Message:
-        """The one of this full name."""
+        """Return the message with this full name."""
         found = self.messages.get(name.removeprefix("."))
         if found is None or found.is_entry:
             known = ", ".join(name for name in self.top[:20]) or "no message"
@@ -147,10 +147,10 @@ class Schema:
         return found
 
     def indexed(self, indexes: Sequence[int], *, entries: bool = False) -> Message:
-        """The one that Confluent's message indexes lead to: `[1, 0]` is the first in the second.
+        """Return the message at Confluent's message indexes: `[1, 0]` is the first in the second.
 
-        The entries of maps, which are messages of descriptors but not of texts, have an index with
-        `entries` only: Confluent's clients for Python and Go count them, that for Java does not.
+        Entries of maps are messages in descriptors, but not in texts. They have an index only with
+        `entries`: Confluent's clients for Python and Go count them, the client for Java does not.
         """
         names, found = self.top, None
         for index in indexes or (0,):
@@ -167,7 +167,7 @@ class Schema:
         return tuple(name for name in message.messages if not self.messages[name].is_entry)
 
     def indexes(self, name: str) -> tuple[int, ...]:
-        """The message indexes of a message of the file itself, as Java counts them."""
+        """Return the message indexes of a message of the file itself, counted as in Java."""
         name = self.message(name).name
         way: list[int] = []
         names = self.top

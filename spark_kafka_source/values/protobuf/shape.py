@@ -1,6 +1,6 @@
-"""The columns that a message is read into, typed as Spark's `from_protobuf` types them.
+"""Columns that a message is read into, with the types of Spark's `from_protobuf`.
 
-Every column is nullable. Messages without fields have no column, as in Spark.
+Every column is nullable. A message without fields has no column, as in Spark.
 """
 
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ from spark_kafka_source.values.protobuf.schema import (
 from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
 
 MAX_DEPTH = 64
-"""How deep columns may be within columns."""
+"""The deepest nesting of columns."""
 _BITS = 62
-"""So many fields tell in one slot that they are there."""
+"""The most fields whose presence is stored in one slot."""
 
 _SCALARS: dict[Kind, tuple[Form, pa.DataType, Op]] = {
     Kind.DOUBLE: (Form.DOUBLE, pa.float64(), Op.FIXED64),
@@ -62,30 +62,30 @@ _WRAPPERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """What of a message becomes which type: options of Spark's `from_protobuf`, with its names."""
+    """Options for the types of columns, named as in Spark's `from_protobuf`."""
 
     emit_default_values: bool = False
-    """Whether a field of proto3 that was not written is 0, or empty, and not null."""
+    """Whether an unwritten proto3 field is 0 or empty, in place of null."""
     upcast_unsigned_ints: bool = False
-    """Whether uint32 is a bigint and uint64 a decimal(20,0), and none is wrapped."""
+    """Whether uint32 is a bigint and uint64 a decimal(20,0), so that no value wraps around."""
     unwrap_primitive_wrapper_types: bool = False
-    """Whether `google.protobuf.Int32Value` and its like are plain columns, and no structs."""
+    """Whether `google.protobuf.Int32Value` and its like are plain columns, in place of structs."""
     enums_as_ints: bool = False
 
 
 def table_of(
     schema: Schema, message: Message, fields: Iterable[str] | None, typing: Typing
 ) -> Table:
-    """All columns of a message, or those of `fields` only, and what they are filled from.
+    """Return the table for all columns of a message, or only for `fields`.
 
-    Raises `SchemaError`, and `RecursiveTypeError` for a message that holds itself.
+    Raises `SchemaError`, and `RecursiveTypeError` for a message that contains itself.
     """
     return _Shape(schema, typing).table(message, tree_of(fields))
 
 
 @dataclass(slots=True)
 class _Node:
-    """A node while its rows are found."""
+    """Node whose rows are still being found."""
 
     depth: int
     entry: bool
@@ -99,7 +99,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a field's values go, and how it is told that there are none."""
+    """Place for the values of a field, and the rule for null."""
 
     path: str
     level: int
@@ -109,7 +109,7 @@ class _Place:
 
 
 class _Shape:
-    """Hands out slots, levels and nodes."""
+    """Builder of columns, which assigns slots, levels and nodes."""
 
     def __init__(self, schema: Schema, typing: Typing) -> None:
         self._schema, self._typing = schema, typing
@@ -150,7 +150,7 @@ class _Shape:
             found = f"{message} holds itself"
             raise RecursiveTypeError(place.path, found, "Choose fields without it")
         if len(self._within) >= MAX_DEPTH:
-            raise SchemaError(place.path, "columns nested too deeply", f"Up to {MAX_DEPTH} may be")
+            raise SchemaError(place.path, "columns nested too deeply", f"Nest at most {MAX_DEPTH}")
         if missing := sorted(wanted.keys() - {each.name for each in message.fields}):
             expected = f"It has {', '.join(each.name for each in message.fields[:50])}"
             raise SchemaError(place.path, f"{message} has no field {quoted(missing[0])}", expected)
@@ -222,7 +222,7 @@ class _Shape:
         return Column(path, Form.MAP, arrow, of.level, children=(key, value))
 
     def _one(self, each: Field, row: Row, place: _Place, wanted: Tree) -> Column | None:
-        """One value, or an item of many."""
+        """Return the column of one value, or of an item of many."""
         if each.kind not in MESSAGES:
             if wanted:
                 found = f"{each.kind} has no field {quoted(next(iter(wanted)))}"
@@ -318,7 +318,7 @@ class _Shape:
 
 
 def _row(node: int, number: int) -> Row:
-    """One that nothing is known of yet."""
+    """Return a row with only its node and number."""
     return Row(node, number, Wire.VARINT, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
 
 

@@ -1,6 +1,6 @@
-"""What a writer's messages are known to hold: the fields in the order that they are written in.
+"""Fields that a writer's messages are known to hold, in the order in which they are written.
 
-What is not known of a writer, or not so, is read all the same, but one row at a time.
+Other fields, and fields in another order, are read too, but one row at a time.
 """
 
 from spark_kafka_source.values.protobuf.program import Op, Program, Row, Step, Table
@@ -18,7 +18,7 @@ MAX_TAG_BYTES = 4
 
 
 def program_of(table: Table, writer: Schema, message: Message) -> Program:
-    """How a table is filled with what `message` was written as."""
+    """Return the program that fills the table from what the writer wrote as `message`."""
     written: list[Message | None] = [None] * len(table.nodes)
     written[0] = message
     steps = []
@@ -40,7 +40,7 @@ def _number(field: Field) -> int:
 
 
 def _step(field: Field, row: Row | None) -> Step | None:
-    """None for groups, and for tags that are too long."""
+    """Return the step of a field. None for groups, and for tags that are too long."""
     wire = Wire.SIZED if field.packed else wire_of(field.kind)
     tag = tag_of(field.number, wire)
     if wire is Wire.GROUP or len(tag) > MAX_TAG_BYTES:

@@ -1,7 +1,7 @@
-"""The text of `.proto` files to descriptors, by Google's own compiler, which `grpcio-tools` brings.
+"""Compilation of `.proto` files to descriptors, with Google's own compiler from `grpcio-tools`.
 
-The compiler reads files, so the texts are laid into a folder of their own; it runs in a process of
-its own, so that no text can do this one any harm, and ends within `TIMEOUT_S`.
+The compiler reads files, so the texts are put into a temporary folder. It runs in a process of its
+own, so that no text can harm this one, and ends within `TIMEOUT_S`.
 """
 
 import importlib.util
@@ -19,8 +19,8 @@ from spark_kafka_source.values.schema_text import SchemaText
 MAX_CHARACTERS = 4 << 20
 MAX_REFERENCES = 1000
 MOST_KEPT = 16
-"""So many texts are compiled once, since each takes a process: the schema that a column has is most
-often the one that its rows were written with."""
+"""The most compiled texts that are kept. Compiling takes a process, and the schema of a column is
+usually the schema that wrote its rows."""
 TIMEOUT_S = 60.0
 
 _COMPILER = "grpc_tools"
@@ -29,10 +29,10 @@ _MOST_SHOWN = 1000
 
 
 def compiled(schema: SchemaText) -> bytes:
-    """The `FileDescriptorSet` of a text and of what it imports; its references are its imports.
+    """Return the `FileDescriptorSet` of a text and of its imports, which are its references.
 
-    `google/protobuf/*.proto` need not be among them. Raises `ConfigurationError` where the compiler
-    is not installed, and `SchemaError` for what it does not take.
+    `google/protobuf/*.proto` need not be among them. Raises `ConfigurationError` if the compiler is
+    not installed, and `SchemaError` for a text that the compiler refuses.
     """
     if importlib.util.find_spec(_COMPILER) is None:
         raise ConfigurationError(
@@ -48,7 +48,7 @@ def _compiled(schema: SchemaText) -> bytes:
     texts = {_MAIN: schema.text, **dict(_named(schema.references))}
     size = sum(map(len, texts.values()))
     if size > MAX_CHARACTERS:
-        raise SchemaError("", f"{size} characters", f"There may be {MAX_CHARACTERS}")
+        raise SchemaError("", f"{size} characters", f"Use at most {MAX_CHARACTERS}")
     with tempfile.TemporaryDirectory(prefix="proto-") as folder:
         for name, text in texts.items():
             path = Path(folder, name)
@@ -58,10 +58,10 @@ def _compiled(schema: SchemaText) -> bytes:
 
 
 def _named(references: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """What is imported, whose names are paths that lead nowhere else."""
+    """Return the references. Their names must be plain paths within the folder."""
     if len(references) > MAX_REFERENCES:
         found = f"{len(references)} references"
-        raise SchemaError("", found, f"There may be {MAX_REFERENCES}")
+        raise SchemaError("", found, f"Use at most {MAX_REFERENCES}")
     for name, _ in references:
         path = PurePosixPath(name)
         plain = name.isprintable() and not set(name) & {"\\", ":"} and len(name) <= 200

@@ -1,4 +1,4 @@
-"""Protobuf as one of the formats that values are written in."""
+"""Protobuf as a format of values to write."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from spark_kafka_source.values.value_writer import encode_one
 
 
 class ProtobufWriter:
-    """A `ValueWriter` of one message of a schema; pickled as its descriptors."""
+    """`ValueWriter` of one message of a schema. It is pickled as its descriptors."""
 
     def __init__(self, schema: SchemaText | bytes, message: str | None = None) -> None:
-        """`message` and what is raised are as in `ProtobufReader`."""
+        """`message` is as in `ProtobufReader`. Raises as it does."""
         self._reader = ProtobufReader(schema, message)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -24,7 +24,7 @@ class ProtobufWriter:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of columns that need no cast."""
+        """The type of columns that need no cast."""
         return self._reader.arrow_type
 
     @property
@@ -34,7 +34,7 @@ class ProtobufWriter:
 
     @property
     def indexes(self) -> bytes:
-        """What says which message of the schema it is."""
+        """The bytes that say which message of the schema it is."""
         return message_indexes(self._reader.schema, self.message)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:

@@ -1,7 +1,7 @@
-"""The engine for one message at a time, in plain Python: it says what the bytes mean.
+"""Engine for one message at a time, in plain Python. It defines the meaning of the bytes.
 
-It goes on where waves stop: where fields are not in order, or are unknown, or bad. Of fields that
-are read twice the last one counts, messages are merged, and items are added.
+It takes over where waves stop: at fields that are out of order, unknown or bad. If a field comes
+twice, the last value counts, messages are merged, and items are added.
 """
 
 import struct
@@ -19,17 +19,17 @@ from spark_kafka_source.values.slots import Slots
 from spark_kafka_source.values.walk import One
 
 MAX_NESTING = 100
-"""How deep messages and groups may be within each other, as in other implementations."""
+"""The deepest nesting of messages and groups, as in other implementations."""
 MAX_VARINT_BYTES = 10
 MAX_SIZE_BYTES = 5
-"""Of a tag, or a length, which have 32 bits."""
+"""The most bytes of a tag or a length, which have 32 bits."""
 _LOW = (1 << 32) - 1
 _ALL = (1 << 64) - 1
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
 
 
 class Walk:
-    """One program at work on one buffer."""
+    """One program on one buffer."""
 
     def __init__(
         self, program: Program, data: Octets, slots: Slots, outcome: Outcome, room: Room
@@ -42,10 +42,10 @@ class Walk:
         self._slots, self._outcome, self._room = slots, outcome, room
         self._row = self._depth = 0
         self._lost = False
-        """Whether an enum of an entry had a number that counts as not written."""
+        """Whether an entry's enum had a number that counts as not written."""
 
     def message(self, node: int, one: One) -> None:
-        """The fields of a message from there on."""
+        """Read the fields of a message, from the position on."""
         self._row, self._depth = one.row, self._nodes[node].depth
         try:
             self._whole(node, one.element, one.at, one.end)
@@ -53,7 +53,7 @@ class Walk:
             self._outcome.add(np.array([one.row]), bad.fault, bad.place)
 
     def _fields(self, node: int, element: int, at: int, end: int, group: int = 0) -> int:
-        """Those up to the end, or up to the end of the group."""
+        """Read fields up to the end, or up to the end of the group."""
         place = len(self._rows) + node
         if self._depth > MAX_NESTING:
             raise BadPlaceError(Fault.NESTING, place)
@@ -141,7 +141,7 @@ class Walk:
         return at
 
     def _whole(self, node: int, element: int, at: int, end: int, group: int = 0) -> int:
-        """A message; an entry of a map is none if its enum has a number that it cannot have."""
+        """Read a message. Drop a map's entry if its closed enum lacks the number."""
         self._lost = False
         at = self._fields(node, element, at, end, group)
         level = self._nodes[node].entry_level
@@ -151,7 +151,7 @@ class Walk:
         return at
 
     def _forget(self, node: int, element: int) -> None:
-        """A message that is one of several was another meanwhile, and begins anew."""
+        """Reset a message of a oneof that begins anew, after another member was set."""
         first, stop, _, _ = self._nodes[node]
         for row in self._rows[first:stop]:
             if row.level >= 0:
@@ -166,7 +166,7 @@ class Walk:
                 self._forget(row.child, element)
 
     def _target(self, row: Row, element: int) -> int:
-        """The element that is filled: a new one where there may be many."""
+        """Return the element to fill, a new one for a repeated field."""
         if row.level >= 0:
             if self._room.wide and not self._room.has_one(row.level, self._row):
                 raise BadPlaceError(Fault.COUNT, self._places[row.node][row.number])
@@ -182,7 +182,7 @@ class Walk:
         self._slots.array(row.slot)[element] = value
 
     def _skip(self, place: int, number: int, wire: int, at: int, end: int) -> int:
-        """One field of which nothing is kept, with all groups that it may be of."""
+        """Skip one field, with all groups in it."""
         groups: list[int] = []
         while True:
             match wire:
@@ -222,7 +222,7 @@ class Walk:
         return size, after
 
     def _number(self, place: int, at: int, end: int) -> tuple[int, int]:
-        """A varint, of which 64 bits count."""
+        """Read a varint, of which the lower 64 bits count."""
         data = self._data
         if at < end and data[at] < 128:
             return data[at], at + 1

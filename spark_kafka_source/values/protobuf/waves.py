@@ -1,8 +1,8 @@
-"""The engine of numpy: each field is read for all rows at once, in the order of their numbers.
+"""Engine of numpy: it reads each field for all rows at once, in the order of field numbers.
 
-A row that has something else at hand than the field in question waits where it is. Those that have
-not come to the end are gone through again, as long as they are many and come further; `walk` does
-the rest from where they are. So nothing here is ever bad: what does not fit is left to `walk`.
+A row whose next field is another one waits at its position. Unfinished rows get another pass, as
+long as they are many and advance. `walk` does the rest, from their positions. So this engine never
+marks a row as bad: it leaves any problem to `walk`.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ from spark_kafka_source.values.walk import One
 from spark_kafka_source.values.waves import Wave
 
 _AGAIN = 8
-"""So many times as few rows are gone through again."""
+"""More passes need this many times the rows that count as few."""
 _LOW = (1 << 32) - 1
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
 
 
 class MessageWaves:
-    """One program at work on one buffer."""
+    """One program on one buffer."""
 
     def __init__(
         self, program: Program, source: OctetReader, _: int, slots: Slots, outcome: Outcome
@@ -37,12 +37,12 @@ class MessageWaves:
         self._walk = Walk(program, source.data, slots, outcome, self._room)
 
     def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
-        """Decode these rows, from `at` to `end`; `elements` as in `Wave`."""
+        """Decode these rows, from `at` to `end`. `elements` is as in `Wave`."""
         self._room.begin(rows, end - at)
         self._message(0, Wave(rows, elements, end), at, True)
 
     def _message(self, node: int, wave: Wave, at: Integers, new: bool) -> None:
-        """All of it; `new` if nothing of it has been read before."""
+        """Read messages to their end. `new` if nothing of them has been read before."""
         few = waves.FEW
         while len(at) > few:
             after = self._pass(node, wave, at, new)
@@ -67,13 +67,13 @@ class MessageWaves:
                 self._walk.message(node, One(row, element, start, end))
 
     def _pass(self, node: int, wave: Wave, at: Integers, new: bool) -> Integers:
-        """Every field once, where it is at hand; where each row is then."""
+        """Try every field once, and return the new position of each row."""
         steps = self._steps[node]
         wide = any(step.size > 1 for step in steps)
         tags = self._tags(at, wave.end, wide)
         for step in steps:
             if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
-                continue  # It may have to begin anew.
+                continue  # A message of a oneof may have to begin anew.
             hit = (tags & step.mask if wide else tags) == step.tag
             count = np.count_nonzero(hit)
             if count == len(hit):
@@ -89,7 +89,7 @@ class MessageWaves:
         return at
 
     def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Words":
-        """The bytes at hand, 0 where there are no more: no tag begins with it."""
+        """Return the next bytes, or 0 at the end: no tag begins with 0."""
         found: Octets | Words = self._source.octets(at)
         if wide:
             found = self._source.words(at)
@@ -114,7 +114,7 @@ class MessageWaves:
     def _measured(
         self, step: Step, at: Integers, end: Integers
     ) -> tuple[Integers, Integers, Mask | None]:
-        """Values or, of what is sized, their starts; their ends; which fit, None for all."""
+        """Return values (or starts, if sized), ends, and which values fit, None for all."""
         at = at + step.size
         match step.wire:
             case Wire.VARINT:
@@ -132,19 +132,19 @@ class MessageWaves:
         return value, after, None if np.count_nonzero(fits) == len(fits) else fits
 
     def _sized(self, at: Integers, end: Integers) -> tuple[Integers, Integers, Mask]:
-        """Where what has its size before it starts and ends, and which fit."""
+        """Return the start and end of sized values, and which fit."""
         low = self._source.octets(at)
         if not np.count_nonzero(low >= 128):
             start = at + 1
             after = start + low
             return start, after, after <= end
         size, start = self._source.unsigned(at)
-        # Never start + size, which could be too large for its 64 bits.
+        # start + size is avoided: it could overflow 64 bits.
         fits = (size >= 0) & (size <= end - start) & (start - at <= MAX_SIZE_BYTES)
         return start, start + size, fits
 
     def _keep(self, row: Row, wave: Wave, value: Integers, new: bool) -> None:
-        """The slots have these values; those of what is sized end where the wave does."""
+        """Store the values in the slots. Sized values end at the end of the wave."""
         if row.op == Op.SKIP:
             return
         if row.case >= 0:
@@ -166,7 +166,7 @@ class MessageWaves:
             self._slots.array(slot)[wave.elements] = values
 
     def _repeated(self, step: Step, wave: Wave, at: Integers) -> Integers:
-        """All that follow each other: the first of all rows, then the second of those with one."""
+        """Read consecutive values: the first of all rows, then the second of rows with one."""
         at = at.copy()
         left, found = np.arange(len(at)), []
         while len(left):
@@ -193,7 +193,7 @@ class MessageWaves:
     def _packed(
         self, row: Row, start: Integers, stop: Integers
     ) -> tuple[Integers, Integers, Mask | None]:
-        """Of which place each item is, and its value; which places are sound, None for all."""
+        """Return the owner and value of each item, and which places are sound, None for all."""
         if row.wire == Wire.VARINT:
             owner, value, sound = self._packed_varints(row, start, stop)
         else:
@@ -234,7 +234,7 @@ class MessageWaves:
     def _items(
         self, row: Row, wave: Wave, found: list[tuple[Integers, Integers, Integers]]
     ) -> None:
-        """The values of all rounds become items, row by row."""
+        """Turn the values of all rounds into items, row by row."""
         owner, value, end = (np.concatenate(each) for each in zip(*found, strict=True))
         if len(found) > 1:
             order = np.argsort(owner, kind="stable")
@@ -255,7 +255,7 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def _counted(counts: Integers) -> tuple[Integers, Integers]:
-    """For so many of each: of which each is, and which of its it is."""
+    """Return, for `counts` elements of each owner, their owners, and their numbers there."""
     owner = np.repeat(np.arange(len(counts)), counts)
     return owner, np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
 
@@ -269,6 +269,6 @@ def _converted(op: int, value: Integers) -> Integers:
         case Op.SINT64:
             return unzigzag(value.view(np.uint64))
         case Op.FLOAT:
-            with np.errstate(invalid="ignore"):  # a NaN that signals
+            with np.errstate(invalid="ignore"):  # a signaling NaN
                 return value.astype(np.uint32).view(np.float32).astype(np.float64).view(np.int64)
     return value

@@ -1,4 +1,4 @@
-"""Bytes of Protobuf a field at a time, for what is small: descriptors, and the indexes of messages.
+"""Reader of Protobuf fields one at a time, for small data: descriptors and message indexes.
 
 https://protobuf.dev/programming-guides/encoding/
 """
@@ -12,11 +12,11 @@ _SIZES = {Wire.FIXED32: 4, Wire.FIXED64: 8}
 
 
 class WireError(ValueError):
-    """Bytes that are no Protobuf."""
+    """Bytes that are not Protobuf."""
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The unsigned varint, of 64 bits, and the position after it."""
+    """Return the unsigned 64-bit varint, and the position after it."""
     value = 0
     for count, byte in enumerate(data[at : at + MAX_VARINT_BYTES]):
         value |= (byte & 127) << 7 * count
@@ -26,7 +26,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def wire_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The number and the value of each field; groups, which nothing here has, are refused."""
+    """Yield the number and the value of each field. Groups are refused: descriptors have none."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)

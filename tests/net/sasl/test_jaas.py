@@ -70,7 +70,7 @@ def test_whatever_is_quoted_comes_back(text: str) -> None:
     [
         ("", "ends where a login module's class should stand"),
         (CANARY, "ends where 'required'"),
-        (f"{PLAIN} {CANARY} username=a;", "goes on differently at character 57"),
+        (f"{PLAIN} {CANARY} username=a;", "has something else at character 57"),
         (f'{PLAIN} required password="{CANARY}"', "ends where an option's name, or ';'"),
         (f'{PLAIN} required password="{CANARY};', "a quote without its end"),
         (f'{PLAIN} required password="{CANARY}\n";', "a quote without its end"),

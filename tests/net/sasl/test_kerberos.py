@@ -114,7 +114,10 @@ def test_a_keytab_and_a_ticket_cache(keytab: str) -> None:
         ([b"mutual", b"no"], "A token was invalid"),
         ([b"mutual", b"wrapped:\x01"], "offers layers in 1 bytes"),
         ([b"mutual", b"wrapped:\x06\x00\x00\x00"], "demands a security layer"),
-        ([b"mutual", b"wrapped:\x01\x00\x00\x00", b"more"], "goes on where all was said"),
+        (
+            [b"mutual", b"wrapped:\x01\x00\x00\x00", b"more"],
+            "sends more after the end",
+        ),
     ],
 )
 def test_what_a_broker_may_not_say(challenges: list[bytes], fault: str) -> None:

@@ -145,15 +145,15 @@ class Strange:
 @pytest.mark.parametrize(
     ("found", "fault"),
     [
-        ("hunter2", "no `Token`"),
-        (None, "no `Token`"),
-        (Token("hunter2", 2e9), "no `Token`"),  # type: ignore[arg-type]  # as a careless provider
+        ("hunter2", "not a `Token`"),
+        (None, "not a `Token`"),
+        (Token("hunter2", 2e9), "not a `Token`"),  # type: ignore[arg-type]  # as a careless provider
         (Token(Secret("hunter2 "), 2e9), "characters that no bearer token has"),
         (Token(Secret("hunter2\x01auth=x"), 2e9), "characters that no bearer token has"),
         (Token(Secret(""), 2e9), "it is empty"),
         (Token(Secret("hunter2"), 1_000_000.0), "expired already"),
         (Token(Secret("hunter2"), float("nan")), "expired already"),
-        (Token(Secret("hunter2"), None), "no number"),  # type: ignore[arg-type]  # likewise
+        (Token(Secret("hunter2"), None), "not a number"),  # type: ignore[arg-type]  # likewise
         (ValueError("hunter2"), r"Strange raised ValueError \(test_tokens.py, line \d+\)"),
     ],
 )

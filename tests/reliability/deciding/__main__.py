@@ -15,15 +15,17 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from random import Random
 
 from spark_kafka_source.exactly_once.two_phase import Step
-from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.jars import KAFKA_VERSION
 from tests.exactly_once.judge import Verdict
 from tests.marks import Marks
 from tests.reliability.deciding.faults import Fault, Manner, Outcome, Role, Trials
 from tests.reliability.deciding.table import render
+from tests.reliability.writing.cluster import three_brokers
 
+_OUTCOMES = Path(__file__).with_name("outcomes.jsonl")
 MARKS = Marks("<!-- faults: written by a program -->", "<!-- end of faults -->")
 
 
@@ -32,12 +34,12 @@ def main() -> None:
     arguments.outcomes.parent.mkdir(parents=True, exist_ok=True)
     found = _kept(arguments.outcomes)
     steps = list(Step)
-    with LocalKafka(3) as kafka:
-        trials = Trials(kafka, "rows")
-        while min(map(len, found.values())) < arguments.rounds:
+    with three_brokers(Random()) as cluster:
+        trials = Trials(cluster.kafka, "rows", cluster.gates)
+        for made in range(arguments.rounds):
             for (role, manner), outcomes in found.items():
                 fault = Fault(role, manner, steps[len(outcomes) % len(steps)])
-                if arguments.only in str(fault) and len(outcomes) < arguments.rounds:
+                if arguments.only in str(fault) and len(outcomes) == made:
                     outcomes.append(trials.make(fault))
                     print(fault, outcomes[-1], sep="; ", flush=True)
                     _keep(arguments.outcomes, fault, outcomes[-1])
@@ -84,7 +86,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--outcomes", type=Path, default=Path("build/deciding.jsonl"))
+    parser.add_argument("--outcomes", type=Path, default=_OUTCOMES)
     return parser.parse_args()
 
 

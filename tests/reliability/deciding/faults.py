@@ -1,7 +1,7 @@
 """One fault at one step of a commit, and what readers see of it in the end."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +15,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Verdict, found_by_confluent, judge
 from tests.exactly_once.query import Query, Run, client_of
 from tests.reliability.leaders import Leaders
+from tests.reliability.writing.gate import Gate
 
 TASKS = 6
 TOPIC_PARTITIONS = 6
@@ -24,6 +25,8 @@ _ASK_MS = 60_000
 _MOST_RUNS = 10
 _STATE_TOPICS = ("__transaction_state", "__consumer_offsets")
 _NODES = (1, 2, 3)
+# Longer than a driver needs to ask the others about a broker that is silent.
+_CUT_SECONDS = 6.0
 
 
 class Role(Enum):
@@ -41,6 +44,7 @@ class Manner(Enum):
     KILLED = "killed"
     STOPPED = "stopped"
     WITH_DRIVER = "killed, and the driver with it"
+    CUT = "cut off from the driver, for six seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,10 @@ class DriverDeadError(Exception):
 class Trials:
     """Queries that write to one topic of three brokers, each with a fault of its own."""
 
-    def __init__(self, kafka: LocalKafka, topic: str) -> None:
-        self.kafka, self.topic = kafka, topic
+    def __init__(self, kafka: LocalKafka, topic: str, gates: Sequence[Gate] = ()) -> None:
+        """`gates` are before the brokers, one before each; without them none is cut off."""
+        self.kafka, self.topic, self._gates = kafka, topic, gates
+        self.manners = [each for each in Manner if gates or each is not Manner.CUT]
         self.written: set[bytes] = set()
         kafka.create_topic(topic, TOPIC_PARTITIONS)
 
@@ -109,7 +115,9 @@ class Trials:
 
     def _strike(self, manner: Manner, node_id: int) -> None:
         broker = self.kafka.broker(node_id)
-        if manner is Manner.STOPPED:
+        if manner is Manner.CUT:
+            self._gates[_NODES.index(node_id)].hold(_CUT_SECONDS)
+        elif manner is Manner.STOPPED:
             broker.pause()
         else:
             broker.kill()

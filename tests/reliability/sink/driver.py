@@ -17,7 +17,7 @@ from random import Random
 
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import udf
+from pyspark.sql.functions import expr, udf
 
 import spark_kafka_source
 from spark_kafka_source.testing import peer_jars
@@ -37,6 +37,8 @@ class Orders:
     """With the format."""
     checkpoint: str
     tasks: int
+    keys: int
+    """How many keys the rows of one partition have; those of one key keep their order."""
     seed: str
     rows_fail: float = 0.0
     """In which share of attempts an expression fails among the rows."""
@@ -106,9 +108,11 @@ def after_a_batch_began(checkpoint: str, seconds: float, act: Callable[[], objec
 def run(spark: SparkSession, orders: Orders) -> int:
     frame = spark.readStream.format("pykafka").options(**orders.source).load()
     value = failing(orders.seed, orders.rows_fail) if orders.rows_fail else None
-    frame = frame.select("key", value("value").alias("value") if callable(value) else "value")
+    key = f"concat(partition, '-', int(string(value)) % {orders.keys})"
+    # The rows of a key come from one task, so that a shuffle leaves them in their order.
+    keyed = frame.withColumn("key", expr(key)).repartition(orders.tasks, "key")
     query = (
-        frame.repartition(orders.tasks)
+        keyed.select("key", value("value").alias("value") if callable(value) else "value")
         .writeStream.format(orders.sink["format"])
         .options(**{name: each for name, each in orders.sink.items() if name != "format"})
         .option("checkpointLocation", orders.checkpoint)

@@ -2,8 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
@@ -20,26 +21,54 @@ class Verdict:
 
     lost: int
     doubled: int
+    out_of_order: int
+    """Rows that stand behind a later one of the same key, as they are seen for the first time."""
     left_open: int
 
     def __str__(self) -> str:
-        return f"lost {self.lost}, doubled {self.doubled}, left open {self.left_open}"
+        return (
+            f"lost {self.lost}, doubled {self.doubled}, out of order {self.out_of_order}, "
+            f"left open {self.left_open}"
+        )
 
 
-def judge(servers: str, topic: str, partitions: int, expected: Collection[str]) -> Verdict:
+class Row(NamedTuple):
+    """One that was read. Those of one key are written in the order of their numbers."""
+
+    key: str
+    number: int
+
+
+def judge(servers: str, topic: str, partitions: int, expected: Collection[int]) -> Verdict:
     """Reads the topic by librdkafka, up to the first transaction that is open.
 
     Transactional ids begin with the topic's name.
     """
-    found: Counter[str] = Counter()
-    for partition in range(partitions):
-        found.update(_committed(servers, TopicPartition(topic, partition, OFFSET_BEGINNING)))
-    wanted = Counter(expected)
+    rows = [
+        row
+        for partition in range(partitions)
+        for row in _committed(servers, TopicPartition(topic, partition, OFFSET_BEGINNING))
+    ]
+    found, wanted = Counter(row.number for row in rows), Counter(expected)
     assert not found.keys() - wanted.keys(), "rows that nobody wrote"
-    return Verdict((wanted - found).total(), (found - wanted).total(), _open(servers, topic))
+    return Verdict(
+        (wanted - found).total(),
+        (found - wanted).total(),
+        _out_of_order(rows),
+        _open(servers, topic),
+    )
 
 
-def _committed(servers: str, where: TopicPartition) -> list[str]:
+def _out_of_order(rows: Iterable[Row]) -> int:
+    latest: dict[str, int] = {}
+    late = 0
+    for key, number in dict.fromkeys(rows):
+        late += number < latest.get(key, number)
+        latest[key] = max(number, latest.get(key, number))
+    return late
+
+
+def _committed(servers: str, where: TopicPartition) -> list[Row]:
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -51,14 +80,15 @@ def _committed(servers: str, where: TopicPartition) -> list[str]:
         }
     )
     consumer.assign([where])
-    found: list[str] = []
+    found: list[Row] = []
     deadline = time.monotonic() + _PATIENCE_SECONDS
     try:
         while time.monotonic() < deadline:
             for message in consumer.consume(1_000, 0.2):
                 if message.error() is not None:
                     return found  # The end, or rather the first transaction that is open.
-                found.append((message.value() or b"").decode())
+                key, value = message.key() or b"", message.value() or b""
+                found.append(Row(key.decode(), int(value)))
     finally:
         consumer.close()
     raise AssertionError(f"{where} was not read to its end")

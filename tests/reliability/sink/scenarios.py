@@ -20,8 +20,11 @@ from tests.spark.traffic import Events
 MODULE = "tests.reliability.sink.driver"
 EXACTLY_ONCE, AT_LEAST_ONCE, PEER = "exactly-once", "at-least-once", "Spark's own sink"
 _PARTITIONS = 3
+_KEYS = 16
 _ROWS_A_ROUND = 400
 _ROWS_A_BATCH = 120
+# So many that a decision about them has several parts: nearly each of them has rows.
+_MANY_TASKS = 200
 _LATEST_DEATH_SECONDS = 4.0
 _MOST_RUNS = 4
 _LONG_SECONDS = 3 * TIMEOUT_SECONDS
@@ -36,10 +39,13 @@ class Copying:
     chance: Random
     guarantee: str = EXACTLY_ONCE
     tasks: int = 4
+    keys: int = _KEYS
+    rows_a_batch: int = _ROWS_A_BATCH
+    rows_a_round: int = _ROWS_A_ROUND
     master: str = LOCAL
     rounds: int = 0
     faults: int = 0
-    rows: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     name: str = field(default_factory=lambda: f"sink-{uuid.uuid4().hex[:8]}")
 
@@ -55,12 +61,12 @@ class Copying:
         """Has some more to copy, of a few micro-batches."""
         for partition in range(_PARTITIONS):
             first = len(self.rows)
-            names = [str(first + each) for each in range(_ROWS_A_ROUND // _PARTITIONS)]
-            self.source.write(names, partition)
-            self.rows += names
+            numbers = range(first, first + self.rows_a_round // _PARTITIONS)
+            self.source.write(numbers, partition)
+            self.rows += numbers
 
     def orders(self, faults: Faults | None = None, **more: object) -> Orders:
-        source = self.source.options(maxOffsetsPerTrigger=_ROWS_A_BATCH)
+        source = self.source.options(maxOffsetsPerTrigger=self.rows_a_batch)
         sink = {
             "format": "kafka" if self.guarantee == PEER else FORMAT,
             "kafka.bootstrap.servers": self.kafka.bootstrap_servers,
@@ -75,7 +81,10 @@ class Copying:
             sink[OPTION] = replace(faults or Faults(""), seed=seed).to_json()
         given = {name: str(each) for name, each in source.items()}
         checkpoint = str(self.directory / f"checkpoint-{self.name}")
-        return replace(Orders(given, sink, checkpoint, self.tasks, seed), **more)  # type: ignore[arg-type]
+        return replace(
+            Orders(given, sink, checkpoint, self.tasks, self.keys, seed),
+            **more,  # type: ignore[arg-type]
+        )
 
     @contextmanager
     def driver(self) -> Iterator[SparkChild]:
@@ -173,7 +182,8 @@ def speculation(copying: Copying) -> None:
 
 def many_tasks(copying: Copying) -> None:
     """200 tasks a micro-batch, and a driver that is killed."""
-    copying.tasks = 200
+    copying.tasks = _MANY_TASKS
+    copying.keys, copying.rows_a_batch, copying.rows_a_round = 400, 600, 1_200
     drivers_killed_in_commit(copying)
 
 

@@ -1,4 +1,4 @@
-"""A way to a broker that is cut around the answer to a request to write."""
+"""A way to a broker that is cut around the answer to a request to write, or silent for a time."""
 
 import socket
 import struct
@@ -29,6 +29,8 @@ class Gate:
         self.cut_rate = 0.0
         self.cuts = 0
         self._chance = chance
+        self._is_open = threading.Event()
+        self._is_open.set()
 
     @contextmanager
     def serving(self) -> Iterator[int]:
@@ -43,6 +45,17 @@ class Gate:
             answers.start()
             line.pass_requests()
             answers.join()
+
+    def hold(self, seconds: float) -> None:
+        """Pass nothing on for so long. Connections stay, and what was sent arrives after that."""
+        self._is_open.clear()
+        opening = threading.Timer(seconds, self._is_open.set)
+        opening.daemon = True
+        opening.start()
+
+    def wait_until_open(self) -> None:
+        """Wait until frames are passed on."""
+        self._is_open.wait()
 
     def takes(self) -> str:
         """What is to become of a request to write: it is passed on, or where it is cut."""
@@ -69,6 +82,7 @@ class _Line:
     def pass_requests(self) -> None:
         with suppress(OSError):
             for frame in _frames(self._client):
+                self._gate.wait_until_open()
                 key, _, correlation_id = _REQUEST.unpack_from(frame, _LENGTH.size)
                 fate = self._gate.takes() if key == _PRODUCE else "passed on"
                 if fate == "after its answer":
@@ -85,6 +99,7 @@ class _Line:
     def pass_answers(self) -> None:
         with suppress(OSError):
             for frame in _frames(self._broker):
+                self._gate.wait_until_open()
                 (correlation_id,) = _LENGTH.unpack_from(frame, _LENGTH.size)
                 if correlation_id == self._doomed:
                     break

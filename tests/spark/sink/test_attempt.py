@@ -1,4 +1,4 @@
-"""Whose rows an attempt writes, as Spark's task context says it."""
+"""The task and the query of an attempt, from Spark's task context."""
 
 import pytest
 from pyspark import TaskContext

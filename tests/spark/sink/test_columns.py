@@ -1,4 +1,4 @@
-"""Which columns are written, and which schemas are refused: as by Spark's own connector."""
+"""The written columns, and the refused schemas: as in Spark's own connector."""
 
 import pyarrow as pa
 import pytest

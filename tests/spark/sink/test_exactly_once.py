@@ -1,4 +1,4 @@
-"""What an exactly-once writer does in a task, and what it has the driver do."""
+"""The steps of an exactly-once writer in a task, and its steps on the driver."""
 
 import threading
 from collections.abc import Iterator

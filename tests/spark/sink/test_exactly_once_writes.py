@@ -1,4 +1,4 @@
-"""Exactly once on a real broker: whatever is tried again, readers see each row once."""
+"""Exactly once on a real broker: readers see each row once, whatever is tried again."""
 
 import json
 import time
@@ -287,7 +287,7 @@ def test_a_prefix_of_another_query_is_refused(
     second = start(writing.trigger(availableNow=True), "second")
     text = failure(second)
     assert "Option 'transactionalIdPrefix': batch 0 of query" in text
-    assert f"since the last that was decided there is batch 0 of query {first.id}" in text
+    assert f"since the last batch decided there is batch 0 of query {first.id}" in text
     assert "another query, or the same with another checkpoint" in text
     assert committed(target) == ["0:0", "0:1", "0:2"]
 

@@ -1,4 +1,4 @@
-"""What a worker keeps between tasks: producers, as an example."""
+"""Items that a worker keeps between tasks, with producers as an example."""
 
 import threading
 from typing import Any

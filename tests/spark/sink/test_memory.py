@@ -1,4 +1,4 @@
-"""What a task holds does not grow with what it writes."""
+"""The memory of a task does not grow with the rows that it writes."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

@@ -1,4 +1,4 @@
-"""What a writer's options mean, and which are refused."""
+"""The meaning of a writer's options, and the refused ones."""
 
 import pytest
 
@@ -152,6 +152,6 @@ def test_a_timeout_of_transactions_without_any_is_warned_of(
     parsed(kafka_transaction_timeout_ms="5000")
     (message,) = (record.getMessage() for record in caplog.records)
     assert message == (
-        "Option 'kafka.transaction.timeout.ms' has no effect here: there are transactions with "
-        "'deliveryGuarantee' exactly-once alone"
+        "Option 'kafka.transaction.timeout.ms' has no effect here: there are transactions only "
+        "with 'deliveryGuarantee' exactly-once"
     )

@@ -1,4 +1,4 @@
-"""The writer as Spark calls it: shipped into tasks, and anew where it commits."""
+"""The writer as Spark calls it: pickled into tasks, and a new one for the commit."""
 
 from collections.abc import Iterator
 

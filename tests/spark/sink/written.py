@@ -1,4 +1,4 @@
-"""What is in a topic, as confluent-kafka reads it, and rows to write."""
+"""The records of a topic, as confluent-kafka reads them, and rows to write."""
 
 import time
 from collections.abc import Mapping

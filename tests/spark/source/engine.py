@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadLimit
 from spark_kafka_source.spark.source.executor import KafkaInputPartition
 from spark_kafka_source.spark.source.group_commits import GroupCommits

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.client import ClientConfig
-from spark_kafka_source.consumer import (
+from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.fetch import (
     FetchConfig,
     OffsetOutOfRangeError,
     OffsetRange,
     TopicGoneError,
 )
-from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.net import parse_addresses
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
 from spark_kafka_source.spark.conditions import DataLossError
@@ -101,7 +101,7 @@ class FakeRangeReader:
     def __init__(
         self, *given: object, poll_timeout_ms: int, skip_lost: bool, max_record_bytes: int
     ) -> None:
-        assert given[1] == WANTED
+        assert given[1] == (WANTED,)
         assert max_record_bytes == 64 << 20
         assert poll_timeout_ms == 120_000
         assert skip_lost is self.skips_lost

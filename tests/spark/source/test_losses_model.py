@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.admission import ReadLimit, ReadMaxRows
 from spark_kafka_source.spark.source.log_ends import LogEnds

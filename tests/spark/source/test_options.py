@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.consumer import FetchConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.net import Address
 from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS, IsolationLevel
 from spark_kafka_source.spark.conditions import OffsetMismatchError

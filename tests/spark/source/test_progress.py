@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.spark.source.progress import EVERY_SECONDS, Progress
 from spark_kafka_source.topic_partition import TopicPartition

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.errors import UnsupportedVersionError
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.source import stream
 from spark_kafka_source.spark.source.admission import (

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from spark_kafka_source.consumer import OffsetRange
 from spark_kafka_source.errors import ConfigurationError, UnsupportedVersionError
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.source_offset import CheckpointError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_kafka_source.consumer import OffsetRange
+from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadMaxRows

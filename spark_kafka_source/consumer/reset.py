@@ -1,0 +1,60 @@
+"""What a consumer does where its records are lost: it goes on by `auto.offset.reset`, or raises."""
+
+import logging
+from collections.abc import Sequence
+
+from spark_kafka_source.client import Topic
+from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.fetch.losses import LogTruncatedError, RecordsLostError, TopicGoneError
+from spark_kafka_source.fetch.offset_reset import ResetPolicy
+from spark_kafka_source.fetch.positions import Position
+
+logger = logging.getLogger(__name__)
+
+
+class Resetting:
+    """Moves positions by the policy. What may heal is logged."""
+
+    def __init__(self, policy: ResetPolicy) -> None:
+        self._policy = policy
+        self._told: set[str] = set()
+        self._told_kinds: set[type[KafkaError]] = set()
+
+    def out_of_range(self, position: Position) -> bool:
+        """Go on by the policy; without one, it is to be found out what there is instead."""
+        if self._policy.is_none:
+            return False
+        where, offset = position.topic_partition, position.fetch_offset
+        logger.warning("%s: offset %d is not in the log; going on by the policy", where, offset)
+        position.reset(self._policy)
+        return True
+
+    def made_anew(self, position: Position, error: TopicGoneError) -> None:
+        """Go on in the new topic by the policy."""
+        if self._policy.is_none:
+            raise error
+        logger.warning("%s; another has its name, going on there by the policy", error)
+        position.topic_id, position.checked_epoch = None, -1
+        position.reset(self._policy)
+
+    def lost(self, position: Position, error: RecordsLostError) -> None:
+        """Go on where the log was truncated."""
+        if self._policy.is_none or not isinstance(error, LogTruncatedError):
+            raise error
+        logger.warning("%s; going on there", error)
+        position.seek(error.diverged)
+
+    def failed(self, error: KafkaError, _: Position | None = None) -> None:
+        """Once of each kind, until brokers answer again: it is tried again many times a minute."""
+        is_new = not isinstance(error, BrokerError) and type(error) not in self._told_kinds
+        logger.log(logging.WARNING if is_new else logging.DEBUG, "%s; trying again", error)
+        self._told_kinds.add(type(error))
+
+    def described(self, topics: Sequence[Topic]) -> None:
+        """Warn once of a topic that is missing, until it is there: it is asked for all the time."""
+        self._told_kinds.clear()
+        for topic in topics:
+            if topic.error.code and topic.error.retriable and topic.name not in self._told:
+                error = BrokerError(topic.error, f"Metadata of {topic.name}")
+                logger.warning("%s; trying again", error)
+            (self._told.add if topic.error.code else self._told.discard)(topic.name)

@@ -1,0 +1,79 @@
+"""How a log is read: positions, fetches, checks of the log, look-ups of offsets, lost records.
+
+Partitions with a start and perhaps an end go in, and `Chunk`s come out. A Spark task and a consumer
+both read by it.
+"""
+
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.fetch.config import FetchConfig
+    from spark_kafka_source.fetch.losses import (
+        UNKNOWN_TOPIC,
+        LogTruncatedError,
+        OffsetOutOfRangeError,
+        RecordsLostError,
+        TopicGoneError,
+    )
+    from spark_kafka_source.fetch.offsets import (
+        EARLIEST_TIMESTAMP,
+        LATEST_TIMESTAMP,
+        NO_OFFSET,
+        OffsetAndEpoch,
+        earliest_offsets,
+        epoch_end_offsets,
+        latest_offsets,
+        list_offsets,
+    )
+    from spark_kafka_source.fetch.range_reader import RangeReader
+    from spark_kafka_source.fetch.ranges import OffsetRange
+    from spark_kafka_source.fetch.sampling import sampled_bytes_per_offset
+    from spark_kafka_source.fetch.watch import Watch
+
+__all__ = [
+    "EARLIEST_TIMESTAMP",
+    "LATEST_TIMESTAMP",
+    "NO_OFFSET",
+    "UNKNOWN_TOPIC",
+    "FetchConfig",
+    "LogTruncatedError",
+    "OffsetAndEpoch",
+    "OffsetOutOfRangeError",
+    "OffsetRange",
+    "RangeReader",
+    "RecordsLostError",
+    "TopicGoneError",
+    "Watch",
+    "earliest_offsets",
+    "epoch_end_offsets",
+    "latest_offsets",
+    "list_offsets",
+    "sampled_bytes_per_offset",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "EARLIEST_TIMESTAMP": "offsets",
+            "FetchConfig": "config",
+            "LATEST_TIMESTAMP": "offsets",
+            "LogTruncatedError": "losses",
+            "NO_OFFSET": "offsets",
+            "OffsetAndEpoch": "offsets",
+            "OffsetOutOfRangeError": "losses",
+            "OffsetRange": "ranges",
+            "RangeReader": "range_reader",
+            "RecordsLostError": "losses",
+            "TopicGoneError": "losses",
+            "UNKNOWN_TOPIC": "losses",
+            "Watch": "watch",
+            "earliest_offsets": "offsets",
+            "epoch_end_offsets": "offsets",
+            "latest_offsets": "offsets",
+            "list_offsets": "offsets",
+            "sampled_bytes_per_offset": "sampling",
+        },
+    )

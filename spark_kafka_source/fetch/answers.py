@@ -1,0 +1,169 @@
+"""What an answer to a fetch means for each of its positions: records, a nearer replica, an error.
+
+https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-951 for leaders.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.denials import lacking
+from spark_kafka_source.errors import BrokerError, error_code
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.fetched import Fetched, chunks_of
+from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
+from spark_kafka_source.fetch.positions import Position
+from spark_kafka_source.fetch.reactions import Reactions
+from spark_kafka_source.fetch.session import Wanted
+from spark_kafka_source.net import Address
+from spark_kafka_source.protocol import FetchResponse, PartitionData
+from spark_kafka_source.records import RecordLimit, next_offset
+from spark_kafka_source.records.batch import MAX_OFFSET
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# As long as it takes a leader, by default, to see that a replica has fallen behind.
+_WITHOUT_RACK_SECONDS = 30.0
+
+
+class Answers:
+    """Puts what came into positions. `on_out_of_range` is told of those whose offset is gone."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        config: FetchConfig,
+        limit: RecordLimit,
+        reactions: Reactions,
+        on_out_of_range: Callable[[Position], None],
+    ) -> None:
+        self._client = client
+        self._config = config
+        self._limit = limit
+        self._reactions = reactions
+        self._on_out_of_range = on_out_of_range
+        self._without_rack_until_seconds = 0.0
+
+    def put(
+        self,
+        position: Position,
+        broker: Broker,
+        wanted: Wanted,
+        data: PartitionData,
+        leaders: Mapping[int, Broker],
+    ) -> Fetched | None:
+        """Keep what came for a position, if it is wanted next there; return the records.
+
+        `leaders` are those that the answer names. Raises `BrokerError` for what cannot heal.
+        """
+        where, asked = position.topic_partition, wanted.partition
+        if asked.fetch_offset != position.fetch_offset or position.next is None:
+            return None  # Somebody moved it meanwhile.
+        if not is_checked(position, wanted.topic_id, asked.current_leader_epoch):
+            return None  # It was asked of a log that is not this one any more.
+        if data.error_code:
+            self._refused(position, broker, data, leaders)
+            return None
+        position.tries, position.not_before_seconds = 0, 0.0
+        position.high_watermark = data.high_watermark
+        position.last_stable_offset = data.last_stable_offset
+        if wanted.topic_id.int:
+            position.topic_id = wanted.topic_id
+        if data.preferred_read_replica >= 0:
+            self._prefer(position, data.preferred_read_replica)
+        if not data.records:
+            return None
+        end = MAX_OFFSET if position.end is None else position.end
+        fetched = Fetched(
+            asked.fetch_offset,
+            asked.current_leader_epoch,
+            chunks_of(data, where, asked.fetch_offset, self._config, limit=self._limit, end=end),
+            size_bytes=len(data.records),
+            asked_bytes=asked.partition_max_bytes,
+            node_id=broker.node_id,
+        )
+        position.fetched.append(fetched)
+        position.fetch_offset = next_offset(memoryview(data.records)) or asked.fetch_offset
+        return fetched
+
+    # -- replicas ----------------------------------------------------------------------------------
+
+    def rack_id(self) -> str:
+        """Return what leaders are told of where this reader is."""
+        is_left_out = time.monotonic() < self._without_rack_until_seconds
+        return "" if is_left_out else self._config.client_rack
+
+    def nearest(self, position: Position, leader: Broker, now_seconds: float) -> Broker:
+        """Return the broker to fetch from: the leader, or the replica that it has named."""
+        if position.replica_id is None or now_seconds > position.replica_until_seconds:
+            position.replica_id = None
+            return leader
+        return self._client.cluster.brokers.get(position.replica_id, leader)
+
+    def leave_replica(self, position: Position) -> None:
+        """For a while the leader is not told the rack: it would name the same replica again."""
+        position.replica_id = None
+        self._without_rack_until_seconds = time.monotonic() + _WITHOUT_RACK_SECONDS
+
+    def _prefer(self, position: Position, node_id: int) -> None:
+        if node_id not in self._client.cluster.brokers:  # It may be new.
+            self._client.cluster.forget_leaders()
+            self.leave_replica(position)
+            return
+        position.replica_id = node_id
+        position.replica_until_seconds = (
+            time.monotonic() + self._client.config.metadata_max_age_ms / 1000
+        )
+
+    # -- errors ------------------------------------------------------------------------------------
+
+    def _refused(
+        self, position: Position, broker: Broker, data: PartitionData, leaders: Mapping[int, Broker]
+    ) -> None:
+        where = position.topic_partition
+        code = error_code(data.error_code)
+        what = f"Fetch of {where} at offset {position.fetch_offset}"
+        error = BrokerError(code, what, lacking(code, topic=where.topic))
+        if position.replica_id == broker.node_id:
+            self.leave_replica(position)  # The leader knows better.
+            self._client.recover(error)
+        elif code == OFFSET_OUT_OF_RANGE:
+            self._on_out_of_range(position)
+        elif not error.retriable:
+            raise error
+        elif not self._is_led_anew(where, data, leaders):
+            logger.debug("%s; trying again", error)
+            self._client.recover(error)
+            position.later(self._client.pause_seconds)
+            self._reactions.failed(error, position)
+
+    def _is_led_anew(
+        self, where: TopicPartition, data: PartitionData, leaders: Mapping[int, Broker]
+    ) -> bool:
+        """Take the leader that the answer names, if it is newer than the one that was asked."""
+        leader = leaders.get(data.current_leader.leader_id)
+        epoch = data.current_leader.leader_epoch
+        return leader is not None and self._client.cluster.learn_leader(where, epoch, leader)
+
+
+def leaders_named(answer: FetchResponse) -> dict[int, Broker]:
+    """Return the brokers that an answer names as leaders in place of the one that was asked."""
+    return {
+        each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+        for each in answer.node_endpoints
+    }
+
+
+def is_checked(position: Position, topic_id: UUID, leader_epoch: int) -> bool:
+    """Whether the leader's log is known to be the one that was read so far (KIP-320)."""
+    if position.is_elsewhere(topic_id):
+        return False
+    if position.checked_epoch < 0 or leader_epoch < 0:
+        return True
+    # Without ids of topics an older epoch may well be that of another topic by this name.
+    return leader_epoch == position.checked_epoch or (
+        leader_epoch < position.checked_epoch and not topic_id.int
+    )

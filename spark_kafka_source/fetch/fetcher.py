@@ -1,0 +1,321 @@
+"""Fetches for many partitions at once: a request in flight to each broker.
+
+https://kafka.apache.org/protocol#The_Messages_Fetch. Nothing here waits: see `Fetcher`.
+"""
+
+import contextlib
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient
+from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError
+from spark_kafka_source.fetch.answers import Answers, is_checked, leaders_named
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.fetch.reactions import Reactions
+from spark_kafka_source.fetch.session import FetchSession, Wanted
+from spark_kafka_source.fetch.size import FetchSize
+from spark_kafka_source.fetch.source import Source
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import FetchPartition, FetchResponse, PartitionData
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+# Closing says goodbye to the brokers, but does not wait for those that are gone.
+_GOODBYE_MS = 1_000
+_MOST_FETCHED_AHEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FetchDone:
+    """One answer, for the metrics: how long it took and how many bytes of records it brought."""
+
+    broker: Broker
+    seconds: float
+    size_bytes: int
+
+
+_Logs = dict[TopicPartition, tuple[UUID, int]]
+"""The topic's id and the leader's epoch of each partition that can be fetched."""
+
+
+class Fetcher:
+    """Keeps each position's `fetched` filled, while the reader hands out what is there.
+
+    `ask` sends what there is to ask, `take` takes what has come in, and neither waits; the reader
+    waits until one of `in_flight` is readable, or until `next_try_seconds`. A partition is fetched
+    ahead while what came before is handed out, and one that is paused is not. Each broker is asked
+    for an even share of `fetch.max.bytes`, and not again while more than that from it waits to be
+    handed out. So a reader keeps some two times `fetch.max.bytes`, of however many brokers. A batch
+    that is larger comes all the same, and what is paused is not counted.
+
+    A broker answers nothing else on a connection while it waits for records. So with
+    `keeps_sessions`, for a reader that goes on for long, the connections are the fetcher's own, and
+    brokers remember what is fetched (KIP-227). Without, they are the client's, and stay open.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        config: FetchConfig,
+        positions: Positions,
+        answers: Answers,
+        reactions: Reactions,
+        *,
+        keeps_sessions: bool,
+        on_done: Callable[[FetchDone], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._keeps_sessions = keeps_sessions
+        self._fetching = client.sibling() if keeps_sessions else client
+        self._config = config
+        self._positions = positions
+        self._answers = answers
+        self._reactions = reactions
+        self._on_done = on_done
+        self._sources: dict[int, Source] = {}
+        self._back_at_seconds = 0.0
+
+    def close(self) -> None:
+        """Ends the sessions, as far as brokers listen, and closes the fetcher's connections."""
+        deadline = Deadline.after_ms(_GOODBYE_MS)
+        for source in self._sources.values():
+            source.close(self._fetching, self._config, deadline)
+        for asked in self.in_flight:
+            with contextlib.suppress(KafkaError):
+                asked.answer()
+        if self._keeps_sessions:
+            self._fetching.close()
+
+    @property
+    def in_flight(self) -> list[Asked[FetchResponse]]:
+        """The requests whose answers are still to come."""
+        return [each.asked for each in self._sources.values() if each.asked is not None]
+
+    def next_try_seconds(self, since_seconds: float) -> float | None:
+        """The first moment after that one when there is something to do though nothing comes in.
+
+        What failed is tried again then, what takes too long given up; on the monotonic clock.
+        """
+        moments = [each.not_before_seconds for each in (*self._sources.values(), *self._positions)]
+        for each in self._sources.values():
+            if each.asked is not None:
+                moments += [each.asked.deadline.at_seconds, each.overdue_at_seconds]
+        return min((moment for moment in moments if moment > since_seconds), default=None)
+
+    def ask(self, deadline: Deadline | None = None) -> None:
+        """Asks each broker, that is not asked yet, for all that can be fetched from it.
+
+        Partitions whose leaders are not known are left out.
+        """
+        now_seconds = time.monotonic()
+        fetchable = self._fetchable(now_seconds)
+        if not fetchable:
+            return
+        share_bytes = max(self._config.fetch_max_bytes // len(fetchable), 1)
+        kept_bytes = self._kept_bytes()
+        for broker, each in fetchable.items():
+            source = self._source(broker)
+            if source.is_free(now_seconds) and kept_bytes[broker.node_id] <= share_bytes:
+                self._ask(source, each, share_bytes, deadline)
+
+    def take(self) -> bool:
+        """Takes the answers that are here; returns whether one was more than an error.
+
+        Raises what cannot heal, naming the partition.
+        """
+        taken = [self._take(each) for each in list(self._sources.values())]
+        return any(taken)
+
+    def was_left_alone(self, since_seconds: float) -> None:
+        """Adds the time since then to all deadlines: nobody has looked for answers meanwhile."""
+        self._back_at_seconds = time.monotonic()
+        gap_seconds = self._back_at_seconds - since_seconds
+        for source in self._sources.values():
+            source.add_time(gap_seconds)
+
+    def overdue_topics(self) -> set[str]:
+        """Return topics whose fetches are overdue; each at most every two seconds.
+
+        Their broker may have frozen, and another may lead its partitions by now. A replica that is
+        not the leader is not waited for any longer.
+        """
+        now_seconds = time.monotonic()
+        found: set[str] = set()
+        for source in self._sources.values():
+            if source.asked is None or now_seconds < source.overdue_at_seconds:
+                continue
+            source.overdue_at_seconds = now_seconds + LONGEST_SILENCE_MS / 1000
+            if not source.asked.is_silent:
+                continue
+            self._client.contacts.failed(source.broker.address)
+            found.update(each.topic for each in source.wanted)
+            for where in source.wanted:
+                position = self._positions.get(where)
+                if position is not None and position.replica_id == source.broker.node_id:
+                    self._answers.leave_replica(position)
+        return found
+
+    # -- what to ask -------------------------------------------------------------------------------
+
+    def _fetchable(self, now_seconds: float) -> dict[Broker, _Logs]:
+        """Return what can be fetched from each broker, in the order of the positions."""
+        found: dict[Broker, _Logs] = defaultdict(dict)
+        for position in self._positions:
+            if not _can_be_fetched(position, now_seconds):
+                continue
+            if not position.fetched:
+                position.refetch()  # It may have gone back: see `Position.back_to`.
+            where = position.topic_partition
+            try:
+                leader, leader_epoch = self._client.cluster.leader(where)
+            except BrokerError:
+                continue
+            topic_id = self._client.cluster.topics[where.topic].topic_id
+            if is_checked(position, topic_id, leader_epoch):
+                broker = self._answers.nearest(position, leader, now_seconds)
+                found[broker][where] = topic_id, leader_epoch
+        return found
+
+    def _kept_bytes(self) -> dict[int, int]:
+        """Return how much of each broker waits to be handed out; without what is paused."""
+        found: dict[int, int] = defaultdict(int)
+        for position in self._positions:
+            if not position.paused and not position.is_held:
+                for each in position.fetched:
+                    found[each.node_id] += each.size_bytes
+        return found
+
+    def _source(self, broker: Broker) -> Source:
+        source = self._sources.get(broker.node_id)
+        if source is None or (source.broker != broker and source.asked is None):
+            # It is new, or somewhere else now.
+            session = FetchSession(is_kept=self._keeps_sessions)
+            source = self._sources[broker.node_id] = Source(
+                broker, session, FetchSize(self._config)
+            )
+        return source
+
+    def _ask(
+        self, source: Source, logs: _Logs, share_bytes: int, deadline: Deadline | None
+    ) -> None:
+        positions = [self._positions[where] for where in logs]
+        chosen = list(source.size.first_of(positions))
+        wanted = {
+            each.topic_partition: self._wanted(source, each, *logs[each.topic_partition])
+            for each in chosen
+        }
+        timeout_ms = self._client.config.connection.request_timeout_ms
+        deadline = deadline or Deadline.after_ms(timeout_ms)
+        source.ask(
+            self._fetching,
+            self._config,
+            wanted,
+            deadline.within_ms(timeout_ms),
+            most_bytes=source.size.of_answer(chosen, share_bytes),
+            rack_id=self._answers.rack_id(),
+        )
+
+    def _wanted(
+        self, source: Source, position: Position, topic_id: UUID, leader_epoch: int
+    ) -> Wanted:
+        return Wanted(
+            topic_id,
+            FetchPartition(
+                partition=position.topic_partition.partition,
+                current_leader_epoch=leader_epoch,
+                fetch_offset=position.fetch_offset,
+                partition_max_bytes=source.size.of_partition(position),
+            ),
+        )
+
+    # -- what came ---------------------------------------------------------------------------------
+
+    def _take(self, source: Source) -> bool:
+        asked = source.asked
+        if asked is None or not asked.is_over():
+            return False
+        source.asked = None
+        try:
+            answer = asked.answer()
+            found = source.session.answered(answer)
+        except RemoteError as error:
+            self._failed(source, error)
+            return False
+        now_seconds = time.monotonic()
+        # A broker over its quota expects silence (KIP-219), which must not keep others waiting.
+        source.tries, source.not_before_seconds = 0, now_seconds + answer.throttle_time_ms / 1000
+        size_bytes = sum(len(each.records or b"") for each in found.values())
+        waited_seconds = now_seconds - max(source.asked_at_seconds, self._back_at_seconds)
+        source.size.answered(size_bytes, waited_seconds)
+        self._on_done(FetchDone(source.broker, now_seconds - source.asked_at_seconds, size_bytes))
+        self._put(source, answer, found)
+        if found and not size_bytes:
+            self._leave_behind(source)
+        return not found or any(not each.error_code for each in found.values())
+
+    def _put(
+        self,
+        source: Source,
+        answer: FetchResponse,
+        found: Mapping[TopicPartition, PartitionData],
+    ) -> None:
+        leaders = leaders_named(answer)
+        first_error: KafkaError | None = None
+        for where, data in found.items():
+            position = self._positions.get(where)
+            if position is None:
+                continue
+            try:
+                fetched = self._answers.put(
+                    position, source.broker, source.wanted[where], data, leaders
+                )
+            except KafkaError as error:  # What came for the others is as good as ever.
+                first_error = first_error or error
+                continue
+            if fetched is not None:
+                offsets = position.fetch_offset - fetched.offset
+                source.size.brought(position, fetched.size_bytes, offsets)
+        if first_error is not None:
+            raise first_error
+
+    def _leave_behind(self, source: Source) -> None:
+        """A replica that has nothing of ranges is behind: the leader has what was planned."""
+        for where in source.wanted:
+            position = self._positions.get(where)
+            is_replica = position is not None and position.replica_id == source.broker.node_id
+            if position is not None and is_replica and position.end is not None:
+                self._answers.leave_replica(position)
+
+    def _failed(self, source: Source, error: RemoteError) -> None:
+        """The next request to this broker waits a while; raises what cannot heal."""
+        source.session.begin_anew()
+        is_replica = False
+        for position in self._positions:
+            if position.replica_id == source.broker.node_id:
+                self._answers.leave_replica(position)
+                is_replica = True
+        if not error.retriable and not is_replica:
+            raise error
+        logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
+        self._client.recover(error)
+        source.tries += 1
+        source.not_before_seconds = time.monotonic() + self._client.pause_seconds(source.tries)
+        self._reactions.failed(error)
+
+
+def _can_be_fetched(position: Position, now_seconds: float) -> bool:
+    return (
+        position.next is not None
+        and not position.paused
+        and not position.is_held
+        and not position.is_fetched_to_end
+        and not position.is_stuck
+        and len(position.fetched) < _MOST_FETCHED_AHEAD
+        and position.not_before_seconds <= now_seconds
+    )

@@ -1,0 +1,122 @@
+"""One question about many partitions, put to all their leaders at once until each has answered."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.denials import lacking
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    ProtocolError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.fetch.losses import patient
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.topic_partition import TopicPartition
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+R = TypeVar("R", bound=Response)
+
+_OVER_QUOTA = error_named("THROTTLING_QUOTA_EXCEEDED")
+
+ByTopic = Mapping[str, Iterable[tuple[int, int, Q]]]
+"""What to ask, by topic: partition, the leader epoch it is known under, and the question."""
+
+
+def ask_leaders(
+    client: KafkaClient,
+    what: str,
+    questions: Mapping[TopicPartition, Q],
+    request: Callable[[ByTopic[Q]], Request[R]],
+    answers: Callable[[R], Iterable[tuple[TopicPartition, int, A]]],
+    *,
+    max_version: int | None = None,
+    timeout_ms: int | None = None,
+    found: dict[TopicPartition, A] | None = None,
+    on_answer: Callable[[], None] = lambda: None,
+) -> dict[TopicPartition, A]:
+    """The answer for each partition, by one request to each leader.
+
+    `request` makes the request to one leader, `answers` takes its response apart: partition, error
+    code, answer. Partitions whose leader has moved are asked for again, alone, until
+    `timeout_ms` (`default.api.timeout.ms` unless given); raises `BrokerError` or
+    `KafkaTimeoutError` naming the partition, and that a topic is unknown once it has stayed so for
+    some two seconds. A leader that is silent is asked no longer than it leads.
+
+    `found` fills as answers come in, for another thread that need not wait for them all;
+    `on_answer` is called after each.
+    """
+    found = {} if found is None else found
+
+    def attempt(deadline: Deadline) -> dict[TopicPartition, A]:
+        missing = {each: question for each, question in questions.items() if each not in found}
+        leaders = client.leaders(missing, deadline)
+        requests = {
+            leader: request(by_topic) for leader, by_topic in by_leader(missing, leaders).items()
+        }
+
+        def is_still(leader: Broker) -> bool:
+            asked = [each for each in missing if leaders[each][0] == leader]
+            return client.still_leads(leader, asked)
+
+        failures: list[KafkaError] = []
+        for _, answer in client.answers(
+            requests, deadline, max_version=max_version, is_still=is_still
+        ):
+            if isinstance(answer, KafkaError):
+                failures.append(answer)
+            else:
+                failures.extend(_take(what, list(answers(answer)), found, answer))
+                on_answer()
+        if failures:
+            # What cannot heal comes first: it is not worth waiting for the rest.
+            raise min(failures, key=lambda failure: failure.retriable)
+        return {each: _found(what, each, found) for each in questions}
+
+    if not questions:
+        return found
+    return client.retrying(what, patient(attempt), timeout_ms=timeout_ms)
+
+
+def by_leader(
+    questions: Mapping[TopicPartition, Q], leaders: Mapping[TopicPartition, tuple[Broker, int]]
+) -> dict[Broker, ByTopic[Q]]:
+    """What is to be asked of each leader."""
+    found: dict[Broker, dict[str, list[tuple[int, int, Q]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for where, question in questions.items():
+        leader, leader_epoch = leaders[where]
+        found[leader][where.topic].append((where.partition, leader_epoch, question))
+    return dict(found)
+
+
+def _take(
+    what: str,
+    answers: Sequence[tuple[TopicPartition, int, A]],
+    found: dict[TopicPartition, A],
+    answer: Response,
+) -> list[KafkaError]:
+    # Who is over a quota may be told how long to keep still, and nothing else (KIP-219).
+    if not answers and getattr(answer, "throttle_time_ms", 0) > 0:
+        return [BrokerError(_OVER_QUOTA, what)]
+    failures: list[KafkaError] = []
+    for where, code, one in answers:
+        if code:
+            error = error_code(code)
+            detail = lacking(error, topic=where.topic)
+            failures.append(BrokerError(error, f"{what} of {where}", detail))
+        else:
+            found[where] = one
+    return failures
+
+
+def _found(what: str, where: TopicPartition, found: Mapping[TopicPartition, A]) -> A:
+    if where not in found:
+        raise ProtocolError(f"{what} of {where}: the answer leaves it out")
+    return found[where]

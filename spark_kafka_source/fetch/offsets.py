@@ -1,0 +1,174 @@
+"""Which offsets a partition has, and where its leader epochs end.
+
+https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for leader epochs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.protocol import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.topic_partition import TopicPartition
+
+# Any other number asks as a follower, which is shown what consumers are not to see yet.
+_CONSUMER = -1
+
+LATEST_TIMESTAMP = -1
+"""Stands for the high watermark, or with `read_committed` for the last stable offset."""
+EARLIEST_TIMESTAMP = -2
+"""Stands for the start of the log."""
+NO_OFFSET = -1
+"""No record is so late."""
+
+
+class OffsetAndEpoch(NamedTuple):
+    """An offset and the leader epoch that the log had there; -1 where it is not known."""
+
+    offset: int
+    leader_epoch: int = -1
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """A record's offset, the leader epoch there (-1: not known), and its time in epoch ms."""
+
+    offset: int
+    leader_epoch: int
+    timestamp_ms: int
+
+
+def earliest_offsets(
+    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The first offset that each partition still has."""
+    found = list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
+    return {each: start.offset for each, start in found.items()}
+
+
+def latest_offsets(
+    client: KafkaClient,
+    topic_partitions: Iterable[TopicPartition],
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[TopicPartition, OffsetAndEpoch]:
+    """The offset after the last record that each partition shows at this isolation level."""
+    return list_offsets(client, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level)
+
+
+def list_offsets(
+    client: KafkaClient,
+    timestamps: Mapping[TopicPartition, int],
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    *,
+    timeout_ms: int | None = None,
+) -> dict[TopicPartition, OffsetAndEpoch]:
+    """The offset of the first record at or after each partition's timestamp, in epoch ms.
+
+    `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` ask for the ends; `NO_OFFSET` answers where no
+    record is that late. Errors: see `ask_leaders`.
+    """
+    found = offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
+    return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
+
+
+def offsets_for_times(
+    client: KafkaClient,
+    timestamps: Mapping[TopicPartition, int],
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    *,
+    timeout_ms: int | None = None,
+    found: dict[TopicPartition, OffsetAndTimestamp] | None = None,
+    on_answer: Callable[[], None] = lambda: None,
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    """As `list_offsets`, and the timestamp of each record; `found` and `on_answer` as there."""
+    request = partial(_list_offsets_request, isolation_level)
+    return ask_leaders(
+        client,
+        "ListOffsets",
+        timestamps,
+        request,
+        _listed,
+        timeout_ms=timeout_ms,
+        found=found,
+        on_answer=on_answer,
+    )
+
+
+def epoch_end_offsets(
+    client: KafkaClient,
+    leader_epochs: Mapping[TopicPartition, int],
+    *,
+    timeout_ms: int | None = None,
+    found: dict[TopicPartition, int] | None = None,
+    on_answer: Callable[[], None] = lambda: None,
+) -> dict[TopicPartition, int]:
+    """Where each partition's log ends for a leader epoch: after it come only later epochs.
+
+    -1 where the leader knows nothing of so early an epoch. For `found`, `on_answer` and errors see
+    `ask_leaders`.
+    """
+    return ask_leaders(
+        client,
+        "OffsetForLeaderEpoch",
+        leader_epochs,
+        _epoch_request,
+        _epoch_ends,
+        timeout_ms=timeout_ms,
+        found=found,
+        on_answer=on_answer,
+    )
+
+
+def _list_offsets_request(
+    isolation_level: IsolationLevel, by_topic: ByTopic[int]
+) -> ListOffsetsRequest:
+    return ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=isolation_level,
+        topics=[
+            ListOffsetsTopic(
+                name=name,
+                partitions=[ListOffsetsPartition(*question) for question in questions],
+            )
+            for name, questions in by_topic.items()
+        ],
+    )
+
+
+def _listed(
+    answer: ListOffsetsResponse,
+) -> Iterator[tuple[TopicPartition, int, OffsetAndTimestamp]]:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            where = TopicPartition(topic.name, each.partition_index)
+            found = OffsetAndTimestamp(each.offset, each.leader_epoch, each.timestamp)
+            yield where, each.error_code, found
+
+
+def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:
+    return OffsetForLeaderEpochRequest(
+        replica_id=_CONSUMER,
+        topics=[
+            OffsetForLeaderTopic(
+                topic=name,
+                partitions=[OffsetForLeaderPartition(*question) for question in questions],
+            )
+            for name, questions in by_topic.items()
+        ],
+    )
+
+
+def _epoch_ends(answer: OffsetForLeaderEpochResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            yield TopicPartition(topic.topic, each.partition), each.error_code, each.end_offset

@@ -1,0 +1,101 @@
+"""One kind of question about positions, whose answers are taken one by one as they come in."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from spark_kafka_source.client import AnyLookups, KafkaClient, Lookup
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.topic_partition import TopicPartition
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+@dataclass(slots=True)
+class _Open(Generic[Q, A]):
+    """What was asked in one go. `found` is filled by the thread that asks."""
+
+    lookup: Lookup[Any]
+    asked: dict[TopicPartition, tuple[Position, Q]]
+    found: dict[TopicPartition, A]
+
+
+class PartitionLookups(Generic[Q, A]):
+    """Asks about partitions in threads, so that one silent leader delays no other partition.
+
+    `question` is called in another thread, and puts each answer into the dictionary that it is
+    given. `is_current` says whether the answer to a question is still of use, `on_answer` uses it,
+    and `on_none` is told of positions that got no answer.
+    """
+
+    def __init__(
+        self,
+        lookups: AnyLookups,
+        positions: Positions,
+        question: Callable[
+            [KafkaClient, Mapping[TopicPartition, Q], dict[TopicPartition, A]], object
+        ],
+        *,
+        is_current: Callable[[Position, Q], bool],
+        on_answer: Callable[[Position, Q, A], None],
+        on_none: Callable[[Position], None],
+    ) -> None:
+        self._lookups = lookups
+        self._positions = positions
+        self._question = question
+        self._is_current = is_current
+        self._on_answer = on_answer
+        self._on_none = on_none
+        self._open: list[_Open[Q, A]] = []
+
+    def ask(self, questions: Mapping[TopicPartition, Q]) -> None:
+        """Ask about these partitions, but for those whose answers are awaited already."""
+        asked = {
+            where: (self._positions[where], question)
+            for where, question in questions.items()
+            if not self.is_asked(where)
+        }
+        if not asked:
+            return
+        found: dict[TopicPartition, A] = {}
+        new = {where: question for where, (_, question) in asked.items()}
+        lookup = self._lookups.ask(lambda client: self._question(client, new, found))
+        self._open.append(_Open(lookup, asked, found))
+
+    def is_asked(self, where: TopicPartition) -> bool:
+        """Whether an answer that will be of use is awaited for this partition."""
+        position = self._positions[where]
+        asked = (each.asked[where] for each in self._open if where in each.asked)
+        return any(of is position and self._is_current(of, question) for of, question in asked)
+
+    def take(self) -> None:
+        """Take the answers that came in. Raises what went wrong, once all others are taken."""
+        first_error: KafkaError | None = None
+        for each in list(self._open):
+            is_done = each.lookup.is_done  # Looked at first: what comes later is for a later call.
+            for step in (self._take_found, self._take_end) if is_done else (self._take_found,):
+                try:
+                    step(each)
+                except KafkaError as error:
+                    first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+
+    def _take_found(self, each: _Open[Q, A]) -> None:
+        found = dict(each.found)  # As of now: what is added meanwhile is for a later call.
+        for where in [where for where in each.asked if where in found]:
+            position, question = each.asked.pop(where)
+            if self._is_of_use(where, position, question):
+                self._on_answer(position, question, found[where])
+
+    def _take_end(self, each: _Open[Q, A]) -> None:
+        self._open.remove(each)
+        for where, (position, question) in each.asked.items():
+            if self._is_of_use(where, position, question):
+                self._on_none(position)
+        each.lookup.result()
+
+    def _is_of_use(self, where: TopicPartition, position: Position, question: Q) -> bool:
+        return self._positions.get(where) is position and self._is_current(position, question)

@@ -1,0 +1,205 @@
+"""Whether positions still stand in the log that was read (KIP-320), and what to do where not."""
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from spark_kafka_source.client import LOOKUP_MS, AnyLookups, Cluster, KafkaClient
+from spark_kafka_source.errors import BrokerError, error_named
+from spark_kafka_source.fetch.answers import is_checked
+from spark_kafka_source.fetch.losses import (
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_TOPIC,
+    LogTruncatedError,
+    OffsetOutOfRangeError,
+    RecordsLostError,
+    TopicGoneError,
+)
+from spark_kafka_source.fetch.offsets import earliest_offsets, epoch_end_offsets, latest_offsets
+from spark_kafka_source.fetch.partition_lookups import PartitionLookups
+from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.fetch.reactions import Reactions
+from spark_kafka_source.topic_partition import TopicPartition
+
+_FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
+
+
+class _Log(NamedTuple):
+    """What is to be compared: where the epoch of a position ends, in the log of this leader."""
+
+    reached_epoch: int
+    leader_epoch: int
+
+
+class PositionChecks:
+    """Asks new leaders how far their logs reach; `reactions` are told of records that are lost."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        positions: Positions,
+        reactions: Reactions,
+        lookups: AnyLookups,
+    ) -> None:
+        self._client = client
+        self._positions = positions
+        self._reactions = reactions
+        self._woken = lookups.wake
+        self._lookup_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
+        self._ends: PartitionLookups[_Log, int] = PartitionLookups(
+            lookups,
+            positions,
+            self._find_ends,
+            is_current=self._is_current,
+            on_answer=self._compare,
+            on_none=self._later,
+        )
+        self._losses: PartitionLookups[int, RecordsLostError] = PartitionLookups(
+            lookups,
+            positions,
+            _find_losses,
+            is_current=_is_there,
+            on_answer=self._lost,
+            on_none=self._later,
+        )
+
+    def take(self) -> None:
+        """Take what leaders have said since. Raises kinds of `RecordsLostError`."""
+        self._losses.take()
+        self._ends.take()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether `look` would ask anything now."""
+        return not all(map(self._ends.is_asked, self._unchecked()))
+
+    def look(self) -> None:
+        """Where the leader is a new one, ask how far its log reaches. Raises as `take` does."""
+        moved: dict[TopicPartition, _Log] = {}
+        for where, (topic_id, leader_epoch) in self._unchecked().items():
+            each = self._positions[where]
+            if each.is_elsewhere(topic_id):
+                self._made_anew(each)
+            elif leader_epoch < each.checked_epoch:
+                # The broker that described the topic is behind those that wrote to it.
+                self._client.cluster.forget_leaders()
+                self._later(each)
+                self._reactions.failed(BrokerError(_FENCED_LEADER_EPOCH, f"Fetch of {where}"), each)
+            elif each.known is not None and each.known.leader_epoch >= 0:
+                moved[where] = _Log(each.known.leader_epoch, leader_epoch)
+            else:
+                each.checked_epoch = leader_epoch
+        self._ends.ask(moved)
+
+    def is_in_doubt(self, position: Position) -> bool:
+        """Whether what was fetched ahead may be of a log that was cut since."""
+        if position.known is None or position.known.leader_epoch < 0:
+            return False
+        log = log_of(self._client.cluster, position)
+        if log is None or position.is_elsewhere(log[0]):
+            return False
+        return log[1] > position.checked_epoch
+
+    def out_of_range(self, position: Position) -> None:
+        """Find out what there is to read instead, unless that is not wanted."""
+        if position.fetched:
+            return  # What is here comes first, and this will be asked for again.
+        if not self._reactions.out_of_range(position):
+            self._losses.ask({position.topic_partition: position.fetch_offset})
+            self._later(position)
+
+    def _unchecked(self) -> dict[TopicPartition, tuple[UUID, int]]:
+        """Return the logs of positions whose leader is another than the one seen last."""
+        now_seconds = time.monotonic()
+        return {
+            each.topic_partition: log
+            for each in self._positions
+            if each.next is not None
+            and each.not_before_seconds <= now_seconds
+            and (log := log_of(self._client.cluster, each)) is not None
+            and not is_checked(each, *log)
+        }
+
+    def _find_ends(
+        self,
+        client: KafkaClient,
+        logs: Mapping[TopicPartition, _Log],
+        found: dict[TopicPartition, int],
+    ) -> None:
+        epochs = {where: log.reached_epoch for where, log in logs.items()}
+        epoch_end_offsets(
+            client, epochs, timeout_ms=self._lookup_ms, found=found, on_answer=self._woken
+        )
+
+    def _is_current(self, position: Position, log: _Log) -> bool:
+        """Whether neither the position nor the leader has moved on to another epoch since."""
+        if position.known is None or position.known.leader_epoch != log.reached_epoch:
+            return False
+        found = log_of(self._client.cluster, position)
+        return found is not None and found[1] == log.leader_epoch
+
+    def _compare(self, position: Position, log: _Log, end: int) -> None:
+        """`end` is where the epoch of what is known ends, in the log that was asked about."""
+        if position.next is None or position.known is None:
+            return
+        if 0 <= end < position.known.offset:
+            first_lost = max(position.next.offset, end)
+            error = LogTruncatedError(position.topic_partition, first_lost, end)
+            self._reactions.lost(position, error)
+        elif 0 <= end < position.fetch_offset:
+            position.refetch()  # What was fetched ahead may be of the log that was cut.
+        position.checked_epoch = log.leader_epoch
+
+    def _made_anew(self, position: Position) -> None:
+        """The topic was deleted and made anew: its offsets are those of other records."""
+        self._later(position)
+        if position.next is not None and not position.fetched:  # What is here comes first.
+            error = TopicGoneError(position.topic_partition, position.next.offset)
+            self._reactions.made_anew(position, error)
+
+    def _lost(self, position: Position, _: int, error: RecordsLostError) -> None:
+        self._reactions.lost(position, error)
+
+    def _later(self, position: Position) -> None:
+        position.later(self._client.pause_seconds)
+
+
+def log_of(cluster: Cluster, position: Position) -> tuple[UUID, int] | None:
+    """Return the topic's id and the leader's epoch; None where no leader is known.
+
+    In one look: another thread may learn meanwhile that there is none.
+    """
+    where = position.topic_partition
+    try:
+        _, leader_epoch = cluster.leader(where)
+    except BrokerError:
+        return None
+    return cluster.topics[where.topic].topic_id, leader_epoch
+
+
+def _is_there(position: Position, offset: int) -> bool:
+    return position.next is not None and position.next.offset == offset
+
+
+def _find_losses(
+    client: KafkaClient,
+    offsets: Mapping[TopicPartition, int],
+    found: dict[TopicPartition, RecordsLostError],
+) -> None:
+    for where, offset in offsets.items():
+        found[where] = _out_of_range(client, where, offset)
+
+
+def _out_of_range(client: KafkaClient, where: TopicPartition, offset: int) -> RecordsLostError:
+    """Return an error that names the offsets that there are."""
+    try:
+        earliest = earliest_offsets(client, [where])[where]
+        latest = latest_offsets(client, [where])[where].offset
+    except BrokerError as error:
+        if error.error in UNKNOWN_TOPIC:
+            return TopicGoneError(where, offset)
+        raise
+    found = OffsetOutOfRangeError(where, offset, earliest, latest)
+    found.__cause__ = BrokerError(OFFSET_OUT_OF_RANGE, f"Fetch of {where} at offset {offset}")
+    return found

@@ -1,0 +1,171 @@
+"""Where a reader stands in each of its partitions, and what was fetched for it from there on."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from spark_kafka_source.errors import LocalError
+from spark_kafka_source.fetch.fetched import Fetched
+from spark_kafka_source.fetch.offset_reset import ResetPolicy
+from spark_kafka_source.fetch.offsets import OffsetAndEpoch
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class Position:
+    """One partition of a reader.
+
+    `next` is the record that is handed out next, None until it is known where to begin;
+    `fetch_offset` is where the next fetch begins, after all that `fetched` has. `end` is the offset
+    that is not read any more, None for a reader without an end, and `end_epoch` the leader epoch in
+    which the log had all before it, -1 where that is not known.
+    """
+
+    topic_partition: TopicPartition
+    next: OffsetAndEpoch | None = None
+    end: int | None = None
+    end_epoch: int = -1
+    fetch_offset: int = 0
+    fetched: deque[Fetched] = field(default_factory=deque)
+    paused: bool = False
+    is_held: bool = False
+    """Whether it is about to be given up, and hands out nothing until that is decided."""
+    reset_to: ResetPolicy | None = None
+    checked_epoch: int = -1
+    """The leader epoch whose log is known to reach as far as `known`."""
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    topic_id: UUID | None = None
+    """Of the topic that it stands in; another one made by that name has another log."""
+    replica_id: int | None = None
+    """A broker to fetch from that is nearer than the leader (KIP-392)."""
+    replica_until_seconds: float = 0.0
+    batch_bytes: int = 0
+    """The size of the batch that an answer has cut; 0 where none was."""
+    tries: int = 0
+    not_before_seconds: float = 0.0
+
+    @property
+    def known(self) -> OffsetAndEpoch | None:
+        """Up to where the log is known to be the one that is read, and in which leader epoch."""
+        return self.next if self.end is None else OffsetAndEpoch(self.end, self.end_epoch)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all before the end was handed out."""
+        return self.end is not None and self.next is not None and self.next.offset >= self.end
+
+    @property
+    def is_fetched_to_end(self) -> bool:
+        """Whether all before the end was fetched."""
+        return self.end is not None and self.fetch_offset >= self.end
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether what was fetched last does not say where to go on."""
+        return bool(self.fetched) and self.fetch_offset <= self.fetched[-1].offset
+
+    def seek(self, offset: int, leader_epoch: int = -1) -> None:
+        """Goes on from this offset; what was fetched for another is dropped."""
+        self.next = OffsetAndEpoch(offset, leader_epoch)
+        self.checked_epoch = leader_epoch
+        self.topic_id = self.reset_to = None
+        self.tries, self.not_before_seconds = 0, 0.0
+        self.refetch()
+
+    def begin(self, start: int, end: int, end_epoch: int, topic_id: UUID | None) -> None:
+        """Read from `start` to the record before `end`, of the log that had it in `end_epoch`."""
+        self.next, self.fetch_offset = OffsetAndEpoch(start), start
+        self.end, self.end_epoch = end, end_epoch
+        self.checked_epoch, self.topic_id = end_epoch, topic_id
+
+    def skip_to(self, offset: int) -> None:
+        """Pass over the records before this offset, in the same log."""
+        if self.next is not None:
+            self.next = OffsetAndEpoch(offset, self.next.leader_epoch)
+        self.tries, self.not_before_seconds = 0, 0.0
+        self.refetch()
+
+    def later(self, pause_seconds: Callable[[int], float]) -> None:
+        """Fetch, and look up, nothing more of it before a pause; `pause_seconds` by its tries."""
+        self.tries += 1
+        self.not_before_seconds = time.monotonic() + pause_seconds(self.tries)
+
+    def reset(self, policy: ResetPolicy | None) -> None:
+        """Forgets where it stood: goes on by the policy, or where the group committed."""
+        self.next, self.reset_to = None, policy
+        self.tries, self.not_before_seconds = 0, 0.0
+        self.fetched.clear()
+
+    def refetch(self) -> None:
+        """Drops what was fetched, and asks for it again."""
+        self.fetched.clear()
+        if self.next is not None:
+            self.fetch_offset = self.next.offset
+
+    def handed_out(self, offset: int, leader_epoch: int) -> None:
+        """All records before this offset were given to the user, of a log that was good then."""
+        self.next = OffsetAndEpoch(offset, leader_epoch)
+        self.checked_epoch = max(self.checked_epoch, leader_epoch)
+
+    def back_to(self, offset: int) -> OffsetAndEpoch | None:
+        """Only up to here after all: the rest is handed out again, unless it moves on before."""
+        if self.next is not None:
+            self.next = OffsetAndEpoch(offset, self.next.leader_epoch)
+        return self.next
+
+    def is_elsewhere(self, topic_id: UUID) -> bool:
+        """Whether the topic of this id is another than that which it stands in."""
+        return bool(topic_id.int) and self.topic_id not in (None, topic_id)
+
+    def lag(self, end: int | None) -> int | None:
+        """How many offsets before that end it stands; None where either is not known."""
+        return None if end is None or self.next is None else max(0, end - self.next.offset)
+
+
+class Positions:
+    """The partitions of a reader, in the order in which they were given to it."""
+
+    def __init__(self) -> None:
+        self._by_partition: dict[TopicPartition, Position] = {}
+
+    def __iter__(self) -> Iterator[Position]:
+        return iter(list(self._by_partition.values()))
+
+    def __contains__(self, topic_partition: object) -> bool:
+        return topic_partition in self._by_partition
+
+    def __len__(self) -> int:
+        return len(self._by_partition)
+
+    def __getitem__(self, topic_partition: TopicPartition) -> Position:
+        found = self._by_partition.get(topic_partition)
+        if found is None:
+            raise LocalError(
+                f"{topic_partition} is not assigned to this consumer; assigned are: "
+                f"{', '.join(map(str, sorted(self._by_partition))) or 'none'}"
+            )
+        return found
+
+    def get(self, topic_partition: TopicPartition) -> Position | None:
+        """That of a partition, or None where it is not assigned."""
+        return self._by_partition.get(topic_partition)
+
+    def hold(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Has these hand out nothing for now, and all others go on."""
+        for each in self:
+            each.is_held = each.topic_partition in topic_partitions
+
+    def keep(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """These and no others: who was there before stays as it is, who is new knows nothing."""
+        before = self._by_partition
+        self._by_partition = {
+            each: before.get(each) or Position(each) for each in dict.fromkeys(topic_partitions)
+        }
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All of them, in order."""
+        return list(self._by_partition)

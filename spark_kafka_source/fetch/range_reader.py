@@ -1,0 +1,251 @@
+"""Reads ranges of offsets of any partitions, each with its start and without its end."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from spark_kafka_source.client import KafkaClient, LookupsAtOnce, Topic
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.losses import (
+    INCONSISTENT_TOPIC_ID,
+    UNKNOWN_TOPIC,
+    LogTruncatedError,
+    OffsetOutOfRangeError,
+    RecordsLostError,
+    TopicGoneError,
+    patient,
+)
+from spark_kafka_source.fetch.positions import Position
+from spark_kafka_source.fetch.ranges import OffsetRange, read_together
+from spark_kafka_source.fetch.reader import LogReader
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.records import Chunk, RecordLimit, RecordTooLargeError
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class RangeReader:
+    """Fetches ranges; `chunks` is iterated once, in any one thread.
+
+    Each broker is asked for its ranges in the order given, as many at once as one answer may have.
+    The next answer is on its way while this one is worked on.
+
+    `poll_timeout_ms` bounds the wait for records that were promised: where no range goes on for
+    that long, `KafkaTimeoutError` names partition and offset. With `skip_lost` records that are
+    gone are passed over and the loss is logged, instead of raising `RecordsLostError`, and records
+    larger than `max_record_bytes`, instead of raising `RecordTooLargeError`. What is corrupt is
+    never passed over.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        ranges: Sequence[OffsetRange],
+        config: FetchConfig,
+        *,
+        poll_timeout_ms: int = 120_000,
+        skip_lost: bool = False,
+        max_record_bytes: int = 256 << 20,
+    ) -> None:
+        self._client = client
+        self._ranges = ranges
+        self._config = config
+        self._poll_timeout_ms = poll_timeout_ms
+        self._skip_lost = skip_lost
+        self._max_record_bytes = max_record_bytes
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The records of all ranges, those of a partition in order, checked and decompressed.
+
+        Raises `RecordsLostError`, `CorruptRecordError`, `KafkaTimeoutError`, `BrokerError`.
+        """
+        for ranges in read_together(self._ranges):
+            yield from self._read(ranges)
+
+    def _read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+        losses = _Losses(self._client, ranges, skip_lost=self._skip_lost)
+        limit = RecordLimit(self._max_record_bytes, losses.too_large)
+        reader = LogReader(
+            self._client,
+            self._config,
+            losses,
+            LookupsAtOnce(self._client),
+            limit=limit,
+            keeps_sessions=False,
+        )
+        reader.positions.keep(ranges)
+        for position in reader.positions:
+            wanted = ranges[position.topic_partition]
+            position.begin(wanted.start, wanted.end, wanted.leader_epoch, wanted.topic_id)
+        try:
+            yield from self._chunks(reader, losses)
+        finally:
+            reader.close()
+
+    def _chunks(self, reader: LogReader, losses: "_Losses") -> Iterator[Chunk]:
+        patience = Deadline.after_ms(self._poll_timeout_ms)
+        left_alone_seconds = time.monotonic()
+        while len(reader.positions):
+            self._fetch(reader, losses, left_alone_seconds)
+            left_alone_seconds = time.monotonic()
+            before = _left(reader)
+            for position in reader.positions:
+                if reader.is_ready(position):
+                    yield from _hand_out(reader, position)
+            unread = [each.topic_partition for each in reader.positions if not each.is_over]
+            reader.positions.keep(unread)
+            if _left(reader) < before:
+                patience = Deadline.after_ms(self._poll_timeout_ms)
+            elif (
+                patience.expired and unread
+            ):  # What is lost and passed over may have been the rest.
+                raise self._starved(losses.ranges, next(iter(reader.positions)))
+
+    def _fetch(self, reader: LogReader, losses: "_Losses", left_alone_seconds: float) -> None:
+        """Wait until there is something to hand out, or an answer without records has come."""
+        reader.was_left_alone(left_alone_seconds)
+        first = next(iter(reader.positions))
+        what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
+        try:
+            self._client.retrying(what, patient(lambda deadline: _wait(reader, losses, deadline)))
+        except BrokerError as error:
+            if error.error not in UNKNOWN_TOPIC:
+                raise
+            losses.gone(reader, error)
+
+    def _starved(
+        self, ranges: Mapping[TopicPartition, OffsetRange], position: Position
+    ) -> KafkaTimeoutError:
+        return KafkaTimeoutError(
+            f"Cannot read {ranges[position.topic_partition]}: nothing at offset "
+            f"{position.fetch_offset} within {self._poll_timeout_ms} ms "
+            f"(kafkaConsumer.pollTimeoutMs); the partition's high watermark is "
+            f"{position.high_watermark}, its last stable offset {position.last_stable_offset}"
+        )
+
+
+def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> None:
+    """Wait for an answer that is more than an error. Raises what went wrong in all others."""
+    losses.begin()
+    is_answered = False
+    if not reader.in_flight:
+        reader.look()
+    while True:
+        reader.ask(deadline)
+        if is_answered or any(reader.is_ready(each) or each.is_over for each in reader.positions):
+            return
+        losses.raise_unless(reader.in_flight)
+        if deadline.expired:
+            raise losses.trouble or KafkaTimeoutError(f"No answer in {deadline.timeout_ms} ms")
+        reader.wait(deadline)
+        is_answered = reader.take()
+        if not is_answered:
+            losses.raise_unless(reader.in_flight)
+        reader.look()
+
+
+def _hand_out(reader: LogReader, position: Position) -> Iterator[Chunk]:
+    fetched = position.fetched.popleft()
+    if position.next is None or fetched.offset != position.next.offset:
+        position.refetch()
+        return
+    cut_batch_bytes = 0
+    for chunk in fetched.chunks:
+        position.handed_out(chunk.next_offset, fetched.leader_epoch)
+        cut_batch_bytes = chunk.cut_batch_bytes
+        yield chunk
+        del chunk  # A record may be large: it is not to be kept until the next is there.
+    if position.next.offset == fetched.offset and cut_batch_bytes:
+        reader.ask_for_more(position, fetched, cut_batch_bytes)
+
+
+def _left(reader: LogReader) -> int:
+    """Return how many offsets there are still to read."""
+    return sum(
+        max(0, each.end - each.next.offset)
+        for each in reader.positions
+        if each.end is not None and each.next is not None
+    )
+
+
+class _Losses:
+    """What becomes of ranges whose records are lost: an error, or they are passed over."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        ranges: Mapping[TopicPartition, OffsetRange],
+        *,
+        skip_lost: bool,
+    ) -> None:
+        self.ranges = ranges
+        self.trouble: KafkaError | None = None
+        """What went wrong last."""
+        self._client = client
+        self._skip_lost = skip_lost
+        self._unknown: set[str] = set()
+
+    def begin(self) -> None:
+        """Forget what went wrong before."""
+        self.trouble = None
+        self._unknown.clear()
+
+    def raise_unless(self, in_flight: Sequence[object]) -> None:
+        """Raise what went wrong, unless something else may come still."""
+        if self.trouble is not None and not in_flight:
+            raise self.trouble
+
+    def out_of_range(self, _: Position) -> bool:
+        """It has to be looked up: what is lost is told with its offsets."""
+        return False
+
+    def made_anew(self, position: Position, _: TopicGoneError) -> None:
+        """The broker that described the topic may be behind the one that the driver asked."""
+        where = position.topic_partition
+        self._client.cluster.forget_leaders_of([where.topic])
+        self.failed(BrokerError(INCONSISTENT_TOPIC_ID, f"Fetch of {where}"), position)
+
+    def failed(self, error: KafkaError, position: Position | None = None) -> None:
+        """Keep it, in case that nothing else can be read either."""
+        self.trouble = error
+        if position is not None and isinstance(error, BrokerError) and error.error in UNKNOWN_TOPIC:
+            self._unknown.add(position.topic_partition.topic)
+
+    def described(self, _: Sequence[Topic]) -> None:
+        """Nothing: what is missing is told to `failed`."""
+
+    def gone(self, reader: LogReader, error: BrokerError) -> None:
+        """Topics have stayed unknown for too long: their ranges are lost."""
+        topics, self._unknown = self._unknown, set()
+        for position in reader.positions:
+            if position.topic_partition.topic in topics and position.next is not None:
+                lost = TopicGoneError(position.topic_partition, position.next.offset)
+                lost.__cause__ = error
+                self.lost(position, lost)
+
+    def lost(self, position: Position, error: RecordsLostError) -> None:
+        """Go on after what is gone, or where it is only what comes later, end before it.
+
+        The range ends where nothing is left of it.
+        """
+        if not self._skip_lost:
+            raise error
+        end = position.end or 0
+        lost_from, lost_to = error.offset, end
+        if isinstance(error, OffsetOutOfRangeError) and error.offset < error.earliest:
+            lost_to = min(error.earliest, end)
+        wanted = self.ranges[position.topic_partition]
+        logger.warning("%s: %s; offsets %d to %d are skipped", wanted, error, lost_from, lost_to)
+        if isinstance(error, LogTruncatedError):
+            position.end = min(error.offset, end)
+            position.refetch()
+        else:
+            position.skip_to(lost_to)
+
+    def too_large(self, error: RecordTooLargeError) -> None:
+        """Pass over one record, where losses are passed over."""
+        if not self._skip_lost:
+            raise error
+        logger.warning("%s: %s; skipped", self.ranges[error.topic_partition], error)

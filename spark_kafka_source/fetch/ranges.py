@@ -1,0 +1,58 @@
+"""Ranges of offsets, as they are planned, and as they are read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The records of a partition from `start` to the one before `end`.
+
+    `topic_id` is that of the topic that was planned, and `leader_epoch` the one in which its log
+    reached `end`, where they are known: another topic that took its name since is not read in its
+    place, nor what another leader wrote in place of records that it never had.
+    """
+
+    topic_partition: TopicPartition
+    start: int
+    end: int
+    topic_id: UUID | None = None
+    leader_epoch: int = -1
+
+    @property
+    def size(self) -> int:
+        """How many offsets it spans; there may be fewer records."""
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition} [{self.start}, {self.end})"
+
+
+def read_together(ranges: Iterable[OffsetRange]) -> list[dict[TopicPartition, OffsetRange]]:
+    """Return what can be read together: of each partition one range.
+
+    Ranges that follow each other become one. Empty ones are left out.
+    """
+    rounds: list[dict[TopicPartition, OffsetRange]] = []
+    for each in ranges:
+        if each.start < each.end:
+            _add(each, rounds)
+    return rounds
+
+
+def _add(wanted: OffsetRange, rounds: list[dict[TopicPartition, OffsetRange]]) -> None:
+    where = wanted.topic_partition
+    for together in rounds:
+        known = together.get(where)
+        if known is None:
+            together[where] = wanted
+            return
+        if replace(wanted, start=known.start) == replace(known, end=wanted.end) and (
+            known.end == wanted.start
+        ):
+            together[where] = replace(known, end=wanted.end)
+            return
+    rounds.append({where: wanted})

@@ -1,0 +1,195 @@
+"""Reads partitions from where they stand: finds their leaders, checks their logs, and fetches."""
+
+import time
+from collections.abc import Callable
+
+from spark_kafka_source.client import (
+    LOOKUP_MS,
+    AnyLookups,
+    Asked,
+    KafkaClient,
+    Lookup,
+    Topic,
+    wait_for_any,
+)
+from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.fetch.answers import Answers
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.fetched import Fetched
+from spark_kafka_source.fetch.fetcher import FetchDone, Fetcher
+from spark_kafka_source.fetch.losses import UNKNOWN_TOPIC
+from spark_kafka_source.fetch.position_checks import PositionChecks
+from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.fetch.reactions import Reactions
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import FetchResponse
+from spark_kafka_source.records import RecordLimit
+
+
+class LogReader:
+    """Keeps the `fetched` of `positions` filled. Call `look`, `ask`, `wait` and `take` in turn.
+
+    Only `wait` waits, and what `lookups` do at once. `reactions` decide what becomes of positions
+    whose records are lost. For `keeps_sessions` see `Fetcher`.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        config: FetchConfig,
+        reactions: Reactions,
+        lookups: AnyLookups,
+        *,
+        limit: RecordLimit,
+        keeps_sessions: bool,
+        on_fetch: Callable[[FetchDone], None] = lambda _: None,
+    ) -> None:
+        self.positions = Positions()
+        self._client = client
+        self._reactions = reactions
+        self._lookups = lookups
+        self._checks = PositionChecks(client, self.positions, reactions, lookups)
+        answers = Answers(client, config, limit, reactions, self._checks.out_of_range)
+        self._fetcher = Fetcher(
+            client,
+            config,
+            self.positions,
+            answers,
+            reactions,
+            keeps_sessions=keeps_sessions,
+            on_done=on_fetch,
+        )
+        self._topics: Lookup[list[Topic]] | None = None
+        self._topics_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
+        self._ask_topics_at_seconds = 0.0
+        self._topic_tries = 0
+        self._looked_at_seconds = 0.0
+
+    def close(self) -> None:
+        """Ends the fetch sessions."""
+        self._fetcher.close()
+
+    def look(self) -> None:
+        """Find leaders as far as they are unknown, and check the logs of new ones.
+
+        Raises what cannot heal; what can is told to the reactions, and tried again by a later call.
+        """
+        self._looked_at_seconds = time.monotonic()
+        for step in (self._find_leaders, self._checks.look, self._checks.take):
+            self.step(step)
+
+    def step(self, step: Callable[[], None]) -> None:
+        """Take a step of `look`. Raises what cannot heal."""
+        try:
+            step()
+        except KafkaError as error:
+            if not _may_heal(error):
+                raise
+            self._reactions.failed(error)
+
+    def ask(self, deadline: Deadline | None = None) -> None:
+        """Ask for records, of each broker that is not asked already."""
+        self._fetcher.ask(deadline)
+
+    def take(self) -> bool:
+        """Take the answers that are here; return whether one was more than an error."""
+        return self._fetcher.take()
+
+    def wait(self, deadline: Deadline) -> None:
+        """Wait until there is something to take or to try again, or until the deadline."""
+        next_try_seconds = self.next_try_seconds()
+        if next_try_seconds is not None and next_try_seconds < deadline.at_seconds:
+            deadline = Deadline(next_try_seconds, deadline.timeout_ms)
+        if self.in_flight:
+            wait_for_any(self.in_flight, deadline)
+        else:
+            self._client.pause(deadline.remaining_seconds())
+
+    def was_left_alone(self, since_seconds: float) -> None:
+        """Give what is on its way its time anew: since then nobody has looked for it."""
+        self._fetcher.was_left_alone(since_seconds)
+
+    @property
+    def in_flight(self) -> list[Asked[FetchResponse]]:
+        """What becomes readable once there is something to take."""
+        return self._fetcher.in_flight
+
+    def next_try_seconds(self) -> float | None:
+        """When there is something to do even if nothing comes in."""
+        moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
+        if self._topics is None and self._unknown_topics():
+            moments.append(self._ask_topics_at_seconds)
+        if self._checks.is_due:
+            moments.append(self._looked_at_seconds)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def is_ready(self, position: Position) -> bool:
+        """Whether there is something of it to hand out.
+
+        What was fetched ahead may be of a log that was cut: first its new leader is asked.
+        """
+        is_held = position.paused or position.is_held
+        return bool(position.fetched) and not is_held and not self._checks.is_in_doubt(position)
+
+    def ask_for_more(self, position: Position, fetched: Fetched, batch_bytes: int) -> None:
+        """Make fetches larger, where one did not bring even one whole batch.
+
+        Since KIP-74 a broker sends the first batch whole, whatever was asked for: a batch that was
+        cut all the same, though it was asked for, is a `CorruptRecordError`.
+        """
+        most_bytes = self._client.config.connection.max_response_bytes // 2
+        if not fetched.asked_bytes < batch_bytes <= most_bytes:
+            raise CorruptRecordError(
+                position.topic_partition,
+                fetched.offset,
+                f"a record batch of {batch_bytes} bytes did not come whole; asked for "
+                f"{fetched.asked_bytes} bytes, and for at most {most_bytes}",
+            )
+        position.batch_bytes = batch_bytes
+
+    def later(self, position: Position) -> None:
+        """Leave a position alone for a while."""
+        position.later(self._client.pause_seconds)
+
+    # -- leaders -----------------------------------------------------------------------------------
+
+    def _unknown_topics(self) -> list[str]:
+        """Those whose leaders are unknown, or have had a fetch for too long."""
+        self._client.cluster.forget_leaders_of(self._fetcher.overdue_topics())
+        return self._client.unknown_topics(self.positions.partitions)
+
+    def _find_leaders(self) -> None:
+        """Asks for topics whose leaders are unknown, but not again and again."""
+        if self._topics is None:
+            self._ask_topics()
+        if self._topics is not None and self._topics.is_done:
+            lookup, self._topics = self._topics, None
+            self._reactions.described(lookup.result())
+            self._tell_missing()
+
+    def _ask_topics(self) -> None:
+        unknown = self._unknown_topics()
+        if not unknown:
+            self._topic_tries = 0
+        elif time.monotonic() >= self._ask_topics_at_seconds:
+            self._topic_tries += 1
+            pause_seconds = self._client.pause_seconds(self._topic_tries)
+            self._ask_topics_at_seconds = time.monotonic() + pause_seconds
+            self._topics = self._lookups.ask(
+                lambda client: client.topics(unknown, Deadline.after_ms(self._topics_ms))
+            )
+
+    def _tell_missing(self) -> None:
+        """Says which partitions have no leader. Raises what cannot heal."""
+        for position in self.positions:
+            try:
+                self._client.cluster.leader(position.topic_partition)
+            except BrokerError as error:
+                if not error.retriable:
+                    raise
+                self._reactions.failed(error, position)
+
+
+def _may_heal(error: KafkaError) -> bool:
+    is_unknown = isinstance(error, BrokerError) and error.error in UNKNOWN_TOPIC
+    return error.retriable or is_unknown or isinstance(error, KafkaTimeoutError)

@@ -1,0 +1,160 @@
+"""What one broker remembers of a consumer's fetches, so that only changes are sent (KIP-227).
+
+https://cwiki.apache.org/confluence/display/KAFKA/KIP-227
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from uuid import UUID
+
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
+from spark_kafka_source.protocol import (
+    FetchPartition,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+_NO_SESSION, _FULL, _CLOSING = 0, 0, -1
+_NOT_KEPT = _CLOSING
+"""A full request with this epoch begins no session."""
+_LAST_EPOCH = 2**31 - 1
+_SESSION_NOT_FOUND = error_named("FETCH_SESSION_ID_NOT_FOUND")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be fetched of one partition, and of which topic by this name."""
+
+    topic_id: UUID
+    partition: FetchPartition
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """The part of a FetchRequest that is of the session: its fields' names are the request's."""
+
+    session_id: int
+    session_epoch: int
+    topics: list[FetchTopic]
+    forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
+
+
+class FetchSession:
+    """The partitions that a broker knows this reader to read, and from where.
+
+    Unless `is_kept`, the broker is asked to remember nothing, and each request says everything.
+    """
+
+    def __init__(self, *, is_kept: bool = True) -> None:
+        self._full_epoch = _FULL if is_kept else _NOT_KEPT
+        self._id, self._epoch = _NO_SESSION, _FULL
+        self._known: dict[TopicPartition, Wanted] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the broker keeps anything that it could be told to forget."""
+        return self._id != _NO_SESSION
+
+    def request(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionRequest:
+        """All that is wanted, or only what is not as the broker knows it."""
+        known, self._known = self._known, dict(wanted)
+        if self._epoch == _FULL:
+            return SessionRequest(self._id, self._full_epoch, _topics(wanted))
+        changed = {each: to for each, to in wanted.items() if known.get(each) != to}
+        # A topic made anew by the same name is another topic: the old one is forgotten.
+        gone = {
+            each: of
+            for each, of in known.items()
+            if each not in wanted or wanted[each].topic_id != of.topic_id
+        }
+        return SessionRequest(self._id, self._epoch, _topics(changed), _forgotten(gone))
+
+    def answered(self, answer: FetchResponse) -> dict[TopicPartition, PartitionData]:
+        """What the answer to the last request says, by partition.
+
+        A session that the broker does not have any more is begun anew by the next request; raises
+        `BrokerError`, and `ProtocolError` for partitions that were not asked for, or left out.
+        """
+        if answer.error_code:
+            error = error_code(answer.error_code)
+            self.begin_anew(known_to_broker=error != _SESSION_NOT_FOUND)
+            raise BrokerError(error, "Fetch")
+        found = self._by_partition(answer)
+        # Over a quota a broker only says for how long to keep still, and keeps no session then.
+        is_throttled = answer.throttle_time_ms > 0 and not answer.responses
+        if self._epoch == _FULL and not is_throttled and found.keys() != self._known.keys():
+            missing = next(iter(self._known.keys() - found.keys()))
+            self.begin_anew()
+            raise ProtocolError(f"Fetch of {missing}: the answer leaves it out")
+        self._id = answer.session_id
+        self._epoch = _FULL if self._id == _NO_SESSION else self._epoch % _LAST_EPOCH + 1
+        return found
+
+    def begin_anew(self, *, known_to_broker: bool = True) -> None:
+        """Asks in full next time, and so takes the place of what the broker may still keep."""
+        self._epoch = _FULL
+        if not known_to_broker:
+            self._id = _NO_SESSION
+
+    def closing(self) -> SessionRequest:
+        """Tells the broker to forget all."""
+        self._known = {}
+        return SessionRequest(self._id, _CLOSING, [])
+
+    def _by_partition(self, answer: FetchResponse) -> dict[TopicPartition, PartitionData]:
+        found: dict[TopicPartition, PartitionData] = {}
+        for where, data in self._partitions(answer):
+            if where in found:
+                self.begin_anew()
+                raise ProtocolError(f"Fetch of {where}: the answer has it twice")
+            found[where] = data
+        return found
+
+    def _partitions(self, answer: FetchResponse) -> Iterable[tuple[TopicPartition, PartitionData]]:
+        names = {wanted.topic_id: where.topic for where, wanted in self._known.items()}
+        for topic in answer.responses:
+            name = topic.topic or names.get(topic.topic_id, "")
+            for partition in topic.partitions:
+                where = TopicPartition(name, partition.partition_index)
+                if where not in self._known:
+                    of = name or topic.topic_id
+                    self.begin_anew()
+                    raise ProtocolError(
+                        f"Fetch: the answer has partition {where.partition} of topic {of}, "
+                        "which was not asked for"
+                    )
+                yield where, partition
+
+
+def _topics(wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+    return [
+        FetchTopic(
+            topic=name,
+            topic_id=topic_id,
+            partitions=[wanted[each].partition for each in partitions],
+        )
+        for name, topic_id, partitions in _by_topic(wanted)
+    ]
+
+
+def _forgotten(gone: Mapping[TopicPartition, Wanted]) -> list[ForgottenTopic]:
+    return [
+        ForgottenTopic(
+            topic=name, topic_id=topic_id, partitions=[each.partition for each in partitions]
+        )
+        for name, topic_id, partitions in _by_topic(gone)
+    ]
+
+
+def _by_topic(
+    wanted: Mapping[TopicPartition, Wanted],
+) -> Iterable[tuple[str, UUID, list[TopicPartition]]]:
+    """Runs of one topic, in the order given, which is that of the answer."""
+    for (name, topic_id), run in groupby(
+        wanted, key=lambda each: (each.topic, wanted[each].topic_id)
+    ):
+        yield name, topic_id, list(run)

@@ -1,0 +1,90 @@
+"""One broker as a source of records: the request that is in flight to it, and its session."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.request import highest_version
+from spark_kafka_source.fetch.session import FetchSession, SessionRequest, Wanted
+from spark_kafka_source.fetch.size import FetchSize
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol import FetchRequest, FetchResponse
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class Source:
+    """Sends one request at a time; `asked` is None while there is none."""
+
+    broker: Broker
+    session: FetchSession
+    size: FetchSize
+    asked: Asked[FetchResponse] | None = None
+    wanted: Mapping[TopicPartition, Wanted] = field(default_factory=dict)
+    asked_at_seconds: float = 0.0
+    overdue_at_seconds: float = 0.0
+    tries: int = 0
+    not_before_seconds: float = 0.0
+
+    def is_free(self, now_seconds: float) -> bool:
+        """Whether the broker can be asked."""
+        return self.asked is None and self.not_before_seconds <= now_seconds
+
+    def ask(
+        self,
+        client: KafkaClient,
+        config: FetchConfig,
+        wanted: Mapping[TopicPartition, Wanted],
+        deadline: Deadline,
+        *,
+        most_bytes: int,
+        rack_id: str,
+    ) -> None:
+        """Ask for what is wanted, for `most_bytes` in all."""
+        session = self.session.request(wanted)
+        self.wanted = wanted
+        self._send(client, config, session, deadline, most_bytes=most_bytes, rack_id=rack_id)
+
+    def close(self, client: KafkaClient, config: FetchConfig, deadline: Deadline) -> None:
+        """Drop what is awaited, and tell the broker to forget the session, if there is one."""
+        self.asked = None
+        if self.session.is_open and self.not_before_seconds < time.monotonic():
+            # Where an answer is still awaited, this ends that connection and takes another.
+            self.wanted = {}
+            self._send(client, config, self.session.closing(), deadline)
+
+    def add_time(self, seconds: float) -> None:
+        """Move all its deadlines by so much."""
+        self.overdue_at_seconds += seconds
+        if self.asked is not None:
+            at_seconds = self.asked.deadline.at_seconds + seconds
+            self.asked.deadline = replace(self.asked.deadline, at_seconds=at_seconds)
+
+    def _send(
+        self,
+        client: KafkaClient,
+        config: FetchConfig,
+        session: SessionRequest,
+        deadline: Deadline,
+        *,
+        most_bytes: int = 0,
+        rack_id: str = "",
+    ) -> None:
+        request = FetchRequest(
+            max_wait_ms=config.fetch_max_wait_ms,
+            min_bytes=config.fetch_min_bytes,
+            max_bytes=most_bytes,
+            isolation_level=config.isolation_level,
+            rack_id=rack_id,
+            session_id=session.session_id,
+            session_epoch=session.session_epoch,
+            topics=session.topics,
+            forgotten_topics_data=session.forgotten_topics_data,
+        )
+        version = highest_version(each.topic_id for each in self.wanted.values())
+        held_seconds = (config.fetch_max_wait_ms + LONGEST_SILENCE_MS) / 1000
+        self.asked_at_seconds = time.monotonic()
+        self.overdue_at_seconds = self.asked_at_seconds + held_seconds
+        self.asked = client.ask(request, self.broker, deadline, max_version=version)

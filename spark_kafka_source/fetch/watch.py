@@ -1,0 +1,134 @@
+"""Waits for news of partitions without asking all the time: a fetch that its leader holds back.
+
+A broker answers a Fetch once there are `min_bytes`, or after `max_wait_ms`:
+https://kafka.apache.org/protocol#The_Messages_Fetch.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_kafka_source.client import Asked, Broker, KafkaClient, wait_for_any
+from spark_kafka_source.errors import BrokerError, KafkaError, error_code
+from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.leaders import ByTopic, by_leader
+from spark_kafka_source.fetch.request import fetch_topics, highest_version
+from spark_kafka_source.net import Deadline, refuses_login
+from spark_kafka_source.protocol import FetchRequest, FetchResponse
+from spark_kafka_source.topic_partition import TopicPartition
+
+_HELD_PART_OF_TIMEOUT = 0.8
+# Time to connect, that is not counted as time waited for news.
+_LONGEST_CONNECTING_MS = 1_000
+# Of all that there is, a broker sends one record batch; and that says enough.
+_AS_LITTLE_AS_POSSIBLE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A fetch that a broker has not answered yet."""
+
+    request: FetchRequest
+    asked: Asked[FetchResponse]
+    since_seconds: float
+
+
+class Watch:
+    """Tells when partitions may have more than is known, as soon as their leaders do.
+
+    It has connections of its own, one to each leader, since a broker answers nothing else on one
+    while it holds a fetch back. `useful` is False once a broker was seen not to hold any, or
+    refused the login.
+    """
+
+    def __init__(self, client: KafkaClient, config: FetchConfig) -> None:
+        self._client = client
+        self._waiting = client.sibling()
+        self._config = config
+        self._held_ms = int(client.config.connection.request_timeout_ms * _HELD_PART_OF_TIMEOUT)
+        self._held: dict[Broker, _Held] = {}
+        self._ends: Mapping[TopicPartition, int] | None = None
+        self._requests: dict[Broker, FetchRequest] = {}
+        self.useful = True
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._waiting.close()
+
+    def news(self, ends: Mapping[TopicPartition, int], seconds: float) -> bool:
+        """Waits for so long, or until there may be more than `ends`; whether there may be.
+
+        False is said only where all leaders hold a fetch back. Never raises: what goes wrong with
+        one is a reason to look, and will be found there, but not before the time is up: an error
+        that stays would else be news again and again.
+        """
+        deadline = Deadline.after_ms(int(seconds * 1000))
+        if self.useful:
+            try:
+                self._hold(ends)
+                # Connections that had to be made have taken none of the time.
+                return self._answered(Deadline.after_ms(int(seconds * 1000)))
+            except KafkaError as error:
+                self._held.clear()
+                if refuses_login(error):  # It would be shown the same login every time.
+                    self.useful = False
+                    self.close()
+        time.sleep(deadline.remaining_seconds())
+        return True
+
+    def _hold(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Asks each leader that holds no fetch for these very offsets."""
+        deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
+        if self._ends is not ends:
+            leaders = self._client.leaders(ends, deadline)
+            found = by_leader(ends, leaders)
+            self._requests = {each: self._request(asked) for each, asked in found.items()}
+            self._ends = ends
+        for broker, request in self._requests.items():
+            held = self._held.get(broker)
+            if held is None or held.request != request:
+                if held and held.asked.is_here():
+                    held.asked.answer()  # So that the connection can be used again.
+                version = highest_version(topic.topic_id for topic in request.topics)
+                asked = self._waiting.ask(request, broker, deadline, max_version=version)
+                self._held[broker] = _Held(request, asked, time.monotonic())
+        for broker in self._held.keys() - self._requests.keys():
+            del self._held[broker]
+        connected_by = Deadline.after_ms(_LONGEST_CONNECTING_MS)
+        for held in self._held.values():
+            held.asked.wait_until_sent(connected_by)
+
+    def _answered(self, deadline: Deadline) -> bool:
+        by_asked = {each.asked: broker for broker, each in self._held.items()}
+        news = False
+        here: list[Asked[FetchResponse]] = []
+        while by_asked and not here and not deadline.expired:
+            wait_for_any(list(by_asked), deadline)
+            here = [each for each in by_asked if each.is_over()]
+        for asked in here:
+            held = self._held.pop(by_asked[asked])
+            if _has_news(asked.answer()):
+                news = True
+            elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
+                self.useful = False
+                self.close()
+        is_asked_everywhere = all(each.asked.is_sent for each in self._held.values())
+        return news or not self.useful or not is_asked_everywhere
+
+    def _request(self, ends: ByTopic[int]) -> FetchRequest:
+        topic_ids = self._client.cluster.topic_ids(ends)
+        return FetchRequest(
+            max_wait_ms=self._held_ms,
+            min_bytes=1,
+            max_bytes=_AS_LITTLE_AS_POSSIBLE,
+            isolation_level=self._config.isolation_level,
+            topics=fetch_topics(ends, topic_ids, _AS_LITTLE_AS_POSSIBLE),
+        )
+
+
+def _has_news(answer: FetchResponse) -> bool:
+    partitions = [partition for topic in answer.responses for partition in topic.partitions]
+    for code in (answer.error_code, *(partition.error_code for partition in partitions)):
+        if code:
+            raise BrokerError(error_code(code), "Fetch that waits for news")
+    return any(partition.records for partition in partitions)

@@ -1,0 +1,85 @@
+"""Running the blocks of a page on a real broker, with names and addresses of the test's own."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_kafka_source.command_line.main import main
+from tests.documentation.pages import Block
+
+ELSEWHERE: Mapping[tuple[str, str], str] = {
+    ("writing.md", "python"): "tests/spark/sink/test_documentation.py",
+    ("producer.md", "python"): "tests/producer/test_documentation.py",
+    ("typed-values.md", ""): "tests/typed/test_documentation.py",
+}
+"""The blocks, by page and language, that other tests run: by which file."""
+
+NAMES = ("events", "orders", "invoices", "clicks", "counts", "dead-letters", "billing", "consumers")
+"""Topics and groups of the pages. Each page gets its own."""
+
+_OUR_COMMAND, _MODULE = "spark-kafka-source ", "python -m "
+
+
+def can_run(block: Block) -> bool:
+    """Whether `Runner` knows what to do with a block."""
+    if block.language == "python":
+        return True
+    return all(each.startswith((_OUR_COMMAND, _MODULE)) for each in _commands(block))
+
+
+class Runner:
+    """Runs the blocks of one page, one after the other, with one set of variables."""
+
+    def __init__(
+        self, spark: SparkSession, suffix: str, texts: Mapping[str, str], **variables: Any
+    ) -> None:
+        """Replace the texts in each block; `suffix` makes `NAMES` those of this page."""
+        self._spark, self._suffix, self._texts = spark, suffix, dict(texts)
+        self._variables = {"__name__": "__main__", "spark": spark, **variables}
+
+    def replace(self, texts: Mapping[str, str]) -> None:
+        """Replace these texts, too."""
+        self._texts |= texts
+
+    def name(self, name: str) -> str:
+        """Return the page's own name for a topic or a group."""
+        return f"{name}-{self._suffix}"
+
+    def run(self, block: Block) -> None:
+        """Run a block, and wait until its streams have read what there is."""
+        if block.language == "python":
+            source = self._own(block.source, '"', '"')
+            exec(compile(source, str(block), "exec"), self._variables)  # our own page
+        else:
+            for command in _commands(block):
+                _run_command(self._own(command, r"(?<= )", r"(?= |$)"))
+        for query in self._spark.streams.active:
+            for _ in range(2):  # A micro-batch is committed to its group by the next trigger.
+                query.processAllAvailable()
+
+    def _own(self, text: str, before: str, after: str) -> str:
+        for found, put in self._texts.items():
+            text = text.replace(found, put)
+        names = "|".join(map(re.escape, NAMES))
+        return re.sub(
+            f"({before})({names})({after})",
+            lambda match: f"{match[1]}{self.name(match[2])}{match[3]}",
+            text,
+        )
+
+
+def _commands(block: Block) -> list[str]:
+    return [line for line in block.source.splitlines() if line.strip()]
+
+
+def _run_command(command: str) -> None:
+    if command.startswith(_OUR_COMMAND):
+        assert main(shlex.split(command, comments=True)[1:]) == 0, command
+    else:
+        arguments = shlex.split(command, comments=True)[1:]
+        subprocess.run([sys.executable, *arguments], check=True, timeout=300)

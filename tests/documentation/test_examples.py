@@ -1,0 +1,131 @@
+"""The examples of the README and of the pages, on a real broker."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import spark_kafka_source
+from spark_kafka_source import KafkaProducer
+from spark_kafka_source.testing import LocalKafka, LocalRegistry, Security
+from tests.documentation.pages import PAGES, Block, blocks
+from tests.documentation.running import ELSEWHERE, NAMES, Runner
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.registry, pytest.mark.slow]
+
+EVENTS: list[dict[str, Any]] = [
+    {"user": f"user-{number % 7}", "id": number, "amount": 0.5} for number in range(120)
+]
+AVRO = """{"type": "record", "name": "Order", "fields": [
+    {"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]}"""
+OF_ANOTHER_CLUSTER = "own-ca.md"
+
+
+def _of(page: Path) -> list[Block]:
+    return [
+        block
+        for block in blocks(page)
+        if not (block.is_output or block.reason or (page.name, block.language) in ELSEWHERE)
+    ]
+
+
+WITH_EXAMPLES = [page for page in PAGES if _of(page) and page.name != OF_ANOTHER_CLUSTER]
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of the page's own: what it registers is known to no other test."""
+    session = spark.newSession()
+    spark_kafka_source.register(session)
+    yield session
+    for query in (*session.streams.active, *spark.streams.active):
+        query.stop()
+    # `createDataFrame` makes its session the thread's active one, in which Spark looks formats up.
+    spark.createDataFrame([], "number int")
+
+
+@pytest.fixture
+def runner(session: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path) -> Runner:
+    """Runs a page's blocks, with empty topics under its names."""
+    suffix = topic[-8:]
+    texts = {
+        "localhost:9092": kafka.bootstrap_servers,
+        "broker:9092": kafka.bootstrap_servers,
+        '"/': f'"{tmp_path}/',
+    }
+    runner = Runner(session, suffix, texts, **_variables(session, kafka, suffix))
+    for name in NAMES:
+        kafka.create_topic(runner.name(name), partitions=2)
+    return runner
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
+def test_the_examples_of_a_page(
+    page: Path, runner: Runner, kafka: LocalKafka, request: pytest.FixtureRequest
+) -> None:
+    if page.name == "typed-values.md":
+        _write_avro(kafka, request.getfixturevalue("real_registry"), runner)
+    else:
+        _write_json(kafka, runner.name("events"))
+    for block in _of(page):
+        runner.run(block)
+
+
+def test_the_examples_of_a_cluster_with_tls(session: SparkSession, tmp_path: Path) -> None:
+    (page,) = (each for each in PAGES if each.name == OF_ANOTHER_CLUSTER)
+    with LocalKafka(security=Security({})) as kafka:
+        certificate = kafka.authority.issue("alice")
+        client = tmp_path / "client.pem"
+        client.write_text(certificate.key.read_text() + certificate.chain.read_text())
+        texts = {
+            "broker:9093": kafka.bootstrap_servers_of("SSL"),
+            "mutual:9094": kafka.bootstrap_servers_of("MTLS"),
+            "/etc/kafka/ca.pem": str(kafka.authority.certificate),
+            "/etc/kafka/client.pem": str(client),
+        }
+        runner = Runner(session, "own", texts)
+        kafka.create_topic(runner.name("events"))
+        kafka.allow("alice", "Read", topic=runner.name("events"))
+        for block in _of(page):
+            runner.run(block)
+
+
+def _variables(session: SparkSession, kafka: LocalKafka, suffix: str) -> dict[str, Any]:
+    """What the examples take for given."""
+    orders = (
+        session.readStream.format("pykafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        .option("subscribe", f"events-{suffix}")
+        .load()
+        .select("key", "value")
+    )
+    return {
+        "df": session.createDataFrame([(1, 9.5)], "id long, amount double"),
+        "orders": orders,
+        "fetch_a_token": lambda: "a-token",
+    }
+
+
+def _write_json(kafka: LocalKafka, topic: str) -> None:
+    with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for number, event in enumerate(EVENTS):
+            value = json.dumps(event).encode()
+            producer.send(topic, value, key=event["user"].encode(), partition=number % 2)
+
+
+def _write_avro(kafka: LocalKafka, registry: LocalRegistry, runner: Runner) -> None:
+    """Register the schemas that the page's examples look up, and write a record with each."""
+    runner.replace({"https://registry:8081": registry.url, "http://localhost:8081": registry.url})
+    options: dict[str, Any] = {
+        "value_format": "avro",
+        "value_schema": AVRO,
+        "schema_registry_url": registry.url,
+        "auto_register_schemas": True,
+    }
+    with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, **options) as producer:
+        for name in ("events", "orders"):
+            producer.send(runner.name(name), {"id": 0, "amount": 1.0})
+    _write_json(kafka, runner.name("clicks"))

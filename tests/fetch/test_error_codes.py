@@ -1,0 +1,147 @@
+"""Every error code of Kafka, as the answer of every API: none is silent.
+
+Each is either tried again, after just the lookup that its remedy names, or raised as a typed error
+that names the code.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import (
+    ERRORS,
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    Remedy,
+    error_code,
+)
+from spark_kafka_source.fetch import (
+    FetchConfig,
+    OffsetAndEpoch,
+    OffsetOutOfRangeError,
+    OffsetRange,
+    RangeReader,
+    epoch_end_offsets,
+    latest_offsets,
+)
+from spark_kafka_source.groups import commit_offsets, committed_offsets
+from spark_kafka_source.protocol import (
+    FetchRequest,
+    FetchResponse,
+    FindCoordinatorRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    MetadataResponse,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetForLeaderEpochRequest,
+    Request,
+)
+from spark_kafka_source.records import to_arrow
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import MemoryBroker
+
+T0 = TopicPartition("t", 0)
+END = OffsetAndEpoch(3, leader_epoch=0)
+UNLISTED = error_code(999)
+CODES = [error for error in ERRORS.values() if error.code] + [UNLISTED]
+Call = Callable[[KafkaClient], object]
+
+
+def read(client: KafkaClient) -> int:
+    reader = RangeReader(client, [OffsetRange(T0, 0, 3)], FetchConfig())
+    return sum(to_arrow(chunk).num_rows for chunk in reader.chunks())
+
+
+CALLS: dict[type[Request[Any]], tuple[Call, object]] = {
+    FetchRequest: (read, 3),
+    ListOffsetsRequest: (lambda client: latest_offsets(client, [T0]), {T0: END}),
+    OffsetForLeaderEpochRequest: (lambda client: epoch_end_offsets(client, {T0: 0}), {T0: 3}),
+    MetadataRequest: (lambda client: latest_offsets(client, [T0]), {T0: END}),
+    FindCoordinatorRequest: (lambda client: committed_offsets(client, "g", [T0]), {T0: 2}),
+    OffsetFetchRequest: (lambda client: committed_offsets(client, "g", [T0]), {T0: 2}),
+    OffsetCommitRequest: (lambda client: commit_offsets(client, "g", {T0: 2}), None),
+}
+LOOKED_UP: dict[Remedy, set[type[Request[Any]]]] = {
+    Remedy.RETRY: set(),
+    Remedy.REFRESH_METADATA: {MetadataRequest},
+    Remedy.FIND_COORDINATOR: {FindCoordinatorRequest},
+}
+
+
+@pytest.fixture(scope="module")
+def shared_broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        (log,) = broker.create_topic("t")
+        log.append(b"a", b"b", b"c")
+        yield broker
+
+
+@pytest.fixture
+def broker(shared_broker: MemoryBroker) -> MemoryBroker:
+    shared_broker.forget()
+    shared_broker.cluster.committed["g"] = {T0: 2}
+    return shared_broker
+
+
+@pytest.mark.parametrize("request_type", CALLS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("error", CODES, ids=str)
+def test_every_code_is_tried_again_or_raised(
+    broker: MemoryBroker, client: KafkaClient, request_type: type[Request[Any]], error: ErrorCode
+) -> None:
+    call, expected = CALLS[request_type]
+    broker.control(request_type, error)
+    if error.retriable:
+        assert call(client) == expected
+        assert_looked_up(broker, request_type, error)
+    else:
+        with pytest.raises((BrokerError, OffsetOutOfRangeError)) as caught:
+            call(client)
+        assert_named(caught.value, error)
+        assert len(broker.requests(request_type)) == 1
+
+
+def assert_looked_up(
+    broker: MemoryBroker, request_type: type[Request[Any]], error: ErrorCode
+) -> None:
+    """Between the two requests there was what the remedy names, where the request depends on it."""
+    asked = [type(seen.request) for seen in broker.seen]
+    assert asked.count(request_type) == 2
+    first = asked.index(request_type)
+    between = set(asked[first + 1 : asked.index(request_type, first + 1)])
+    by_group = request_type in (OffsetCommitRequest, OffsetFetchRequest)
+    if by_group and error.remedy is not Remedy.RETRY:
+        assert between == {FindCoordinatorRequest}
+    elif request_type in (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest):
+        assert between == LOOKED_UP[error.remedy] - {FindCoordinatorRequest}
+    else:
+        assert between == set()
+
+
+def assert_named(caught: KafkaError, error: ErrorCode) -> None:
+    if isinstance(caught, OffsetOutOfRangeError):
+        assert error.name == "OFFSET_OUT_OF_RANGE"
+        caught = caught.__cause__  # type: ignore[assignment]  # `raise … from` a BrokerError
+    assert isinstance(caught, BrokerError)
+    assert caught.error == error
+    assert str(error) in str(caught)
+
+
+@pytest.mark.parametrize("error", CODES, ids=str)
+@pytest.mark.parametrize("response_type", [FetchResponse, MetadataResponse])
+def test_every_code_of_a_whole_answer_likewise(
+    broker: MemoryBroker, client: KafkaClient, response_type: Any, error: ErrorCode
+) -> None:
+    """Of Fetch since v7, of Metadata since v13."""
+    request_type = FetchRequest if response_type is FetchResponse else MetadataRequest
+    broker.control(request_type, response_type(error_code=error.code))
+    if error.retriable or (response_type is MetadataResponse and error.code == 129):
+        assert read(client) == 3
+        assert len(broker.requests(request_type)) == 2
+    else:
+        with pytest.raises((BrokerError, OffsetOutOfRangeError)) as caught:
+            read(client)
+        assert_named(caught.value, error)

@@ -1,0 +1,241 @@
+"""Many ranges in one task: few round trips, bounded memory, and one that fails fails alone."""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import KafkaTimeoutError, error_named
+from spark_kafka_source.fetch import FetchConfig, OffsetRange, RangeReader, TopicGoneError
+from spark_kafka_source.protocol import FetchRequest, MetadataRequest
+from spark_kafka_source.records import to_arrow
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.fetch.reading import fetches_of
+from tests.memory_broker import MemoryBroker, PartitionLog
+
+MANY = 64
+
+
+def ranges_of(ends: Iterable[int], *, topic: str = "t") -> list[OffsetRange]:
+    return [OffsetRange(TopicPartition(topic, number), 0, end) for number, end in enumerate(ends)]
+
+
+def read(reader: RangeReader) -> dict[TopicPartition, list[int]]:
+    """The offsets of each partition, in the order in which they came."""
+    found: dict[TopicPartition, list[int]] = defaultdict(list)
+    for chunk in reader.chunks():
+        found[chunk.topic_partition] += to_arrow(chunk)["offset"].to_pylist()
+    return found
+
+
+def whole(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[int]]:
+    return {each.topic_partition: list(range(each.start, each.end)) for each in ranges}
+
+
+def fill(logs: Iterable[PartitionLog], records: int, size_bytes: int = 10) -> None:
+    for log in logs:
+        log.append(*[bytes(size_bytes)] * records)
+
+
+def on_one_leader(broker: MemoryBroker, partitions: int = MANY) -> list[PartitionLog]:
+    logs = broker.create_topic("t", partitions)
+    for log in logs:
+        log.leader_id = 0
+    return logs
+
+
+def test_small_partitions_of_one_leader_take_at_most_three_round_trips(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    fill(on_one_leader(broker), 3)
+    ranges = ranges_of([3] * MANY)
+    assert read(RangeReader(client, ranges, FetchConfig())) == whole(ranges)
+    asked = Counter(type(each.request) for each in broker.seen)
+    assert asked[FetchRequest] == 1
+    assert sum(asked.values()) <= 3, asked
+    broker.seen.clear()
+    assert read(RangeReader(client, ranges, FetchConfig())) == whole(ranges)
+    assert len(broker.seen) == 1, "the leaders are known, and the connection is open"
+
+
+def test_small_ranges_of_large_partitions_take_few_round_trips(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    """The first answer is full of one partition, and says how much a record takes."""
+    for log in on_one_leader(broker):
+        for _ in range(300):
+            log.append(bytes(10_000))
+    ranges = ranges_of([5] * MANY)
+    assert read(RangeReader(client, ranges, FetchConfig())) == whole(ranges)
+    assert len(broker.requests(FetchRequest)) < 10
+
+
+def test_each_leader_is_asked_for_all_its_ranges(broker: MemoryBroker, client: KafkaClient) -> None:
+    fill(broker.create_topic("t", 12), 3)
+    ranges = ranges_of([3] * 12)
+    assert read(RangeReader(client, ranges, FetchConfig())) == whole(ranges)
+    asked = Counter(each.node_id for each in broker.seen if type(each.request) is FetchRequest)
+    assert asked == {0: 1, 1: 1, 2: 1}
+
+
+def test_an_answer_is_not_larger_however_many_ranges_there_are(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    fill(on_one_leader(broker, 8), 1, 600)
+    ranges = ranges_of([1] * 8)
+    assert read(RangeReader(client, ranges, fetches_of(1_000))) == whole(ranges)
+    assert {each.max_bytes for each in broker.requests(FetchRequest)} == {1_000}
+
+
+def test_leaders_share_what_may_be_on_its_way(broker: MemoryBroker, client: KafkaClient) -> None:
+    fill(broker.create_topic("t", 3), 1, 200)
+    ranges = ranges_of([1] * 3)
+    config = FetchConfig(max_partition_fetch_bytes=1_000, fetch_max_bytes=1_500)
+    assert read(RangeReader(client, ranges, config)) == whole(ranges)
+    assert {each.max_bytes for each in broker.requests(FetchRequest)} == {500}
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(1, 4), max_size=5), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(0, 20), max_size=3),
+    fetch_bytes=st.integers(1, 400),
+)
+def test_any_ranges_of_any_partitions_with_any_fetch_size(
+    sizes: list[list[int]], cuts: list[int], fetch_bytes: int
+) -> None:
+    """Each of them may be cut, so that a task has several ranges of one partition."""
+    with MemoryBroker(2) as broker, KafkaClient(broker.config()) as client:
+        for log, of_batches in zip(broker.create_topic("t", len(sizes)), sizes, strict=True):
+            for size in of_batches:
+                log.append(*[b"value"] * size)
+        ranges = []
+        for each in ranges_of(map(sum, sizes)):
+            points = [0, *sorted(cut for cut in cuts if cut < each.end), each.end]
+            ranges += [
+                OffsetRange(each.topic_partition, start, end) for start, end in pairwise(points)
+            ]
+        found = read(RangeReader(client, ranges, fetches_of(fetch_bytes)))
+        assert found == {
+            where: offsets
+            for where, offsets in whole(ranges_of(map(sum, sizes))).items()
+            if offsets
+        }
+
+
+def test_ranges_of_one_partition_that_do_not_follow_each_other(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    fill(on_one_leader(broker, 2), 9)
+    one, other = TopicPartition("t", 0), TopicPartition("t", 1)
+    ranges = [OffsetRange(one, 6, 8), OffsetRange(other, 1, 3), OffsetRange(one, 0, 2)]
+    assert read(RangeReader(client, ranges, FetchConfig())) == {one: [6, 7, 0, 1], other: [1, 2]}
+
+
+# -- one of them fails -----------------------------------------------------------------------------
+
+
+def test_a_partition_without_a_leader_keeps_no_other_waiting(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    logs = broker.create_topic("t", 3)
+    for log in logs:
+        for _ in range(3):
+            log.append(b"a")
+    logs[1].leader_id = 77
+    found = []
+    for chunk in RangeReader(client, ranges_of([3] * 3), FetchConfig()).chunks():
+        found.append(chunk.topic_partition.partition)
+        if len(found) == 2:
+            logs[1].leader_id = 1
+    assert sorted(found[:2]) == [0, 2]
+    assert found[2] == 1
+
+
+def test_what_goes_wrong_is_told_once_nothing_else_is_left(broker: MemoryBroker) -> None:
+    logs = broker.create_topic("t", 2)
+    fill(logs, 3)
+    broker.control(FetchRequest, error_named("REQUEST_TIMED_OUT"), node_id=1, times=None)
+    config = broker.config(retry_backoff_ms=5, default_api_timeout_ms=50)
+    found = []
+    with KafkaClient(config) as client, pytest.raises(KafkaTimeoutError) as caught:
+        for chunk in RangeReader(client, ranges_of([3, 3]), FetchConfig()).chunks():
+            found += to_arrow(chunk)["partition"].to_pylist()
+    assert found == [0, 0, 0]
+    assert "Fetch of t-1 at offset 0" in str(caught.value)
+    assert "REQUEST_TIMED_OUT" in str(caught.value)
+
+
+def test_records_that_never_come_are_told_once_nothing_else_is_left(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    fill(on_one_leader(broker, 3), 3)
+    reader = RangeReader(
+        client, ranges_of([3, 4, 3]), FetchConfig(fetch_max_wait_ms=1), poll_timeout_ms=20
+    )
+    found = []
+    with pytest.raises(KafkaTimeoutError, match=r"Cannot read t-1 \[0, 4\): nothing at offset 3"):
+        for chunk in reader.chunks():
+            found += to_arrow(chunk)["partition"].to_pylist()
+    assert Counter(found) == {0: 3, 1: 3, 2: 3}
+
+
+def test_a_topic_that_is_gone_is_passed_over_and_others_are_read(
+    broker: MemoryBroker, client: KafkaClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(broker.create_topic("t", 4), 3)
+    ranges = [*ranges_of([3] * 4), *ranges_of([3] * 4, topic="gone")]
+    with caplog.at_level(logging.WARNING):
+        found = read(RangeReader(client, ranges, FetchConfig(), skip_lost=True))
+    assert found == whole(ranges[:4])
+    assert sorted(each.getMessage()[:6] for each in caplog.records) == [
+        f"gone-{number}" for number in range(4)
+    ]
+    # They are asked for together, and not each until it is certain that it is gone.
+    assert len(broker.requests(MetadataRequest)) < 16
+    with pytest.raises(TopicGoneError, match="gone-0 from offset 0"):
+        read(RangeReader(client, ranges, FetchConfig()))
+
+
+def test_where_all_is_gone_and_passed_over_nothing_is_waited_for(client: KafkaClient) -> None:
+    ranges = ranges_of([3], topic="gone")
+    gone = RangeReader(client, ranges, FetchConfig(), poll_timeout_ms=1, skip_lost=True)
+    assert not any(read(gone).values())
+
+
+def test_retention_that_overtakes_one_costs_the_others_nothing(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    logs = on_one_leader(broker, 3)
+    fill(logs, 5)
+    logs[1].log_start_offset = 3
+    found = read(RangeReader(client, ranges_of([5] * 3), FetchConfig(), skip_lost=True))
+    assert [len(found[TopicPartition("t", number)]) for number in range(3)] == [5, 2, 5]
+
+
+def test_a_leader_that_dies_costs_no_record_and_doubles_none(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    logs = broker.create_topic("t", 6)
+    for log in logs:
+        for _ in range(6):
+            log.append(b"a")
+    found: dict[TopicPartition, list[int]] = defaultdict(list)
+    for chunk in RangeReader(client, ranges_of([6] * 6), fetches_of(200)).chunks():
+        found[chunk.topic_partition] += to_arrow(chunk)["offset"].to_pylist()
+        if sum(map(len, found.values())) == 7:
+            broker.stop(1)
+            for number in (1, 4):
+                broker.move_leader(TopicPartition("t", number), 2)
+    assert found == whole(ranges_of([6] * 6))
+
+
+def test_nothing_is_left_on_its_way(broker: MemoryBroker, client: KafkaClient) -> None:
+    fill(broker.create_topic("t", 6), 3)
+    for _ in range(3):
+        read(RangeReader(client, ranges_of([3] * 6), FetchConfig()))
+    assert [broker.accepted(node_id) for node_id in range(3)] == [1, 1, 1]

@@ -1,0 +1,146 @@
+"""Leaders that hold a fetch back say at once when there is more, and nothing until then."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.fetch import FetchConfig, Watch
+from spark_kafka_source.net import ConnectionSettings, Deadline, SecuritySettings
+from spark_kafka_source.protocol import FetchRequest, SaslAuthenticateRequest
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.settings import Settings
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.memory_broker import Action, MemoryBroker
+from tests.memory_broker.cluster import RefusedError
+
+PARTITIONS = 6
+LONG_SECONDS = 20.0
+ENDS = {TopicPartition("t", partition): 1 for partition in range(PARTITIONS)}
+
+
+@pytest.fixture
+def three() -> Iterator[MemoryBroker]:
+    """Three brokers that hold fetches back, and a topic with a record in each partition."""
+    with MemoryBroker(3) as broker:
+        broker.held_step_seconds = 0.01
+        for log in broker.create_topic("t", partitions=PARTITIONS):
+            log.append(b"x")
+        yield broker
+
+
+@pytest.fixture
+def watch(three: MemoryBroker) -> Iterator[Watch]:
+    with KafkaClient(three.config()) as client:
+        watch = Watch(client, FetchConfig())
+        yield watch
+        watch.close()
+
+
+def test_without_news_each_leader_is_asked_once(three: MemoryBroker, watch: Watch) -> None:
+    for _ in range(5):
+        assert not watch.news(ENDS, 0.02)
+    assert len(three.requests(FetchRequest)) == 3
+    assert sorted(request.node_id for request in three.seen if _is_fetch(request)) == [0, 1, 2]
+    assert watch.useful
+
+
+def _is_fetch(seen: object) -> bool:
+    return isinstance(getattr(seen, "request", None), FetchRequest)
+
+
+def test_a_new_record_ends_the_wait(three: MemoryBroker, watch: Watch) -> None:
+    assert not watch.news(ENDS, 0.02)
+    log = three.cluster.topics["t"].logs[4]
+    writing = threading.Timer(0.05, log.append, [b"new"])
+    writing.start()
+    started_seconds = time.monotonic()
+    assert watch.news(ENDS, LONG_SECONDS)
+    assert time.monotonic() - started_seconds < LONG_SECONDS / 2
+    writing.join()
+    # The others hold theirs; the one that spoke is asked again, from where its logs end now.
+    after = {**ENDS, TopicPartition("t", 4): 2}
+    assert not watch.news(after, 0.02)
+    assert len(three.requests(FetchRequest)) == 4
+
+
+def test_a_record_that_nobody_may_see_yet_is_no_news(three: MemoryBroker) -> None:
+    log = three.cluster.topics["t"].logs[0]
+    with KafkaClient(three.config()) as client:
+        watch = Watch(client, FetchConfig(isolation_level=IsolationLevel.READ_COMMITTED))
+        log.fixed_last_stable_offset = 1
+        log.append(b"in a transaction")
+        assert not watch.news(ENDS, 0.05)
+        log.fixed_last_stable_offset = None
+        assert watch.news(ENDS, LONG_SECONDS)
+        watch.close()
+
+
+def test_a_leader_that_has_moved_is_news(three: MemoryBroker, watch: Watch) -> None:
+    three.control(FetchRequest, error_named("NOT_LEADER_OR_FOLLOWER"))
+    assert watch.news(ENDS, 0.05)
+
+
+def test_an_error_that_stays_is_news_only_once_the_time_is_up(
+    three: MemoryBroker, watch: Watch
+) -> None:
+    three.control(FetchRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
+    started_seconds = time.monotonic()
+    for _ in range(3):
+        assert watch.news(ENDS, 0.05)
+    assert time.monotonic() - started_seconds >= 3 * 0.05
+    assert len(three.requests(FetchRequest)) <= 3 * 3
+
+
+def test_a_broker_that_hangs_up_is_news_and_asked_again(three: MemoryBroker, watch: Watch) -> None:
+    three.control(FetchRequest, Action.CLOSE)
+    assert watch.news(ENDS, 0.02)
+    assert not watch.news(ENDS, 0.02)
+    assert watch.useful
+
+
+def test_a_broker_that_holds_nothing_back_is_not_asked_for_ever(
+    three: MemoryBroker, watch: Watch
+) -> None:
+    three.held_step_seconds = None
+    for _ in range(5):
+        assert watch.news(ENDS, 0.01)
+    assert not watch.useful
+    assert len(three.requests(FetchRequest)) <= 3
+
+
+def test_what_was_held_for_other_offsets_is_asked_anew(three: MemoryBroker, watch: Watch) -> None:
+    assert not watch.news(ENDS, 0.02)
+    for log in three.cluster.topics["t"].logs:
+        log.append(b"more")
+    assert not watch.news(dict.fromkeys(ENDS, 2), 0.1)
+
+
+def test_a_login_that_is_refused_is_not_shown_again(three: MemoryBroker) -> None:
+    """Else an idle query would show it several times a second, and accounts get locked."""
+    with KafkaClient(three.config()) as client:
+        assert client.leaders(ENDS, Deadline.after_ms(30_000))
+        settings = ConnectionSettings(security=SecuritySettings.from_settings(Settings(LOGIN)))
+        client.config = three.config(settings=settings)
+        three.cluster.mechanisms["PLAIN"] = _refuse
+        watch = Watch(client, FetchConfig())
+        for _ in range(5):
+            assert watch.news(ENDS, 0.01)
+        watch.close()
+    assert len(three.requests(SaslAuthenticateRequest)) == 1
+    assert not watch.useful
+
+
+LOGIN = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.username": "alice",
+    "kafka.sasl.password": "wrong",
+}
+
+
+def _refuse(_: list[bytes]) -> bytes | None:
+    raise RefusedError("Invalid username or password")
