@@ -1,6 +1,8 @@
 """A driver that copies a topic: `python -m tests.reliability.sink.driver` reads orders as JSON.
 
-It ends when all is copied, when the query fails, or when it is killed.
+Each line of its standard input is one order: a query that ends when all is copied, when it is
+stopped, or when it fails. The driver ends with its standard input, or when it is killed; its exit
+status is the last order's.
 """
 
 import json
@@ -44,6 +46,8 @@ class Orders:
     """In which share of attempts an expression fails among the rows."""
     dies_after_seconds: float | None = None
     stops_after_seconds: float | None = None
+    report: str = ""
+    """The file that gets the order's status once the order is done."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -140,17 +144,22 @@ def main() -> None:
     spark = session(os.environ.get("SINK_MASTER", LOCAL))
     spark_kafka_source.register(spark)
     spark.dataSource.register(FaultyDataSource)
-    line = sys.stdin.readline()
-    if not line:
-        os._exit(0)
-    orders = Orders(**json.loads(line))
+    status = 0
+    for line in iter(sys.stdin.readline, ""):
+        status = carry_out(spark, Orders(**json.loads(line)))
+    spark.stop()
+    os._exit(status)  # A kill that is still to come is none any more.
+
+
+def carry_out(spark: SparkSession, orders: Orders) -> int:
     assert orders.sink["format"] in (FORMAT, "kafka")
     if orders.dies_after_seconds is not None:
         kill = partial(os.killpg, os.getpgrp(), signal.SIGKILL)
         after_a_batch_began(orders.checkpoint, orders.dies_after_seconds, kill)
     status = run(spark, orders)
-    spark.stop()
-    os._exit(status)  # A kill that is still to come is none any more.
+    if orders.report:
+        Path(orders.report).write_text(f"{status}\n")
+    return status
 
 
 if __name__ == "__main__":

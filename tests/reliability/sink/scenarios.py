@@ -47,6 +47,7 @@ class Copying:
     faults: int = 0
     rows: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    idle: list[SparkChild] = field(default_factory=list)
     name: str = field(default_factory=lambda: f"sink-{uuid.uuid4().hex[:8]}")
 
     def __post_init__(self) -> None:
@@ -86,16 +87,50 @@ class Copying:
             **more,  # type: ignore[arg-type]
         )
 
+    def new_driver(self) -> SparkChild:
+        """Start a driver, which waits for its orders; for `closing`."""
+        return SparkChild(MODULE, {"SINK_MASTER": self.master})
+
     @contextmanager
     def driver(self) -> Iterator[SparkChild]:
-        """One that waits for its orders."""
-        with closing(SparkChild(MODULE, {"SINK_MASTER": self.master})) as child:
-            yield child
+        """Lend a driver that outlives its orders: it is kept for those that come."""
+        driver = self.idle.pop() if self.idle else self.new_driver()
+        try:
+            yield driver
+        except BaseException:
+            driver.close()
+            raise
+        self.idle.append(driver)
+
+    def begin(self, driver: SparkChild, orders: Orders) -> Path:
+        """Have the driver carry out the orders. Return its report's path."""
+        report = self.directory / f"report-{uuid.uuid4().hex}"
+        driver.begin(replace(orders, report=str(report)).to_json())
+        return report
+
+    def end(self, driver: SparkChild, report: Path) -> int:
+        """Wait for the driver's report, and return the status in it."""
+        until_seconds = time.monotonic() + _LONG_SECONDS
+        while not (report.exists() and report.read_text().endswith("\n")):
+            assert time.monotonic() < until_seconds, f"not done within {_LONG_SECONDS} s"
+            assert driver.there(), "the driver is gone"
+            time.sleep(0.1)
+        return self.ended(int(report.read_text()))
 
     def run(self, orders: Orders) -> int:
-        """A driver's whole life; its exit status."""
+        """Have a driver carry out the orders, and return their status."""
         with self.driver() as driver:
+            return self.end(driver, self.begin(driver, orders))
+
+    def run_to_death(self, orders: Orders) -> int:
+        """Have a new driver carry out the orders, which may kill it. Return its exit status."""
+        with closing(self.new_driver()) as driver:
             return self.ended(driver.run(orders.to_json(), _LONG_SECONDS))
+
+    def close(self) -> None:
+        """End the drivers that are kept."""
+        while self.idle:
+            self.idle.pop().close()
 
     def ended(self, status: int) -> int:
         self.ends.append(status)
@@ -117,12 +152,12 @@ class Copying:
 def drivers_killed(copying: Copying) -> None:
     """At any moment after its start."""
     after_seconds = copying.chance.uniform(0, _LATEST_DEATH_SECONDS)
-    copying.run(copying.orders(dies_after_seconds=after_seconds))
+    copying.run_to_death(copying.orders(dies_after_seconds=after_seconds))
 
 
 def drivers_killed_in_commit(copying: Copying) -> None:
     """Some 0 to 300 ms after a commit has begun."""
-    with copying.driver() as driver:
+    with closing(copying.new_driver()) as driver:
         faults = Faults("", commits=0.6, group=driver.pid)
         copying.ended(driver.run(copying.orders(faults).to_json(), _LONG_SECONDS))
 
@@ -142,19 +177,18 @@ def two_drivers(copying: Copying) -> None:
     """On one checkpoint at once."""
     with ExitStack() as stack:
         drivers = [stack.enter_context(copying.driver()) for _ in range(2)]
-        for driver in drivers:
-            driver.begin(copying.orders().to_json())
-        for driver in drivers:
-            copying.ended(driver.end(_LONG_SECONDS))
+        reports = [copying.begin(driver, copying.orders()) for driver in drivers]
+        for driver, report in zip(drivers, reports, strict=True):
+            copying.end(driver, report)
 
 
 def executors_killed(copying: Copying) -> None:
     """Of two executors one, again and again, while some tasks dawdle and are tried elsewhere."""
     copying.master = CLUSTER
     with copying.driver() as driver:
-        driver.begin(copying.orders(Faults("", dawdlers=0.1)).to_json())
+        report = copying.begin(driver, copying.orders(Faults("", dawdlers=0.1)))
         _kill_executors(copying, driver)
-        copying.ended(driver.end(_LONG_SECONDS))
+        copying.end(driver, report)
 
 
 def _kill_executors(copying: Copying, driver: SparkChild) -> None:
@@ -190,7 +224,7 @@ def many_tasks(copying: Copying) -> None:
 def all_of_it(copying: Copying) -> None:
     """One of these, and tasks that fail meanwhile."""
     fault = copying.chance.choice(["time", "commit", "stop"])
-    with copying.driver() as driver:
+    with closing(copying.new_driver()) as driver:
         commits = 0.4 if fault == "commit" else 0.0
         orders = copying.orders(Faults("", tasks=0.2, commits=commits, group=driver.pid))
         if fault == "time":
@@ -216,8 +250,9 @@ SCENARIOS: dict[str, Callable[[Copying], None]] = {
 
 def run_scenario(copying: Copying, name: str, rounds: int) -> Verdict:
     """So many rounds on one checkpoint, then the rest without faults, and the verdict."""
-    for _ in range(rounds):
-        copying.fill()
-        SCENARIOS[name](copying)
-        copying.rounds += 1
-    return copying.finish()
+    with closing(copying):
+        for _ in range(rounds):
+            copying.fill()
+            SCENARIOS[name](copying)
+            copying.rounds += 1
+        return copying.finish()
