@@ -32,7 +32,7 @@ docs: .venv/test  ## the site of the documentation, in build/site; a warning is 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not parity_full and not reliability_full"
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "not parity_full and not reliability_full"
 
 test-matrix: $(SPARK:%=test-spark-%)  ## what a user meets on Spark 4.0 to 4.3, or on SPARK="4.0 4.3"
 

@@ -8,12 +8,12 @@ each transaction.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
+    Asked,
     CoordinatorKey,
     CoordinatorKind,
     KafkaClient,
@@ -267,11 +267,13 @@ def end_each(
     deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
     with suppress(KafkaError):  # `_ask_end` asks for each coordinator that is still unknown.
         client.learn_coordinators(CoordinatorKind.TRANSACTION, dict(ends), deadline)
-    answers = [_ask_end(client, *each, deadline, commit=commit) for each in ends]
-    for (transactional_id, _), answer in zip(ends, answers, strict=True):
+    sent = [_ask_end(client, *each, deadline, commit=commit) for each in ends]
+    for (transactional_id, _), asked in zip(ends, sent, strict=True):
         what = _end_of(transactional_id, commit=commit)
         try:
-            _check(answer().error_code, what, transactional_id=transactional_id)
+            if isinstance(asked, KafkaError):
+                raise asked
+            _check(asked.answer().error_code, what, transactional_id=transactional_id)
         except BrokerError as error:
             client.recover(error)
             yield transaction_error(error)
@@ -288,10 +290,10 @@ def _ask_end(
     deadline: Deadline,
     *,
     commit: bool,
-) -> Callable[[], EndTxnResponse]:
-    """Send the request. The returned function waits for the answer, or raises the send's error."""
+) -> Asked[EndTxnResponse] | KafkaError:
+    """Send the request. Return the send's error, if there is one."""
     try:
-        asked = client.ask_behind(
+        return client.ask_behind(
             EndTxnRequest(transactional_id, *producer, commit),
             client.coordinator(CoordinatorKey.of_transaction(transactional_id), deadline),
             deadline,
@@ -299,12 +301,7 @@ def _ask_end(
             max_version=FIRST_GENERATION[EndTxnRequest],
         )
     except KafkaError as error:
-        return partial(_raise, error)
-    return asked.answer
-
-
-def _raise(error: KafkaError) -> NoReturn:
-    raise error
+        return error
 
 
 def _end_of(transactional_id: str, *, commit: bool) -> str:

@@ -9,6 +9,7 @@ from nbformat import NotebookNode, reads, writes
 from nbformat.v4 import new_code_cell
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+PNG = "image/png"
 _TIMEOUT_SECONDS = 600
 
 
@@ -31,7 +32,7 @@ def run(notebook: NotebookNode, **environment: str) -> NotebookNode:
 
 
 def kept(notebook: NotebookNode) -> NotebookNode:
-    """What is the same in each run and on each machine: no times, no versions, no logs."""
+    """Keep what is the same in each run: what cells print and draw; no times, versions or logs."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -40,8 +41,19 @@ def kept(notebook: NotebookNode) -> NotebookNode:
         cell.metadata = {}
         if cell.cell_type == "code":
             text = _stdout(cell)
-            cell.outputs = [_printed(text)] if text else []
+            cell.outputs = [*([_printed(text)] if text else []), *_pictures(cell)]
     return notebook
+
+
+def _pictures(cell: NotebookNode) -> list[NotebookNode]:
+    found = [each.data[PNG] for each in cell.outputs if PNG in each.get("data", {})]
+    drawn = {"output_type": "display_data", "metadata": {}}
+    return [NotebookNode(**drawn, data=NotebookNode({PNG: each})) for each in found]  # type: ignore[no-untyped-call]
+
+
+def drawn(notebook: NotebookNode) -> list[int]:
+    """Return how many pictures each of the cells of code draws."""
+    return [len(_pictures(cell)) for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def _stdout(cell: NotebookNode) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
-from tests.notebooks.running import NOTEBOOKS, code_cell, kept, read, run, shown
+from tests.notebooks.running import NOTEBOOKS, code_cell, drawn, kept, read, run, shown
 
 IN_SPARK = (pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow)
 BY_NAME = {path.stem: path for path in NOTEBOOKS}
@@ -35,9 +35,11 @@ STILL_THERE = "assert spark.range(3).count() == 3; spark.stop()"
 
 @pytest.mark.parametrize("path", [pytest.param(each, marks=IN_SPARK) for each in NOTEBOOKS])
 def test_shows_what_is_written_in_it(path: Path) -> None:
-    written = shown(read(path))
+    written = read(path)
+    found = run(read(path))
 
-    assert shown(run(read(path))) == written, "`make notebooks` writes it anew"
+    assert shown(found) == shown(written), "`make notebooks` writes it anew"
+    assert drawn(found) == drawn(written)
 
 
 def event(_: int, number: int) -> Record:
@@ -129,6 +131,7 @@ def test_is_written_as_it_was_run_and_names_no_machine(path: Path) -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     outputs = "".join(shown(notebook))
 
+    assert any(drawn(notebook))
     assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
     assert notebook == kept(deepcopy(notebook)), "times and versions, or what went to stderr"
     assert (

@@ -235,7 +235,7 @@ def test_many_rows_are_cut_into_batches_and_wait_for_room(broker: MemoryBroker) 
 def test_where_there_is_no_room_in_time_the_rows_before_are_on_their_way(
     broker: MemoryBroker,
 ) -> None:
-    with producing(broker, batch_size=300, buffer_memory=500, max_block_ms=30) as producer:
+    with producing(broker, batch_size=300, buffer_memory=500, max_block_ms=300) as producer:
         producer.partitions_for("t")
         held = broker.hold(ProduceRequest)
         with pytest.raises(BufferFullError, match="'max_block_ms'"):
