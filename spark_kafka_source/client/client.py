@@ -294,9 +294,9 @@ class KafkaClient:
     ) -> R:
         """Send a request that changes nothing to brokers by turns, and return the first answer.
 
-        The turns follow each other quickly, as RFC 8305 does with the addresses of one name:
-        connected brokers, other known brokers, bootstrap addresses, and addresses that failed
-        at the end. A broker of a later turn wins if it answers first. `but` gets no turn.
+        The turns follow each other quickly, as RFC 8305 does with the addresses of one name: first
+        connected brokers, then other known brokers, bootstrap addresses, and last all addresses
+        that failed. A broker of a later turn wins if it answers first. `but` gets no turn.
 
         Raises `BootstrapError` with the error of each address, or the first of these errors that
         is not retriable, such as that of an address where another server listens. No other broker
