@@ -39,10 +39,10 @@ class ByteLimit:
         self._samples = 0
 
     def ends(self, starts: Offsets, latest: Offsets) -> Offsets:
-        """Return the ends of about `max_bytes`, at least one offset in each partition with news.
+        """Return ends for about `max_bytes`, with at least one offset where anything waits.
 
-        The size of records is assumed to change evenly between the two samples of a log. If the
-        ends are more than a quarter too large, they are halved until they fit.
+        The size of records is assumed to change evenly between the two samples of a log. Ranges
+        that are more than a quarter too large are halved until they fit, at most 12 times.
         """
         first = self._sizes({each: starts[each] for each in latest if starts[each] < latest[each]})
         ends = share_out(starts, latest, self._max_bytes, round(_bytes(starts, latest, first)))

@@ -102,7 +102,8 @@ class OffsetPlanner:
         )
 
     def _partitions(self, read: Offsets) -> tuple[list[Topic], list[TopicPartition]]:
-        # A partition that was gone at one question is not in `read` at the next.
+        # A partition that was gone at one question is not in `read` at the next, and may be missing
+        # then, too.
         goes_on = bool(read) and not self._options.data_loss.fails
         topics = self._topics(_Everything() if goes_on else {each.topic for each in read})
         return topics, self._options.subscription.select(topics, _Everything() if goes_on else read)
