@@ -1,4 +1,4 @@
-"""A client of one cluster: metadata, leaders, coordinators, and what is asked of whom."""
+"""A client of one cluster: metadata, leaders, coordinators, and requests to brokers."""
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
 from spark_kafka_source.client.client import KafkaClient

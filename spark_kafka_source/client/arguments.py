@@ -1,6 +1,6 @@
 """A client's configuration as keyword arguments: Kafka's names, with underscores or dots.
 
-Options that are none of Kafka's settings, such as `value.format`, have the names of Spark's.
+Options that Kafka does not have, such as `value.format`, have the names of Spark's options.
 """
 
 import itertools
@@ -21,11 +21,11 @@ from spark_kafka_source.spelling import Spelling, as_written
 
 logger = logging.getLogger(__name__)
 
-# A slip in these may leave a door open: they are refused where the others of theirs are read.
+# A misspelt security setting could leave a door open. The reader of these settings refuses it.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
-# How texts say all of them.
+# The name in texts of all SASL settings.
 _ALL_OF_SASL = "kafka.sasl.*"
-# Broker logs and quotas tell the clients of one process apart by it, as they do Java's.
+# Broker logs and quotas tell the clients of one process apart by the number, as with Java's.
 _numbers = itertools.count(1)
 
 
@@ -35,12 +35,12 @@ def _nothing() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What one `kind` of client can be told, and what it says of the rest, each by its option.
+    """The options that one `kind` of client takes, and its texts about other options.
 
-    Of settings of Kafka's it has a reason for those `without_effect`, and what to use in place of
-    those that are `refused`; with the value that is `done_anyway` it says nothing of either. Of
-    names that are none of Kafka's it says which is `meant`, or, in words of its own, what to do
-    `instead`. Of those that are `own`, which Kafka has not, all are known.
+    `without_effect` has the reason why a setting of Kafka does nothing, and `refused` what to use
+    in place of a setting; a setting with its value in `done_anyway` causes neither text. `meant`
+    has the setting that another name stands for, and `instead` a whole advice. `own` are options
+    that Kafka does not have; the client takes all of them.
     """
 
     kind: str
@@ -53,10 +53,10 @@ class Vocabulary:
     own: frozenset[str] = frozenset()
 
     def settings(self, arguments: Mapping[str, object]) -> Settings:
-        """The settings of these arguments, of which None is as if it were not given.
+        """Return the settings of these arguments. An argument of None counts as not given.
 
-        Warns of what is Kafka's and without effect. Raises `ConfigurationError` for a name of
-        nobody's, a name that is given twice, or a value that cannot be written as text.
+        Logs a warning for a setting of Kafka without effect. Raises `ConfigurationError` for an
+        unknown or a refused name, a name given twice, or a value that cannot be written as text.
         """
         settings = Settings(self._values(arguments))
         known = {name.lower() for name in self.known | self.own}
@@ -66,7 +66,7 @@ class Vocabulary:
         return settings
 
     def spelling(self, arguments: Iterable[str]) -> Spelling:
-        """Those given, as they are written; the others with dots, if any of those has some."""
+        """Return given names as written, and others with dots if a given name has dots."""
         given: dict[str, str] = {}
         for name in arguments:
             given.setdefault(self.option(name), name)
@@ -75,15 +75,15 @@ class Vocabulary:
         return self.names("." if dotted else "_") | given | named
 
     def names(self, separator: str) -> dict[str, str]:
-        """Kafka's own names of all settings, with dots between their words or what is given."""
+        """Return the name of each option without `kafka.`, with `separator` between its words."""
         named = (*self.known, *self.without_effect, *self.refused, _ALL_OF_SASL)
         found = {each: each.removeprefix(PREFIX).replace(".", separator) for each in named}
-        # With dots they are as they are: `badRecords` has none.
+        # With dots, names stay as they are: `badRecords` has no dot.
         own = {each: each if separator == "." else _words(each, separator) for each in self.own}
         return found | own
 
     def option(self, name: str) -> str:
-        """Return the option, in lower case, that an argument of this name gives."""
+        """Return the option, in lower case, that an argument of this name sets."""
         dotted = name.replace("_", ".").lower()
         of_own = _by_words(self.own)
         if dotted in of_own:
@@ -91,11 +91,11 @@ class Vocabulary:
         return dotted if dotted in of_own.values() else PREFIX + dotted
 
     def knows(self, name: str) -> bool:
-        """Whether an argument of this name gives an option that is known."""
+        """Whether an argument of this name sets a known option."""
         return self.option(name) in {each.lower() for each in self.known | self.own}
 
     def is_own(self, name: str) -> bool:
-        """Whether an argument of this name gives an option that Kafka has not."""
+        """Whether an argument of this name sets an option that Kafka does not have."""
         return self.option(name) in {each.lower() for each in self.own}
 
     def _values(self, arguments: Mapping[str, object]) -> dict[str, str]:
@@ -128,7 +128,10 @@ class Vocabulary:
 
 
 def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfig:
-    """With a `client.id` of its own, unless one is given: the usual one, `name`, and a number."""
+    """Return the configuration with its own `client.id`, unless the settings give one.
+
+    It is made of the default, `name`, and a number.
+    """
     if settings.text("kafka.client.id", ""):
         return client
     parts = [client.connection.client_id, name, str(next(_numbers))]
@@ -138,12 +141,12 @@ def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfi
 
 @cache
 def _by_words(own: frozenset[str]) -> Mapping[str, str]:
-    """The options in lower case, by their words with dots: `bad.records` is `badrecords`."""
+    """Return the options in lower case, by their words with dots: `bad.records`: `badrecords`."""
     return {_words(each, "."): each.lower() for each in own}
 
 
 def _words(option: str, separator: str) -> str:
-    """The words of an option's name, in lower case, those of `badRecords` too."""
+    """Return the words of an option's name in lower case. `badRecords` has two words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", ".", option).lower().replace(".", separator)
 
 

@@ -1,4 +1,4 @@
-"""A request on its way to one broker, from the making of a connection to the answer."""
+"""A request to one broker, from the connecting to the answer."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Response)
 
 LONGEST_SILENCE_MS = 2_000
-"""How long a broker may be silent before others are asked whether it still has its role."""
+"""How long a broker may be silent before the client asks others whether it still has its role."""
 
 
 class Asked(Generic[R]):
     """A request whose answer is still to come.
 
-    Only `wait` and `answer` wait. What goes wrong, from connecting on, is raised by `answer`. If it
-    is dropped before, its connection is closed: the answer would still come there. With
-    `most_in_flight` of 1 nothing else is on the connection; with more it goes behind others, and
-    if one of them fails, so do all that are on the connection still.
+    Only the `wait` methods and `answer` wait. `answer` raises all errors, also those of connecting.
+    Dropping the object before the answer closes the connection: the answer would still come there.
+    With `most_in_flight` of 1 the request has the connection to itself. With more it goes behind
+    other requests, and if one of these fails, all that are still on the connection fail.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Asked(Generic[R]):
         *,
         most_in_flight: int = 1,
     ) -> None:
-        """Send the request at once where there is a connection, else once there is one."""
+        """Send the request at once if there is a connection, else as soon as one is made."""
         self.address = address
         self._client = client
         self._request = request
@@ -62,18 +62,18 @@ class Asked(Generic[R]):
         self.abandon()
 
     def is_here(self) -> bool:
-        """Take what steps can be taken without waiting; return whether it is over."""
+        """Take all steps that need no waiting. Return whether the request is over."""
         self._do(self._advance)
         return self._is_over
 
     def is_over(self) -> bool:
-        """Whether `answer` has something to return or to raise, its own deadline included."""
+        """Whether `answer` can return or raise at once, also since the deadline has passed."""
         return self.is_here() or self.deadline.expired
 
     def answer(self, deadline: Deadline | None = None) -> R:
-        """Wait until the request's own deadline, or another one, and return the answer.
+        """Wait for the answer and return it. `deadline` replaces the request's own deadline.
 
-        To a Produce request with `acks` of 0 there is none, and None stands for it.
+        Return None for a Produce request with `acks` of 0, which has no answer.
         Raises what `Connection.connect`, `Connection.send` and `Connection.receive` raise.
         """
         deadline = deadline or self.deadline
@@ -87,19 +87,19 @@ class Asked(Generic[R]):
         return cast(R, cast(Awaited[R], self._awaited).response)
 
     def wait(self, deadline: Deadline) -> None:
-        """Wait until there is something to do, or all is here, or the deadline."""
+        """Wait until there is something to do, until the answer is here, or until the deadline."""
         if self._connection is None:
             readable([self], deadline)
         else:  # A blocking read costs less than waiting for each part of a large answer.
             self._do(partial(self._receive, self._connection, deadline))
 
     def wait_until_sent(self, deadline: Deadline) -> None:
-        """Wait until the broker has the request, or something went wrong, or the deadline."""
+        """Wait until the request is on a connection, until an error, or until the deadline."""
         while not self.is_here() and not self.is_sent and not deadline.expired:
             readable([self], deadline)
 
     def give_up(self, reason: str) -> None:
-        """Have `answer` raise that it came to nothing, unless it is here already."""
+        """Make `answer` raise `RequestTimeoutError` with the reason, unless the request is over."""
         if self._is_over:
             return
         if self._connection is None:
@@ -109,18 +109,18 @@ class Asked(Generic[R]):
         self._client.contacts.failed(self.address)
 
     def abandon(self) -> None:
-        """Close the connection that an answer is still awaited on; it is out of step."""
+        """Close the connection if its answer is still to come: the connection is out of step."""
         if self._connection is not None and not self._is_over:
             self._connection.close()
 
     @property
     def is_sent(self) -> bool:
-        """Whether the broker has the request: the connection may still be on its way."""
+        """Whether the request is on a connection. False while the connection is being made."""
         return self._connection is not None
 
     @property
     def is_heard(self) -> bool:
-        """Whether the broker has said anything yet, on the connection or while it was made."""
+        """Whether the broker has sent anything yet, also while the connection was being made."""
         if self._connection is not None:
             return self._connection.is_heard
         return self._dial is not None and self._dial.is_heard
@@ -138,7 +138,10 @@ class Asked(Generic[R]):
         return self._connection is not None and self._connection.has_unsent
 
     def fileno(self) -> int:
-        """Readable once `is_here` has something to do; -1 where the connection is closed."""
+        """Return a descriptor that is readable once `is_here` has something to do.
+
+        -1 if the connection is closed.
+        """
         if self._connection is not None:
             return self._connection.fileno()
         return self._dial.fileno() if self._dial is not None else -1
@@ -148,7 +151,7 @@ class Asked(Generic[R]):
         return self._is_answered or self._error is not None
 
     def _do(self, step: Callable[[], None]) -> None:
-        """Take a step; what it raises is for `answer` to raise."""
+        """Take a step. `answer` raises its error later."""
         if self._is_over:
             return
         try:
@@ -173,7 +176,7 @@ class Asked(Generic[R]):
     def _advance(self) -> None:
         if self._connection is None and self._dial is not None and self._dial.is_done:
             connection = self._client.connections.dialed(self._dial)
-            if connection.in_flight >= self._most_in_flight:  # Others were sooner.
+            if connection.in_flight >= self._most_in_flight:  # Other requests were sooner.
                 self._dial = self._client.connections.dial(self.address)
             else:
                 self._send(connection)
@@ -195,7 +198,7 @@ class Asked(Generic[R]):
 
 
 def wait_for_any(waiting: Sequence[Asked[R]], deadline: Deadline | None = None) -> None:
-    """Wait until one of them has something to do or is over, or until the deadline."""
+    """Wait until one request has something to do or is over, or until the deadline."""
     if any(each.is_here() for each in waiting):
         return
     deadlines = [each.deadline for each in waiting] + ([deadline] if deadline else [])

@@ -1,6 +1,7 @@
-"""One client of one Kafka cluster: a connection to each broker, the leaders, the coordinators.
+"""A client of one Kafka cluster: a connection to each broker, the leaders, the coordinators.
 
-It belongs to one thread at a time. Only `close` may be called from another: it wakes whoever waits.
+A client belongs to one thread at a time. Only `close` may be called from another thread: it ends
+all waiting.
 """
 
 import contextlib
@@ -49,12 +50,12 @@ T = TypeVar("T")
 _FIND_ONE_COORDINATOR = 3
 _WORTH_ONE_REQUEST = 2
 _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
-# Where all known brokers are gone, the bootstrap addresses must have their turn in time (KIP-899).
+# If all known brokers are gone, the bootstrap addresses must have their turn in time (KIP-899).
 _MOST_KNOWN_TRIED = 3
 
 
 class KafkaClient:
-    """Sends requests to brokers by their role, and tries again by the table of errors."""
+    """A client that sends requests to brokers by role, and retries by each error's remedy."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class KafkaClient:
         cluster: Cluster | None = None,
         contacts: Contacts | None = None,
     ) -> None:
-        """`cluster` and `contacts` are what other clients have learnt; see `sibling`."""
+        """Create a client. It shares `cluster` and `contacts` with other clients; see `sibling`."""
         self.config = config
         self.cluster = cluster or Cluster()
         self.contacts = contacts or Contacts()
@@ -70,7 +71,7 @@ class KafkaClient:
         self.connections = Connections(config.connection, self.contacts)
         self._throttled_until_seconds: dict[Address, float] = {}
         self._closing = threading.Event()
-        # Waiting on it in place of sleeping, so that `close` ends a pause, too.
+        # Waiting on the event, in place of sleeping, lets `close` end a pause.
         self._pause = self._closing.wait
         self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms, self._pause)
 
@@ -81,14 +82,14 @@ class KafkaClient:
         self.close()
 
     def sibling(self) -> "KafkaClient":
-        """Return a client for another thread: its connections are its own, what is learnt is not.
+        """Return a client for another thread, with its own connections.
 
-        Metadata, coordinators, and which addresses fail, are known to both.
+        The clients share metadata, coordinators, and the knowledge of which addresses fail.
         """
         return KafkaClient(self.config, self.cluster, self.contacts)
 
     def close(self) -> None:
-        """Closes all connections; what still waits on one raises. Never raises itself."""
+        """Close all connections. Calls that still wait on one raise. Never raises itself."""
         self._closing.set()
         self.connections.close()
 
@@ -107,11 +108,11 @@ class KafkaClient:
         timeout_ms: int | None = None,
         first_pause_ms: int | None = None,
     ) -> T:
-        """The first answer of `attempt`, tried again by each error's remedy.
+        """Return the first answer of `attempt`. Try again by each error's remedy.
 
-        `timeout_ms` is `default.api.timeout.ms` unless given; before any broker was ever reached,
-        `request.timeout.ms` where that is shorter. With `first_pause_ms` the first pause is not
-        longer than that. Errors: see `Retry.run`.
+        `timeout_ms` is `default.api.timeout.ms` by default. As long as no broker was ever reached,
+        the shorter of it and `request.timeout.ms` counts. The first pause is at most
+        `first_pause_ms`. Errors: see `Retry.run`.
         """
         retry = (
             self._retry if first_pause_ms is None else self._retry.beginning_with(first_pause_ms)
@@ -128,18 +129,18 @@ class KafkaClient:
         return retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
-        """Forgets what `error` says is not so any more, so that the next try asks for it anew."""
+        """Forget leaders and coordinators if `error` says that they moved. The next try asks."""
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
             self.cluster.coordinators.clear()
 
     def pause_seconds(self, tries: int) -> float:
-        """How long to wait after so many tries, for who cannot wait in `retrying`."""
+        """Return the pause after so many tries, for callers that cannot wait in `retrying`."""
         return self._retry.pause_seconds(tries)
 
     def pause(self, seconds: float) -> None:
-        """Wait for so long, or until the client is closed."""
+        """Wait for so many seconds, or until the client is closed."""
         self._pause(seconds)
 
     # -- sending -----------------------------------------------------------------------------------
@@ -152,7 +153,10 @@ class KafkaClient:
         *,
         max_version: int | None = None,
     ) -> R:
-        """One request to one broker, once. Raises what the connection raises."""
+        """Send one request to one broker, once, and return the answer.
+
+        Raises what the connection raises.
+        """
         return self.ask(request, broker, deadline, max_version=max_version).answer()
 
     def ask(
@@ -164,10 +168,11 @@ class KafkaClient:
         max_version: int | None = None,
         is_held: bool = False,
     ) -> Asked[R]:
-        """Begin to send one request, and do not wait: `Asked.answer` raises what goes wrong.
+        """Begin to send one request, and do not wait for the answer. `Asked.answer` raises errors.
 
-        An answer that the broker may hold back takes until `deadline`, any other within
-        `request.timeout.ms` too. A broker over its quota is left alone first.
+        With `is_held`, for an answer that the broker may hold back, only `deadline` counts.
+        Otherwise `request.timeout.ms` counts, too. First wait while the broker throttles the
+        client.
         """
         if is_held:
             self._wait_out_throttle(broker.address, deadline)
@@ -183,7 +188,7 @@ class KafkaClient:
         most_in_flight: int,
         max_version: int | None = None,
     ) -> Asked[R]:
-        """Begin to send one request behind others to the same broker; see `has_room`."""
+        """Begin to send one request behind others to the same broker. See `has_room`."""
         within = deadline.within_ms(self.config.connection.request_timeout_ms)
         return Asked(
             self, request, broker.address, within, max_version, most_in_flight=most_in_flight
@@ -194,16 +199,16 @@ class KafkaClient:
         return self.connections.has_room(broker.address, most_in_flight)
 
     def throttled_seconds(self, broker: Broker) -> float:
-        """For how long a broker is still to be left alone (KIP-219); at least 0."""
+        """Return how long the client must still leave a broker alone (KIP-219); at least 0."""
         until_seconds = self._throttled_until_seconds.get(broker.address, 0.0)
         return max(until_seconds - time.monotonic(), 0.0)
 
     def answer_while(self, asked: Asked[R], is_still: Callable[[], bool]) -> R:
         """Wait for an answer, but not from a broker that has lost its role meanwhile.
 
-        A broker that froze is still connected. So where it is silent for two seconds, and every
-        two seconds from then on, `is_still` says whether the other brokers still take it for the
-        one to ask. Where they do not, raises `RequestTimeoutError`.
+        A frozen broker is still connected. So while a broker is silent, `is_still` is called every
+        two seconds. It returns whether the broker has its role still, as the other brokers say.
+        Raises `RequestTimeoutError` if not.
         """
         return self._next_over([asked], lambda _: is_still()).answer()
 
@@ -215,9 +220,10 @@ class KafkaClient:
         *,
         max_version: int | None = None,
     ) -> R:
-        """One request to the coordinator of this key; one that froze costs a part of the time.
+        """Send one request to the coordinator of this key, and return the answer.
 
-        Raises as `coordinator`, `send` and `answer_while` do.
+        A frozen coordinator costs only a part of the time. Raises as `coordinator`, `send` and
+        `answer_while` do.
         """
         coordinator = self.coordinator(key, deadline)
         asked = self.ask(request, coordinator, deadline, max_version=max_version)
@@ -231,9 +237,9 @@ class KafkaClient:
         max_version: int | None = None,
         is_still: Callable[[Broker], bool] = lambda _: True,
     ) -> Iterator[tuple[Broker, R | KafkaError]]:
-        """Ask all these brokers at once; yield each answer, or why there is none, as it comes.
+        """Ask all these brokers at once. Yield each answer, or its error, as it comes.
 
-        `is_still` is asked about brokers that stay silent, see `answer_while`.
+        `is_still` is called for brokers that stay silent; see `answer_while`.
         """
         brokers = {
             self.ask(request, broker, deadline, max_version=max_version): broker
@@ -256,7 +262,7 @@ class KafkaClient:
         max_version: int | None = None,
         is_still: Callable[[Broker], bool] = lambda _: True,
     ) -> dict[Broker, R | KafkaError]:
-        """Each broker's answer to its request, or why there is none; see `answers`."""
+        """Return each broker's answer to its request, or its error. See `answers`."""
         found = self.answers(requests, deadline, max_version=max_version, is_still=is_still)
         by_broker = dict(found)
         return {broker: by_broker[broker] for broker in requests}
@@ -264,7 +270,7 @@ class KafkaClient:
     def _next_over(
         self, waiting: Sequence[Asked[R]], is_still: Callable[[Asked[R]], bool]
     ) -> Asked[R]:
-        """Wait for one of them: its answer, an error, or the end of its time."""
+        """Wait until one request has its answer, an error, or reaches its deadline. Return it."""
         look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
         while True:
             wait_for_any(waiting, look_at)
@@ -286,16 +292,15 @@ class KafkaClient:
         max_version: int | None = None,
         but: Address | None = None,
     ) -> R:
-        """One request, that changes nothing, to the first broker that answers.
+        """Send a request that changes nothing to brokers by turns, and return the first answer.
 
-        Brokers have their turn in quick succession, those that failed last at the end: connected
-        ones, others that are known, the bootstrap addresses in any order (RFC 8305 does so with
-        the addresses of one name). A later one that answers sooner wins. `but` is left out.
+        The turns follow each other quickly, as RFC 8305 does with the addresses of one name: first
+        connected brokers, then other known brokers, bootstrap addresses, and last all addresses
+        that failed. A broker of a later turn wins if it answers first. `but` gets no turn.
 
-        Raises `BootstrapError` with what went wrong at each address, or the first error among them
-        that has no remedy, such as that of an address where no broker listens but another server.
-        A broker that refuses the login is the last: the same password at the others could lock
-        the account.
+        Raises `BootstrapError` with the error of each address, or the first of these errors that
+        is not retriable, such as that of an address where another server listens. No other broker
+        has its turn after one refuses the login: the same password again could lock the account.
         """
         candidates = self._candidates(but)
         race = Race(candidates, lambda each: self._ask(request, each, deadline, max_version))
@@ -305,7 +310,7 @@ class KafkaClient:
     def send_to_one(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
     ) -> R:
-        """One request, that may change something, to one broker: the first that says a word."""
+        """Send a request that may change something to one broker: the first to answer Metadata."""
         word = MetadataRequest(topics=[])
         race = Race(self._candidates(None), lambda each: self._ask(word, each, deadline))
         with contextlib.closing(race):
@@ -315,7 +320,7 @@ class KafkaClient:
     def _candidates(self, but: Address | None) -> list[Address]:
         """Return at most three known brokers, connected ones first, and all bootstrap addresses.
 
-        Each part in any order; addresses that failed last, or are to be left alone, at the end.
+        Each part is in random order. Addresses that failed or throttle the client are at the end.
         """
         known = [broker.address for broker in self.cluster.brokers.values()]
         bootstrap = list(self.config.bootstrap_servers)
@@ -341,7 +346,7 @@ class KafkaClient:
         return Asked(self, request, address, deadline, max_version)
 
     def heard(self, connection: Connection, response: Response | None) -> None:
-        """A broker over its quota answers at once and expects silence for a while (KIP-219)."""
+        """Note an answer, and for how long its broker throttles the client (KIP-219)."""
         self.contacts.answered(connection.address)
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_time_ms > 0:
@@ -364,9 +369,9 @@ class KafkaClient:
         but: Address | None = None,
         create: bool = False,
     ) -> list[Topic]:
-        """Asks for the named topics, or for all with None, once; errors are in each `Topic`.
+        """Ask once for the named topics, or for all with None. Each `Topic` has its error.
 
-        With `create` a broker may create them, where it is set to (`auto.create.topics.enable`).
+        With `create` a broker may create the topics if its `auto.create.topics.enable` is on.
         """
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
@@ -379,7 +384,7 @@ class KafkaClient:
         return topics
 
     def _rebootstrap(self) -> None:
-        """Forgets all brokers where one says that it is not of this cluster any more (KIP-1102)."""
+        """Forget all brokers, since one says that it left this cluster (KIP-1102)."""
         self.cluster.brokers = {}
         self.connections.close_all()
         raise ConnectionFailedError("the broker asks to bootstrap anew (REBOOTSTRAP_REQUIRED)")
@@ -387,7 +392,7 @@ class KafkaClient:
     def leaders(
         self, topic_partitions: Iterable[TopicPartition], deadline: Deadline
     ) -> dict[TopicPartition, tuple[Broker, int]]:
-        """Who leads each partition, and its leader epoch; asks for what is unknown or too old."""
+        """Return each partition's leader and leader epoch. Ask for unknown or too old metadata."""
         topic_partitions = list(topic_partitions)
         unknown = self.unknown_topics(topic_partitions)
         if unknown:
@@ -395,7 +400,10 @@ class KafkaClient:
         return {each: self.cluster.leader(each) for each in topic_partitions}
 
     def still_leads(self, broker: Broker, topic_partitions: Iterable[TopicPartition]) -> bool:
-        """Whether a broker that is silent leads any of these still, as the others see it."""
+        """Whether a silent broker still leads any of these partitions, as the others see it.
+
+        True if no other broker answers.
+        """
         topic_partitions = list(topic_partitions)
         names = sorted({each.topic for each in topic_partitions})
         self.contacts.failed(broker.address)
@@ -406,7 +414,10 @@ class KafkaClient:
         return any(self.cluster.is_led_by(broker, each) for each in topic_partitions)
 
     def still_coordinates(self, broker: Broker, key: CoordinatorKey) -> bool:
-        """Whether a broker that is silent coordinates this key still, as the others see it."""
+        """Whether a silent broker still coordinates this key, as the others see it.
+
+        True if no other broker answers.
+        """
         self.contacts.failed(broker.address)
         deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
         try:
@@ -417,7 +428,7 @@ class KafkaClient:
         return found == broker
 
     def unknown_topics(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
-        """The topics to ask for, since these partitions' leaders are unknown or too old."""
+        """Return the topics whose metadata lacks a leader of these partitions, or is too old."""
         topic_partitions = list(topic_partitions)
         unknown = self.cluster.missing(topic_partitions)
         unknown += sorted(filter(self._is_too_old, {each.topic for each in topic_partitions}))
@@ -428,8 +439,8 @@ class KafkaClient:
         return age_seconds * 1000 > self.config.metadata_max_age_ms
 
     def coordinator(self, key: CoordinatorKey, deadline: Deadline) -> Broker:
-        """The broker that coordinates this key, or the `BrokerError` that says there is none."""
-        found = self.cluster.coordinators.get(key)  # Other threads may forget it any time.
+        """Return the broker that coordinates this key. Raises `BrokerError` if there is none."""
+        found = self.cluster.coordinators.get(key)  # Other threads may remove the key any time.
         if found is None:
             found = self._find_coordinator(key, deadline)
             self.cluster.coordinators[key] = found
@@ -438,9 +449,9 @@ class KafkaClient:
     def learn_coordinators(
         self, kind: CoordinatorKind, keys: Iterable[str], deadline: Deadline
     ) -> None:
-        """Asks for those that are unknown, all at once where brokers can (KIP-699).
+        """Ask for two or more unknown coordinators in one request, if the broker can (KIP-699).
 
-        Of one with an error nothing is learnt: `coordinator` raises it.
+        Nothing is learnt about a key with an error: `coordinator` raises the error.
         """
         unknown = [
             each for each in keys if CoordinatorKey(kind, each) not in self.cluster.coordinators
@@ -462,7 +473,7 @@ class KafkaClient:
         if found.error_code:
             error = error_code(found.error_code)
             said = (found.error_message or "").rstrip(".")
-            # The error says which of the two was denied.
+            # The error tells whether the group or the transactional id was denied.
             needed = lacking(
                 error, group_id=key.key, transactional_id=key.key, access=self.cluster.access
             )

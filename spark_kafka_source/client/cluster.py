@@ -1,4 +1,4 @@
-"""What is known of the cluster: its brokers, its topics and who leads each partition."""
+"""Metadata of a cluster: its brokers, its topics, and the leader of each partition."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class Broker:
 
 
 class CoordinatorKind(Enum):
-    """What a coordinator is responsible for; the value is FindCoordinator's key type."""
+    """The kinds of coordinators. The value is FindCoordinator's key type."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -38,12 +38,12 @@ class CoordinatorKey:
 
     @classmethod
     def of_group(cls, group_id: str) -> "CoordinatorKey":
-        """Of a group by its id."""
+        """Return the key of a group."""
         return cls(CoordinatorKind.GROUP, group_id)
 
     @classmethod
     def of_transaction(cls, transactional_id: str) -> "CoordinatorKey":
-        """Of a transaction by its producer's transactional id."""
+        """Return the key of a producer's transactional id."""
         return cls(CoordinatorKind.TRANSACTION, transactional_id)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class CoordinatorKey:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """Who leads a partition, since which epoch; `error` where nobody does. And who has it."""
+    """A partition's leader, leader epoch and replicas. `error` tells why there is no leader."""
 
     leader_id: int
     leader_epoch: int
@@ -63,7 +63,7 @@ class Leadership:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic and its partitions by number; `error` where the broker would not describe it."""
+    """A topic and its partitions by number. `error` tells why the broker did not describe it."""
 
     name: str
     topic_id: UUID
@@ -73,15 +73,15 @@ class Topic:
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:
-        """Its partitions, in order."""
+        """Partitions of the topic, in order."""
         return [TopicPartition(self.name, partition) for partition in sorted(self.partitions)]
 
 
 class Cluster:
-    """The newest metadata of each topic that was asked for, and of all brokers.
+    """The newest metadata of each topic that a client asked for, and of all brokers.
 
-    Clients of several threads may share it. `access` is what they want of topics: a denial says
-    which right that takes.
+    Clients of several threads may share the object. `access` is what they do with topics: the
+    error after a denial names the right for it.
     """
 
     def __init__(self, access: Access = Access.READ) -> None:
@@ -89,13 +89,13 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.topics: dict[str, Topic] = {}
         self.learnt_at_seconds: dict[str, float] = {}
-        """When each topic was heard of last, on the monotonic clock."""
+        """Time of each topic's last metadata, on the monotonic clock."""
         self.coordinators: dict[CoordinatorKey, Broker] = {}
         self._stale: set[str] = set()
         self._lock = threading.Lock()
 
     def update(self, response: MetadataResponse) -> list[Topic]:
-        """Learns what a broker said; returns the topics that it spoke of."""
+        """Take in a broker's answer. Return its topics. Raises `BrokerError` for its error code."""
         if response.error_code:
             raise BrokerError(error_code(response.error_code), "Metadata")
         self.brokers = {
@@ -110,19 +110,19 @@ class Cluster:
         return topics
 
     def forget_leaders(self) -> None:
-        """Marks all topics to be asked for again, as after an error that says a leader moved."""
+        """Mark all topics to be asked for again, as after an error that says a leader moved."""
         with self._lock:
             self._stale |= self.topics.keys()
 
     def forget_leaders_of(self, names: Iterable[str]) -> None:
-        """Marks these topics to be asked for again."""
+        """Mark these topics to be asked for again."""
         with self._lock:
             self._stale.update(names)
 
     def learn_leader(
         self, topic_partition: TopicPartition, leader_epoch: int, broker: Broker
     ) -> bool:
-        """Take a newer leader from an answer that named it (KIP-951); return whether it was."""
+        """Take the leader that an answer named (KIP-951). Return False if it is not newer."""
         name, partition = topic_partition
         with self._lock:
             topic = self.topics.get(name)
@@ -136,20 +136,21 @@ class Cluster:
         return True
 
     def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
-        """Whether this broker leads a partition, as far as is known."""
+        """Whether this broker leads a partition by the newest metadata."""
         try:
             return self.leader(topic_partition)[0] == broker
         except BrokerError:
             return False
 
     def missing(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
-        """The topics that have to be asked for before all these partitions' leaders are known."""
+        """Return the topics to ask for: those of partitions whose leader is not known."""
         return sorted({each.topic for each in topic_partitions if not self._is_known(each)})
 
     def leader(self, topic_partition: TopicPartition) -> tuple[Broker, int]:
-        """The broker that leads a partition and its leader epoch (-1 where unknown).
+        """Return the broker that leads a partition, and the leader epoch (-1 if unknown).
 
-        Raises `BrokerError`: UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, or the broker's own.
+        Raises `BrokerError`: UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, or the broker's
+        error.
         """
         topic = self.topics.get(topic_partition.topic)
         leadership = None if topic is None else topic.partitions.get(topic_partition.partition)
@@ -159,7 +160,7 @@ class Cluster:
         return broker, leadership.leader_epoch
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, UUID]:
-        """The ids of topics that were asked for; zero where the broker gives none."""
+        """Return the ids of known topics; zero for a topic without one."""
         return {name: self.topics[name].topic_id for name in names}
 
     def _no_leader(
@@ -183,7 +184,10 @@ class Cluster:
         return leadership is not None and leadership.leader_id in self.brokers
 
     def _newest(self, topic: Topic) -> Topic:
-        """An older broker may lag behind: of the same topic, the newer leader epoch is right."""
+        """Return the topic, with known leaders where their epoch is newer.
+
+        A broker that lags behind may send old leaders.
+        """
         known = self.topics.get(topic.name)
         if known is None or known.topic_id != topic.topic_id:
             return topic

@@ -1,4 +1,4 @@
-"""Where the brokers are and how long to wait for them, from `kafka.*` options."""
+"""Addresses of the brokers, and timeouts, from `kafka.*` options."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ _SERVERS = "kafka.bootstrap.servers"
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """What a `KafkaClient` needs to know, under Kafka's names and with its defaults."""
+    """Settings of a `KafkaClient`, with Kafka's names and defaults."""
 
     bootstrap_servers: tuple[Address, ...]
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
@@ -36,9 +36,9 @@ class ClientConfig:
     def from_settings(
         cls, settings: Settings, token_provider: TokenProvider | None = None
     ) -> "ClientConfig":
-        """Reads certificates and keys, too, so that what is wrong with them shows at once.
+        """Read the settings. Read certificates and keys, too, so that their errors show at once.
 
-        Raises `ConfigurationError` for a missing address, a bad value, or what we lack.
+        Raises `ConfigurationError` for a missing address, or a bad or unsupported value.
         """
         servers = settings.text(_SERVERS, "")
         if not servers.strip():
@@ -56,4 +56,4 @@ class ClientConfig:
 CLIENT_OPTIONS = frozenset(
     {_SERVERS, *SECURITY_OPTIONS, *settings_of(ClientConfig), *settings_of(ConnectionSettings)}
 )
-"""The names of the options that `ClientConfig.from_settings` reads."""
+"""Names of the options that `ClientConfig.from_settings` reads."""

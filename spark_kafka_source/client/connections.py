@@ -1,44 +1,44 @@
-"""The connections of one client, by address, and those that are on their way."""
+"""Connections of one client, by address, and connections that are being made."""
 
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial
 
 
 class Connections:
-    """Belongs to one thread; `close` may be called from another."""
+    """Connections of one thread's client. Another thread may call `close`."""
 
     def __init__(self, settings: ConnectionSettings, contacts: Contacts) -> None:
         self._settings = settings
         self._contacts = contacts
-        # Of several to one address all but one are busy.
+        # Of several connections to one address all but one are busy.
         self._open: dict[Address, list[Connection]] = {}
         self._dials: dict[Address, Dial] = {}
         self._is_closed = False
 
     def close(self) -> None:
-        """Close all, those on their way too, and those that are still to come. Never raises."""
+        """Close all connections, also those being made and those still to come. Never raises."""
         self._is_closed = True
         for dial in list(self._dials.values()):
             dial.close()
         self.close_all()
 
     def close_all(self) -> None:
-        """Close those that there are."""
+        """Close the connections that are made."""
         for connections in list(self._open.values()):
             for each in list(connections):
                 each.close()
 
     def has(self, address: Address) -> bool:
-        """Whether a request could be sent to this address at once."""
+        """Whether a request can be sent to this address at once."""
         return any(each.usable for each in self._open.get(address, ()))
 
     def has_room(self, address: Address, most_in_flight: int) -> bool:
-        """Whether a request could go to this address behind those in flight; see `takes`."""
+        """Whether a request can go behind those in flight to this address. See `takes`."""
         return any(each.takes(most_in_flight) for each in self._open.get(address, ()))
 
     def usable_to(self, address: Address, most_in_flight: int = 1) -> Connection | None:
-        """Return the connection that a request can be sent on now, if there is one.
+        """Return a connection for a request at once, or None.
 
-        With it no more than `most_in_flight` await their answers there.
+        At most `most_in_flight` requests then await their answers on it, this request included.
         """
         found = None
         awaiting = []
@@ -54,7 +54,7 @@ class Connections:
         return found
 
     def dial(self, address: Address) -> Dial:
-        """Return a connection on its way, perhaps since an earlier request gave up on it."""
+        """Begin to connect to the address, or return the attempt that an earlier request began."""
         dial = self._dials.get(address)
         if dial is not None and not dial.is_good:
             dial.close()
@@ -65,12 +65,13 @@ class Connections:
         return dial
 
     def renewing(self, connection: Connection) -> Dial:
-        """Return the same connection, on its way to authenticate anew (KIP-368)."""
-        connection.is_renewing = True  # Before the thread begins: nobody else is to use it.
+        """Begin to authenticate anew on the same connection (KIP-368)."""
+        # Set before the thread begins, so that no other request uses the connection.
+        connection.is_renewing = True
         return Dial.renewing(connection, self._settings.request_timeout_ms)
 
     def dialed(self, dial: Dial) -> Connection:
-        """Return the connection that a dial has led to. Raises why there is none."""
+        """Return the connection that a dial has made. Raises the dial's error if there is none."""
         if self._dials.get(dial.address) is dial:
             del self._dials[dial.address]
         connection = dial.connection()
@@ -81,6 +82,6 @@ class Connections:
         return connection
 
     def _close_if_late(self) -> None:
-        """`close` may have come from another thread before these could be seen."""
+        """Close all connections if another thread called `close` before it could see the newest."""
         if self._is_closed:
             self.close()

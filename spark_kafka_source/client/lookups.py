@@ -1,4 +1,4 @@
-"""Questions to brokers that a consumer or a producer does not wait for: each in a thread."""
+"""Lookups: questions to brokers in threads of their own, so that a client need not wait."""
 
 import threading
 from collections import deque
@@ -14,15 +14,15 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 LOOKUP_MS = 10_000
-"""How long a lookup goes on. What went wrong is logged then, and it is asked anew."""
+"""How long a lookup goes on. Its error is then logged, and the question is asked anew."""
 
-# More of them wait until some are answered: each may wait for a broker that is silent.
+# Further lookups wait for these. Each lookup may wait for a silent broker.
 _MOST_AT_ONCE = 8
 _LAST_WORDS_MS = 1_000
 
 
 class Lookup(Generic[T]):
-    """One question. Once `is_done`, `result` returns the answer, or raises what went wrong."""
+    """One question. Once `is_done`, `result` returns the answer or raises the error."""
 
     def __init__(self, question: Callable[[KafkaClient], T]) -> None:
         self._question = question
@@ -31,7 +31,7 @@ class Lookup(Generic[T]):
         self.is_done = False
 
     def result(self) -> T:
-        """Return the answer, once there is one. Raises what the question raised."""
+        """Return the answer; call it once `is_done`. Raises what the question raised."""
         if self._error is not None:
             raise self._error
         return cast(T, self._answer)
@@ -46,19 +46,19 @@ class Lookup(Generic[T]):
 
 
 class AnyLookups(Protocol):
-    """Takes questions, and asks them in threads or at once."""
+    """The methods of `Lookups` and `LookupsAtOnce`."""
 
     def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
         """Ask the question with a client."""
         ...
 
     def wake(self) -> None:
-        """Say that a part of an answer is here."""
+        """Tell the thread that waits that a part of an answer is here."""
         ...
 
 
 class LookupsAtOnce:
-    """Asks each question in the thread that has it, with that thread's client."""
+    """Lookups in the calling thread, with this thread's client."""
 
     def __init__(self, client: KafkaClient) -> None:
         self._client = client
@@ -70,13 +70,13 @@ class LookupsAtOnce:
         return lookup
 
     def wake(self) -> None:
-        """Do nothing: the thread that would be woken has asked."""
+        """Do nothing: the thread that asks does not wait."""
 
 
 class Lookups:
-    """Used by the thread of a consumer or a producer. `done` is woken after each answer.
+    """Lookups for the thread of a consumer or a producer. Each answer wakes `done`.
 
-    Each question has a client to itself, but the clients share what they learn.
+    Each question has a client to itself. The clients share metadata; see `KafkaClient.sibling`.
     """
 
     def __init__(self, client: KafkaClient, done: Wakeup) -> None:
@@ -89,7 +89,7 @@ class Lookups:
         self._is_closed = False
 
     def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
-        """Begin to ask; the question is called in another thread, with a client."""
+        """Begin to ask. Another thread calls the question with a client."""
         lookup = Lookup(question)
         with self._lock:
             self._waiting.append(lookup)
@@ -103,7 +103,7 @@ class Lookups:
     def ask_each(
         self, question: Callable[[KafkaClient, A], T], about: Iterable[A]
     ) -> list[Lookup[T]]:
-        """Ask about each of these, several at once, and wait until all are answered.
+        """Ask about each item, several at once, and wait until all lookups are done.
 
         A question must end by itself.
         """
@@ -114,7 +114,7 @@ class Lookups:
         return lookups
 
     def give_up(self, lookup: Lookup[Any]) -> None:
-        """End a question that nobody waits for any more, so that others have its place."""
+        """End a question that no caller waits for any more. Its place is free for others."""
         with self._lock:
             if lookup in self._waiting:
                 self._waiting.remove(lookup)
@@ -123,7 +123,7 @@ class Lookups:
             client.close()
 
     def close(self) -> None:
-        """Give up what is not answered."""
+        """Give up all questions without an answer, and wait a second for their threads."""
         with self._lock:
             self._is_closed = True
             self._waiting.clear()
@@ -137,7 +137,7 @@ class Lookups:
 
     def _begin(self) -> None:
         while self._waiting and len(self._busy) < _MOST_AT_ONCE:
-            # The client that was used last has the connections that are likely to be of use.
+            # The connections of the client that was used last are the likeliest to be of use.
             client = self._idle.pop() if self._idle else self._client.sibling()
             lookup = self._waiting[0]
             thread = threading.Thread(
@@ -146,7 +146,8 @@ class Lookups:
                 name="lookup",
                 daemon=True,
             )
-            thread.start()  # Where there can be no more of them, this raises.
+            # `start` raises if the process can have no more threads: the lookup then stays.
+            thread.start()
             self._waiting.popleft()
             self._busy[thread] = (lookup, client)
 

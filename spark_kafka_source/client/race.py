@@ -1,4 +1,4 @@
-"""One question to several brokers in quick turns, until the first of them has answered."""
+"""One question to several brokers in quick turns, until the first answer."""
 
 import time
 from collections import deque
@@ -12,15 +12,15 @@ from spark_kafka_source.protocol import Response
 
 R = TypeVar("R", bound=Response)
 
-# An address that has not said a word by then may be a black hole. A healthy one, also a distant
-# one, has mostly said its first word, even if TLS and the login take longer.
+# An address that is silent for so long may be a black hole. A healthy broker, also a distant one,
+# has mostly sent its first bytes by then, even if TLS and the login take longer.
 _TURN_MS = 500
 
 
 class Race(Generic[R]):
-    """A question to `candidates`, asked by `ask`. The next has its turn while the last is silent.
+    """A question that `ask` sends to `candidates`. The next has its turn if the last is silent.
 
-    Close it in the end: answers that are still awaited cost their connections.
+    Close the race in the end. That closes the connections whose answers are still to come.
     """
 
     def __init__(self, candidates: Sequence[Address], ask: Callable[[Address], Asked[R]]) -> None:
@@ -32,10 +32,10 @@ class Race(Generic[R]):
         self._failures: dict[Address, RemoteError] = {}
 
     def winner(self, deadline: Deadline) -> tuple[Address, R]:
-        """Return the first answer, and the address that it came from.
+        """Return the first answer with its address.
 
-        Raises `BootstrapError` with what went wrong at each address, the first error among them
-        that has no remedy, or at once an error that says that the login is refused.
+        Raises `BootstrapError` with the error of each address, or the first of these errors that
+        is not retriable. An error by which a broker refuses the login is raised at once.
         """
         while self._running or (self._waiting and not (self._failures and deadline.expired)):
             if self._waiting and self._is_next_turn():
@@ -54,7 +54,7 @@ class Race(Generic[R]):
         raise self._failure()
 
     def close(self) -> None:
-        """Give up the answers that are still awaited; an address without a word is tried last."""
+        """Give up the answers that are still to come. An address without a byte is tried last."""
         for each in self._running:
             if each.is_heard:
                 each.abandon()

@@ -1,4 +1,4 @@
-"""A running record of one thing: how often, how much, and at most, as Kafka's metrics have it."""
+"""Rate, frequency, average and maximum of one quantity, as in Kafka's metrics."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 _WINDOW_SECONDS = 30.0
 _WINDOWS = 2
-"""As many as `metrics.num.samples`, each as long as `metrics.sample.window.ms`, by default."""
+"""The defaults of `metrics.num.samples`, and of `metrics.sample.window.ms` for the seconds."""
 
 
 class _Window(NamedTuple):
@@ -19,7 +19,7 @@ class _Window(NamedTuple):
 
 
 class Sensor:
-    """What was recorded in the last minute or so, and in all; by any thread."""
+    """Values recorded in the last minute or so, and in all. Any thread may use it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,10 +28,10 @@ class Sensor:
         self.count = 0
         self.total = 0.0
         self.last_seconds: float | None = None
-        """When something was recorded last, on the clock; None where nothing was."""
+        """Time of the last value on the clock; None if there is none."""
 
     def record(self, value: float = 1.0) -> None:
-        """Something happened, of this size."""
+        """Record a value."""
         with self._lock:
             self._turn()
             began, count, total, most = self._windows[-1]
@@ -42,31 +42,31 @@ class Sensor:
 
     @property
     def rate(self) -> float:
-        """The sum of the sizes, a second."""
+        """Sum of the recent values per second."""
         windows = self._recent()
         return sum(each.total for each in windows) / self._span_seconds(windows)
 
     @property
     def frequency(self) -> float:
-        """How often, a second."""
+        """Number of recent values per second."""
         windows = self._recent()
         return sum(each.number for each in windows) / self._span_seconds(windows)
 
     @property
     def average(self) -> float:
-        """The average size; 0.0 where there was nothing."""
+        """Average of the recent values; 0.0 if there are none."""
         windows = self._recent()
         count = sum(each.number for each in windows)
         return sum(each.total for each in windows) / count if count else 0.0
 
     @property
     def most(self) -> float:
-        """The largest size; 0.0 where there was nothing."""
+        """Largest recent value; 0.0 if there are none."""
         return max(each.most for each in self._recent())
 
     @property
     def seconds_ago(self) -> float:
-        """For how long nothing has happened; -1.0 where nothing ever did."""
+        """Seconds since the last value; -1.0 if there never was one."""
         return -1.0 if self.last_seconds is None else self._clock() - self.last_seconds
 
     def _span_seconds(self, windows: Sequence[_Window]) -> float:

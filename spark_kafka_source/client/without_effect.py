@@ -1,7 +1,7 @@
-"""Settings of Kafka's clients that none of ours has, or one kind of them alone, with the reasons.
+"""Settings of Kafka that have no effect in our clients, or only in one kind, with the reasons.
 
-What one kind has of its own is in the `without_effect.py` of `consumer/`, `producer/` and of both
-directions in `spark/`.
+Each kind has more of them in a `without_effect.py`: in `consumer/`, in `producer/`, and in both
+directions of `spark/`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from spark_kafka_source.settings import PREFIX
 
 
 def by_option(names_by_reason: Mapping[str, str]) -> dict[str, str]:
-    """The reason by each option, of Kafka's names with spaces between them by reason."""
+    """Return the reason of each option. The argument has Kafka's names, split by spaces."""
     return {
         f"{PREFIX}{name}": reason
         for reason, names in names_by_reason.items()
@@ -38,7 +38,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         }
     )
 )
-"""Why a setting does nothing in any client, by the name of its option."""
+"""Reasons why settings do nothing in any client, by option."""
 
 FIGURES: Mapping[str, str] = MappingProxyType(
     by_option(
@@ -51,7 +51,7 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         }
     )
 )
-"""Why those of figures do nothing, for clients with `metrics()`."""
+"""Reasons why the settings of metrics do nothing, for clients with `metrics()`."""
 
 OF_PRODUCERS: Mapping[str, str] = MappingProxyType(
     by_option(
@@ -68,7 +68,7 @@ OF_PRODUCERS: Mapping[str, str] = MappingProxyType(
         }
     )
 )
-"""Kafka's that its producer has alone, with what a client that reads says of them."""
+"""Settings that only Kafka's producer has, with the reason that a reading client gives."""
 
 OF_CONSUMERS: Mapping[str, str] = MappingProxyType(
     by_option(
@@ -86,7 +86,7 @@ OF_CONSUMERS: Mapping[str, str] = MappingProxyType(
         }
     )
 )
-"""Kafka's that its consumers have alone, with what a client that writes says of them."""
+"""Settings that only Kafka's consumers have, with the reason that a writing client gives."""
 
 MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
     {
@@ -94,7 +94,7 @@ MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
         "kafka.broker.list": "kafka.bootstrap.servers",
     }
 )
-"""Settings by what other clients call them, where no likeness of the names leads there."""
+"""Settings by the names of other clients that are too unlike for a search by likeness."""
 
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
@@ -108,4 +108,4 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
         "kafka.metrics.sample.window.ms": "30000",
     }
 )
-"""The value of a setting with which nothing is left undone, so that nothing need be said."""
+"""The value of each setting that our clients fulfil anyway, so that it needs no warning."""

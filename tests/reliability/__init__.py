@@ -1,5 +1,5 @@
 """Faults on real brokers, again and again: few rounds in `make test`, many in `make reliability`.
 
-What each test was put through, and what came of it, is a row of the table that
-`--reliability-table PATH` writes. `--seed` has the same random choices made again.
+`--reliability-table PATH` writes a table with a row for each test: its faults and its figures.
+`--seed` makes the same random choices again.
 """

@@ -1,4 +1,4 @@
-"""A process with a SparkSession of its own, in a session (as the system has them) of its own."""
+"""A process with its own SparkSession, in its own session of the operating system."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ from types import MappingProxyType
 import psutil
 
 TIMEOUT_SECONDS = 180
-"""How long a driver may take to get ready, or to end; a machine that others share is slow."""
+"""The longest time that a driver may take to get ready, or to end. A shared machine is slow."""
 
 
 class SparkChild:
-    """Runs a module, which gets ready and then waits for a line that says what it is to do.
+    """A process that runs a module, which gets ready and then waits for a line with its orders.
 
-    `environment` is added to this process's own. It is gone after `close`, with its JVM and its
-    Python workers.
+    `environment` is added to this process's own. `close` ends the process, its JVM and its Python
+    workers.
     """
 
     def __init__(self, module: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -32,7 +32,7 @@ class SparkChild:
         )
 
     def run(self, orders: str, timeout_seconds: float = TIMEOUT_SECONDS) -> int:
-        """Its exit status, or minus the signal that ended it."""
+        """Give the orders, and wait. Return the exit status, or minus the signal that ended it."""
         try:
             self._process.communicate(orders.encode() + b"\n", timeout_seconds)
         except subprocess.TimeoutExpired as error:
@@ -41,27 +41,27 @@ class SparkChild:
         return self._process.returncode
 
     def begin(self, orders: str) -> None:
-        """Has it begin; one that goes on until its standard input ends does so until `end`."""
+        """Give the orders. A module that goes on until its standard input ends does so to `end`."""
         assert self._process.stdin is not None
         self._process.stdin.write(orders.encode() + b"\n")
         self._process.stdin.flush()
 
     def end(self, timeout_seconds: float = TIMEOUT_SECONDS) -> int:
-        """Ends its standard input; its exit status, or minus the signal that ended it."""
+        """End its standard input. Return the exit status, or minus the signal that ended it."""
         self._process.communicate(timeout=timeout_seconds)
         return self._process.returncode
 
     @property
     def pid(self) -> int:
-        """Also the number of the group that it and its JVM are in."""
+        """The process's id, which is also the group of the process and its JVM."""
         return self._process.pid
 
     def there(self) -> list[psutil.Process]:
-        """Those of its processes that still run: Python workers are in its session, too."""
+        """Return the processes of its session that still run, Python workers included."""
         return [each for each in psutil.process_iter() if self._has(each)]
 
     def close(self) -> None:
-        """Ends what still runs."""
+        """End all processes that still run."""
         for process in self.there():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)

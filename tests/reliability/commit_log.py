@@ -1,6 +1,6 @@
-"""All commits of a group, in the order in which the brokers took them: their own log of them.
+"""All commits of a group, in the order of the brokers' own log.
 
-Its records are those of `OffsetCommitKey.json` and `OffsetCommitValue.json` in Kafka's sources.
+The records are those of `OffsetCommitKey.json` and `OffsetCommitValue.json` in Kafka's sources.
 """
 
 import struct
@@ -18,7 +18,7 @@ _PATIENCE_SECONDS = 20.0
 
 
 def commits_of(servers: str, group_id: str) -> dict[Where, list[Commit]]:
-    """By partition. Tombstones, which the end of a group leaves, are passed over."""
+    """Return a group's commits by partition. Ignore tombstones, which the end of a group leaves."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "nobody", "log_level": 0})
     found: dict[Where, list[Commit]] = {}
     try:
@@ -51,7 +51,7 @@ def _take(message: object, group_id: str, found: dict[Where, list[Commit]]) -> N
     if group == group_id:
         _, at_ms = message.timestamp()  # type: ignore[attr-defined]
         offset, metadata = _offset_and_metadata(value)
-        commit = Commit(at_ms, offset, metadata.rstrip("\0"))  # librdkafka ends it so.
+        commit = Commit(at_ms, offset, metadata.rstrip("\0"))  # librdkafka adds the zero.
         found.setdefault((topic, partition), []).append(commit)
 
 
@@ -60,7 +60,7 @@ def _offset_and_metadata(value: bytes) -> tuple[int, str]:
     at = _METADATA_AT.get(version, _METADATA_AT_SINCE_3)
     if version < _FIRST_COMPACT_VERSION:
         return offset, _text(value, at)[0]
-    size = value[at] - 1  # An unsigned varint, of one byte for what these tests write.
+    size = value[at] - 1  # An unsigned varint; one byte for the sizes in these tests.
     return offset, value[at + 1 : at + 1 + size].decode()
 
 

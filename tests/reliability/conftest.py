@@ -1,4 +1,4 @@
-"""How often faults are made, by which seed, and the table of what came of it."""
+"""Fixtures of trials: the number of rounds, the seed, and the table of figures."""
 
 import random
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SEED = pytest.StashKey[int]()
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How often a test makes its fault, and the random choices, the same with the same `--seed`."""
+    """A test's number of rounds and its random choices. The same `--seed` gives the same ones."""
 
     rounds: int
     chance: random.Random
@@ -25,7 +25,7 @@ class Trial:
     figures: list[Figure]
 
     def report(self, promise: str, done: str, found: str) -> None:
-        """Adds a row to the table; to be called before the test may fail."""
+        """Add a row to the table. Call it before the test may fail."""
         print(f"{promise}: {done}: {found}")
         self.figures.append(Figure(promise, done, found, self.test))
 
@@ -53,7 +53,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def trial(request: pytest.FixtureRequest) -> Trial:
-    """How the test is to go about it."""
+    """Trial of the test."""
     config, node = request.config, request.node
     seed = config.stash[_SEED]
     print(f"--seed {seed}")
@@ -67,14 +67,14 @@ def trial(request: pytest.FixtureRequest) -> Trial:
 
 @pytest.fixture(scope="package")
 def own_kafka3() -> Iterator[LocalKafka]:
-    """Three brokers that these tests may end; each has a rack of its own."""
+    """Three brokers, each in its own rack. These tests may end them."""
     with LocalKafka(3, racks=("a", "b", "c")) as kafka:
         yield kafka
 
 
 @pytest.fixture
 def all_brokers(own_kafka3: LocalKafka) -> Iterator[LocalKafka]:
-    """The three brokers, all of them running before the test and after it."""
+    """Three brokers, all of which run before the test and after it."""
     own_kafka3.start()
     yield own_kafka3
     own_kafka3.start()

@@ -1,4 +1,4 @@
-"""Members of one group in processes of their own, that come, freeze, go and die at random."""
+"""Members of one group, each in a process, that join, freeze, leave and die at random."""
 
 import multiprocessing
 import os
@@ -12,7 +12,7 @@ from random import Random
 from tests.reliability.member import SESSION_MS, Orders, live
 from tests.reliability.timeline import Life
 
-# Processes that are forked from one which has imported all it takes start in no time.
+# Processes start at once if they are forked from one that has imported all modules.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _COMMITS = ("sync", "async", "auto", "mixed")
 _END_SECONDS = 60.0
@@ -23,7 +23,7 @@ def _now_ms() -> int:
 
 
 class Crowd:
-    """At most `most` members of one group; some of them are confluent-kafka's."""
+    """At most `most` members of one group. A part of them, `theirs`, are confluent-kafka's."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Crowd:
         most: int,
         theirs: float = 0.25,
     ) -> None:
-        """`made_of`: the servers, the group, its topics and its protocol, as in `Orders`."""
+        """Create it. `made_of`: servers, group, topics and protocol, as in `Orders`."""
         _PROCESSES.set_forkserver_preload([live.__module__])
         self._made_of = made_of
         self._directory, self._chance = directory, chance
@@ -67,7 +67,7 @@ class Crowd:
         return name
 
     def something(self) -> None:
-        """Has something happen to the group, and thaws who was frozen for long enough."""
+        """Do one random thing to the group, and thaw members that were frozen long enough."""
         self._thaw()
         for name in [each for each in self._running if not self._running[each].is_alive()]:
             self._ended[name] = self._running.pop(name)
@@ -88,7 +88,7 @@ class Crowd:
         self.done["killed"] += 1
 
     def _freeze(self, name: str) -> None:
-        """For longer than its session, or not quite as long."""
+        """Freeze a member, for longer than its session or for less."""
         seconds = self._chance.choice([0.5, 1.5]) * SESSION_MS / 1000 + self._chance.random()
         self._frozen.setdefault(name, []).append((_now_ms(), 0))
         self._signal(name, signal.SIGSTOP)
@@ -101,7 +101,7 @@ class Crowd:
         self.done["closed"] += 1
 
     def _close_at_once(self, name: str) -> None:
-        """In the midst of a rebalance, since another has just come."""
+        """Close a member in the midst of a rebalance, since another one has just joined."""
         if len(self._running) < self._most:
             self.join()
         time.sleep(self._chance.uniform(0, 0.5))
@@ -126,12 +126,12 @@ class Crowd:
                 os.kill(pid, number)
 
     def calm(self) -> None:
-        """Nobody is frozen any more, and there is one at least who stays."""
+        """Thaw all members, and add one that stays."""
         self._thaw(all_of_them=True)
         self.join(is_ours=True)
 
     def lives(self) -> list[Life]:
-        """What all of them have done so far."""
+        """Return what each member has done so far."""
         found = []
         for name in [*self._ended, *self._running]:
             life = Life.read(self._directory / f"{name}.jsonl")
@@ -140,7 +140,7 @@ class Crowd:
         return found
 
     def close(self) -> list[str]:
-        """Has all of them close; the names of those that do not end, or end badly."""
+        """Close all members. Return the faults of those that do not end, or end badly."""
         for name in self._running:
             self._signal(name, signal.SIGTERM)
         ends = time.monotonic() + _END_SECONDS

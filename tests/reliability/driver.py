@@ -1,7 +1,7 @@
-"""A driver to be killed: `python -m tests.reliability.driver` reads what it is to do as JSON.
+"""A driver to be killed: `python -m tests.reliability.driver` reads its orders as JSON.
 
-Runs a stream to the end of its topic into one file for each attempt at a micro-batch, or kills
-itself on the way, with the JVM, as a machine would that loses its power.
+It runs a stream to the end of its topic, into one file for each attempt at a micro-batch. Or it
+kills itself and the JVM on the way, as a loss of power would.
 """
 
 import json
@@ -19,7 +19,7 @@ import spark_kafka_source
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a driver does: it goes on to the end unless one of the last three has it killed."""
+    """The orders of a driver. It goes on to the end unless one of the last three kills it."""
 
     options: dict[str, str]
     directory: str
@@ -33,7 +33,7 @@ class Orders:
 
 
 class Sink:
-    """Writes a file for each attempt at a micro-batch, which are counted from 1 in each run."""
+    """A sink with a file for each attempt at a micro-batch. Each run counts them from 1."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -57,12 +57,12 @@ class Sink:
 
 
 def kill() -> None:
-    """The end of this process and of the JVM that it started."""
+    """Kill this process and the JVM that it started."""
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def session(master: str) -> SparkSession:
-    """A session of a process of its own: small, silent and quick to start."""
+    """Return a Spark session for a child process: small, silent and quick to start."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return (
         SparkSession.builder.master(master)
@@ -91,7 +91,7 @@ def main() -> None:
     )
     query.awaitTermination()
     spark.stop()
-    os._exit(0)  # A kill that is still to come is none any more.
+    os._exit(0)  # The timer must not kill the driver any more.
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Tasks whose Python worker is killed: `python -m tests.reliability.dying` reads orders as JSON.
 
-The data source is ours but for a worker that kills itself after some of a task's rows were handed
-over. Spark tries the task again, up to the fourth time, in another worker.
+The data source is ours, but a worker kills itself after it has handed over some of a task's rows.
+Spark tries the task again in another worker, up to the fourth time.
 """
 
 import json
@@ -38,7 +38,7 @@ LATEST_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Reads are repeated until `kills` workers were killed; `rows` are in each partition."""
+    """The orders: repeat reads until `kills` workers were killed. A partition has `rows`."""
 
     options: dict[str, str]
     partitions: int
@@ -53,14 +53,14 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Deaths:
-    """When workers die in one read; a file in `directory` tells of each."""
+    """The deaths of workers in one read. `directory` gets a file for each."""
 
     directory: str
     seed: str
     rows: int
 
     def during(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same rows, but in half of the tasks the worker dies at some moment among them."""
+        """Yield the same rows. In half of the tasks the worker dies at some moment among them."""
         context = TaskContext.get()
         assert context is not None
         attempt = context.attemptNumber()
@@ -72,7 +72,7 @@ class Deaths:
         for batch in batches:
             left -= batch.num_rows
             if left < 0 and death is None:
-                # From another thread, to hit whatever this one, and that which fetches, do then.
+                # Another thread kills the worker, at whatever this thread does by then.
                 Path(self.directory, name).touch()
                 death = Thread(target=_die, args=[chance.uniform(0, LATEST_SECONDS)])
                 death.start()
@@ -121,7 +121,7 @@ class DyingDataSource(KafkaDataSource):
 
 
 class Reads:
-    """Reads all rows again and again, and counts what is wrong with them."""
+    """Reads of all rows again and again, and counts of the faults."""
 
     def __init__(self, spark: SparkSession, orders: Orders) -> None:
         self._spark, self._orders = spark, orders
@@ -132,7 +132,7 @@ class Reads:
         )
 
     def until_enough_were_killed(self, kind: str) -> dict[str, int]:
-        """Reads of a kind, `batch` or `stream`: how many, and what they lost and doubled."""
+        """Repeat reads of a kind, `batch` or `stream`. Return the counts of reads and faults."""
         found: Counter[str] = Counter(kills=0, reads=0, lost=0, doubled=0)
         directory = Path(self._orders.directory, kind)
         directory.mkdir(parents=True)

@@ -1,10 +1,10 @@
-"""Results and the offsets they come from, in one transaction of PostgreSQL, by members of a group.
+"""Members of a group that store results with their offsets in one transaction of PostgreSQL.
 
 `python -m tests.reliability.exactly_once servers group topic database` counts words until SIGTERM.
 
-Who takes a partition over begins where the database says, whatever is committed in Kafka. Each
-update of an offset says from where it goes on: one who was frozen and does not know yet that a
-partition is another's finds that it was overtaken, and rolls back. So that is safe, too.
+A member that takes a partition over begins at the database's offset, whatever is committed in
+Kafka. An update of an offset names the offset before it. So a member that was frozen, and does not
+know yet that it lost the partition, finds that it was overtaken, and rolls back.
 """
 
 import signal
@@ -31,11 +31,11 @@ _POLLS_A_TRANSACTION = 3
 
 
 class OvertakenError(Exception):
-    """Another has read on in this partition: nothing of this transaction counts."""
+    """Another member has read on in this partition, so this transaction must not count."""
 
 
 class Stored(ConsumerRebalanceListener):
-    """Goes on after what is in the database, and ends the transaction before others take over."""
+    """A listener that seeks to the database's offsets, and ends the transaction when revoked."""
 
     def __init__(self, consumer: KafkaConsumer, database: psycopg.Connection) -> None:
         self._consumer, self._database = consumer, database
@@ -45,7 +45,7 @@ class Stored(ConsumerRebalanceListener):
             self._database.execute(
                 "INSERT INTO offsets VALUES (%s, %s, 0) ON CONFLICT DO NOTHING", each
             )
-            self._database.commit()  # One at a time: so none waits for another that waits for it.
+            self._database.commit()  # One row per transaction, so that members cannot deadlock.
         self.seek(partitions)
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
@@ -55,7 +55,7 @@ class Stored(ConsumerRebalanceListener):
         self._database.rollback()
 
     def seek(self, partitions: Collection[TopicPartition]) -> None:
-        """To where the database has them."""
+        """Seek to the database's offsets."""
         for each in partitions:
             found = self._database.execute(
                 "SELECT next FROM offsets WHERE topic = %s AND partition = %s", each
@@ -64,7 +64,7 @@ class Stored(ConsumerRebalanceListener):
 
 
 def store(consumer: KafkaConsumer, database: psycopg.Connection, records: ConsumerRecords) -> None:
-    """Counts the words and notes where to go on, in the transaction that is open."""
+    """Count the words, and store the next offsets, in the open transaction."""
     for where in records.partitions:
         moved = database.execute(
             "UPDATE offsets SET next = %s WHERE topic = %s AND partition = %s AND next = %s",
@@ -81,7 +81,7 @@ def store(consumer: KafkaConsumer, database: psycopg.Connection, records: Consum
 
 
 def count(consumer: KafkaConsumer, database: psycopg.Connection, topic: str) -> None:
-    """Until it is told to end."""
+    """Count words until SIGTERM."""
     listener = Stored(consumer, database)
     consumer.subscribe([topic], listener=listener)
     ends = []

@@ -1,4 +1,4 @@
-"""The table of `make reliability`: what was promised, what was done to it, what came of it."""
+"""The table of `make reliability`: promises, faults and figures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ PROMISES = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`promise` is a key of `PROMISES`, `test` the test that holds it."""
+    """A row of the table. `promise` is a key of `PROMISES`. `test` checks it."""
 
     promise: str
     done: str
@@ -95,11 +95,11 @@ SHOWN_ELSEWHERE = (
         "tests/security/test_diagnosis.py::test_a_set_up_that_cannot_work",
     ),
 )
-"""What tests outside this package hold."""
+"""Figures of tests outside this package."""
 
 
 def render(figures: Iterable[Figure], seed: int) -> str:
-    """The table as Markdown, in the order of the promises."""
+    """Return the table as Markdown, in the order of the promises."""
     order = list(PROMISES)
     rows = sorted([*figures, *SHOWN_ELSEWHERE], key=lambda each: order.index(each.promise))
     cells = [

@@ -1,7 +1,7 @@
 """A driver whose query is a member of a group: `python -m tests.reliability.group_driver`.
 
-Reads what it is to do as a line of JSON, and goes on until its standard input ends; then it stops
-its query. Rows go to files, by Spark's file sink: each row is in them once for each query.
+It reads its orders as a line of JSON, and goes on until its standard input ends. Then it stops its
+query. Rows go to Spark's file sink: each row is in the files once for each query.
 """
 
 import json
@@ -18,7 +18,7 @@ ROWS = "rows"
 
 @dataclass(frozen=True, slots=True)
 class GroupOrders:
-    """What the driver does; `directory` has its rows and its checkpoint."""
+    """The orders of a driver. `directory` has its rows and its checkpoint."""
 
     options: dict[str, str]
     directory: str
@@ -29,7 +29,7 @@ class GroupOrders:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What one micro-batch read of one partition: the first offset, and the one after the last."""
+    """Offsets of one partition in one micro-batch. `end` is the offset after the last one."""
 
     batch_id: int
     first: int
@@ -37,13 +37,13 @@ class Range:
 
 
 def ranges_of(directory: Path) -> dict[int, list[Range]]:
-    """What the query in this directory has read, by partition and in the order of its batches."""
+    """Return the ranges that a query has read, by partition and in the order of its batches."""
     found: dict[int, list[Range]] = {}
     log = directory / ROWS / "_spark_metadata"
     names = [each for each in log.iterdir() if each.name[0].isdigit()] if log.exists() else []
     for path in sorted(names, key=lambda each: int(each.name.partition(".")[0])):
         if path.name.endswith(".compact"):
-            found = {}  # It has all before it, and says of none in which batch it was.
+            found = {}  # The file has all files before it, but not their batches.
         offsets: dict[int, list[int]] = {}
         for line in path.read_text().splitlines()[1:]:
             path_of_rows = Path(json.loads(line)["path"].removeprefix("file://"))
@@ -69,7 +69,7 @@ def _runs(offsets: list[int]) -> list[tuple[int, int]]:
 
 def main() -> None:
     spark = session("local[1]")
-    # So that no file of the sink's log takes several batches together.
+    # The sink's log must keep one file per batch.
     spark.conf.set("spark.sql.streaming.fileSink.log.compactInterval", "100000")
     spark_kafka_source.register(spark)
     orders = GroupOrders(**json.loads(sys.stdin.readline()))

@@ -1,4 +1,4 @@
-"""Who leads a topic's partitions, and which replicas are in sync, as confluent-kafka sees it."""
+"""Leaders and in-sync replicas of a topic's partitions, as confluent-kafka sees them."""
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -10,7 +10,7 @@ _ASK_SECONDS = 5
 
 
 class Leaders:
-    """The leaders and in-sync replicas of all partitions of a topic."""
+    """Leaders and in-sync replicas of all partitions of a topic."""
 
     def __init__(self, kafka: LocalKafka, topic: str) -> None:
         servers = kafka.bootstrap_servers
@@ -18,15 +18,15 @@ class Leaders:
         self._topic = topic
 
     def now(self) -> set[int]:
-        """The brokers that lead a partition; -1 where a partition has no leader."""
+        """Return the brokers that lead a partition; -1 if a partition has no leader."""
         return {leader for leader, _ in self._found()}
 
     def await_leader(self, node_id: int) -> None:
-        """Waits until one broker leads all partitions."""
+        """Wait until this broker leads all partitions."""
         wait_until(lambda: self.now() == {node_id})
 
     def await_in_sync(self, *node_ids: int) -> None:
-        """Waits until just these brokers are in sync, for each partition."""
+        """Wait until exactly these brokers are in sync for each partition."""
         wait_until(lambda: {in_sync for _, in_sync in self._found()} == {frozenset(node_ids)})
 
     def _found(self) -> set[tuple[int, frozenset[int]]]:

@@ -1,7 +1,7 @@
-"""One member of a group, to be run in a process of its own, which tells all it does in a file.
+"""A member of a group, for a process of its own, which writes all that it does to a file.
 
-The file has a line of JSON for each thing done, written at once: what a member that is killed was
-handed out, and has committed, is there. Moments are milliseconds since 1970, as brokers have them.
+The file has a line of JSON for each act, written at once. So it has also what a killed member read
+and committed. Moments are milliseconds since 1970, as in the brokers' timestamps.
 """
 
 import json
@@ -35,15 +35,15 @@ _POLL_MS = 300
 
 Where = tuple[str, int]
 Handed = Mapping[Where, tuple[int, int]]
-"""The first offset and the one after the last of each partition."""
+"""First offset, and offset after the last one, of each partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """`commits` is sync, async, auto, or mixed, which is one of the first two each time.
+    """The orders of a member. `commits`: sync, async, auto, or mixed (sync or async each time).
 
-    `protocol` is the assignor of the classic protocol, or `consumer` for that of KIP-848.
-    `leaves_early`: it closes as soon as a rebalance gave or took it something.
+    `protocol` is the assignor of the classic protocol, or `consumer` for KIP-848. With
+    `leaves_early` the member closes once a rebalance has given or taken it a partition.
     """
 
     servers: str
@@ -59,7 +59,7 @@ class Orders:
 
     @property
     def group(self) -> dict[str, object]:
-        """What both kinds of members are told, by Kafka's names."""
+        """Settings of both kinds of members, by Kafka's names."""
         found: dict[str, object] = {
             "bootstrap.servers": self.servers,
             "group.id": self.group_id,
@@ -78,7 +78,7 @@ class Orders:
 
 
 class Diary:
-    """What a member did, a line each."""
+    """Acts of a member, a line each."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
@@ -92,7 +92,7 @@ class Diary:
 
 
 class Member(ABC):
-    """What both kinds have in common."""
+    """The common part of both kinds of members."""
 
     def __init__(self, orders: Orders) -> None:
         self.orders = orders
@@ -103,7 +103,7 @@ class Member(ABC):
         self._commits = 0
 
     def run(self) -> None:
-        """Until SIGTERM, or a rebalance if it is to leave early; then it closes."""
+        """Poll until SIGTERM, or to the first rebalance with `leaves_early`. Then close."""
         leaving: list[int] = []
 
         def leave(signum: int, _: object) -> None:
@@ -139,7 +139,7 @@ class Member(ABC):
         self.diary.note("committed", number=number, error=None if error is None else str(error))
 
     def moved(self, what: str, partitions: Iterable[Where]) -> None:
-        """Something was assigned, revoked or lost."""
+        """Note partitions that were assigned, revoked or lost."""
         partitions = list(partitions)
         for each in partitions:
             self.read.pop(each, None)
@@ -148,13 +148,13 @@ class Member(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Ends a poll early; called in a signal handler."""
+        """End a poll early. A signal handler calls this."""
 
     @abstractmethod
     def poll(self) -> Handed: ...
 
     def processed(self) -> None:  # noqa: B027 - one kind has nothing to do here
-        """What was handed out may be committed automatically now."""
+        """Allow the automatic commit of all records handed out so far."""
 
     @abstractmethod
     def commit_sync(self, done: Callable[[object], None]) -> None: ...
@@ -218,7 +218,10 @@ class Ours(Member):
         self._consumer.commit_async(self._offsets(), lambda _, error: done(error))
 
     def _offsets(self) -> dict[TopicPartition, OffsetAndMetadata | int] | None:
-        """All positions, or those of what was read, with metadata that says who committed."""
+        """Return None, for all positions, or the offsets read with the member's name as metadata.
+
+        Chance decides.
+        """
         if self.chance.random() < 0.5:
             return None
         name = self.orders.name
@@ -232,7 +235,7 @@ class Ours(Member):
 
 
 def _range(table: pa.Table) -> tuple[int, int]:
-    """The values are the offsets: all is there, and in order."""
+    """Return the range of a table's offsets. Check that none is missing, by the values, too."""
     offsets, found = table["offset"], table["value"].cast(pa.string()).cast(pa.int64())
     first, end = offsets[0].as_py(), offsets[-1].as_py() + 1
     assert end - first == len(table), (first, end, len(table))
@@ -241,12 +244,12 @@ def _range(table: pa.Table) -> tuple[int, int]:
 
 
 class Theirs(Member):
-    """A consumer of confluent-kafka's."""
+    """A consumer of confluent-kafka."""
 
     def __init__(self, orders: Orders) -> None:
         super().__init__(orders)
         settings = {"enable.auto.offset.store": False, "log_level": 0} | orders.group
-        # What is committed automatically is what was noted to be read.
+        # Automatic commits take only the stored offsets, which the diary has as read.
         self._consumer = confluent_kafka.Consumer(settings)
         self._consumer.subscribe(
             list(orders.topics),
@@ -262,7 +265,7 @@ class Theirs(Member):
         return told
 
     def wake(self) -> None:
-        """Its polls are short."""
+        """Do nothing: its polls are short."""
 
     def poll(self) -> Handed:
         handed: dict[Where, tuple[int, int]] = {}
@@ -303,14 +306,14 @@ class Theirs(Member):
     def commit_async(self, done: Callable[[object], None]) -> None:
         if self.read:
             self._consumer.commit(offsets=self._offsets(), asynchronous=True)
-        done(None)  # It does not say.
+        done(None)  # It does not tell the outcome.
 
     def close(self) -> None:
         self._consumer.close()
 
 
 def live(orders: Orders) -> None:
-    """The life of a member; an error that ends it is the last line of its diary."""
+    """Run a member. An error that ends it is the last line of its diary."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         (Ours if orders.is_ours else Theirs)(orders).run()

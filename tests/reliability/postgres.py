@@ -1,4 +1,4 @@
-"""A PostgreSQL of a test's own, as a child process: Debian's packages, or any other's, have it."""
+"""A PostgreSQL server for a test, as a child process. Debian's or other packages have it."""
 
 import os
 import shutil
@@ -13,14 +13,14 @@ from typing import Any
 
 import psycopg
 
-# Debian has them there, for several versions, and not on the PATH.
+# Directories of packages that put several versions outside the PATH, such as Debian's.
 _DIRECTORIES = (Path("/usr/lib/postgresql"), Path("/usr/local/pgsql"), Path("/opt/homebrew/opt"))
 _USER = "postgres"
 _START_SECONDS = 60.0
 
 
 def program(name: str) -> str | None:
-    """The path of `postgres` or `initdb`, the newest of several; None where there is none."""
+    """Return the path of `postgres` or `initdb`, the last of several; None if there is none."""
     found = shutil.which(name)
     if found is not None:
         return found
@@ -30,10 +30,10 @@ def program(name: str) -> str | None:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The connection string of an empty database, reached by a socket in a directory of its own."""
+    """Yield the connection string of an empty database, by a socket in a temporary directory."""
     directory = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
-        # It refuses to be run by root.
+        # PostgreSQL refuses to run as root.
         options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "cwd": directory}
         if os.geteuid() == 0:
             shutil.chown(directory, _USER, _USER)
@@ -49,7 +49,7 @@ def postgres() -> Iterator[str]:
             try:
                 yield _awaited(f"host={directory} user={_USER} dbname={_USER}")
             finally:
-                process.send_signal(signal.SIGQUIT)  # At once.
+                process.send_signal(signal.SIGQUIT)  # An immediate shutdown.
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

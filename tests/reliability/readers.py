@@ -1,4 +1,4 @@
-"""The same rows by three readers that share no code: this one, the peer, and confluent-kafka."""
+"""The same rows by three readers without common code: ours, Spark's own, and confluent-kafka."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ Row = tuple[int, int, bytes | None, bytes | None]
 
 
 def by_spark(spark: SparkSession, options: Mapping[str, Any], name: str) -> list[Row]:
-    """The rows of a batch read with either format, in order."""
+    """Return the rows of a batch of either format, in order."""
     return rows_of(batch(spark, options, name))
 
 
@@ -26,7 +26,7 @@ def rows_of(frame: DataFrame) -> list[Row]:
 
 
 def by_confluent(events: Events, isolation_level: str = "read_uncommitted") -> list[Row]:
-    """The rows from each partition's start to its end."""
+    """Return the rows from each partition's start to its end."""
     consumer = Consumer(
         {
             "bootstrap.servers": events.kafka.bootstrap_servers,
@@ -56,7 +56,7 @@ def by_confluent(events: Events, isolation_level: str = "read_uncommitted") -> l
 
 
 class Sink:
-    """Keeps the rows of each micro-batch."""
+    """A sink that keeps the rows of each micro-batch."""
 
     def __init__(self) -> None:
         self.seen: list[list[Row]] = []
@@ -66,7 +66,7 @@ class Sink:
 
 
 class Streams:
-    """A stream of each format with the same options, both stopped between two questions."""
+    """A stream of each format with the same options. Both are stopped between two reads."""
 
     def __init__(self, spark: SparkSession, options: Mapping[str, Any], start: Start) -> None:
         self._start = start
@@ -75,7 +75,7 @@ class Streams:
         self._checkpoint = "-".join(map(str, options.values()))[-60:].replace("/", "-")
 
     def differ(self) -> bool:
-        """Reads all that there is; whether some micro-batch is not the same for both."""
+        """Read all new rows with both. Return whether any micro-batch differs."""
         for name, frame in self._frames.items():
             writer = frame.writeStream.foreachBatch(self._sinks[name]).trigger(availableNow=True)
             query = self._start(writer, f"{self._checkpoint}-{name}")

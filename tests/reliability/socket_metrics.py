@@ -1,4 +1,4 @@
-"""What a broker's sockets have seen, by the JVM's own management: SocketMetrics.java asks it."""
+"""Metrics of a broker's sockets, which SocketMetrics.java asks its JVM for."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from spark_kafka_source.testing.java import QUICK_START, find_java
 
 
 class SocketMetrics:
-    """The metrics of https://kafka.apache.org/documentation/#selector_monitoring."""
+    """Metrics of https://kafka.apache.org/documentation/#selector_monitoring."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def of(self, listener: str, metric: str) -> int:
-        """One of them, as `successful-reauthentication-total`, over all of a listener's threads."""
+        """Return a metric, such as `successful-reauthentication-total`, summed over threads."""
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None and answers is not None
         questions.write(f"{listener} {metric}\n")
@@ -28,11 +28,11 @@ class SocketMetrics:
 
 @contextmanager
 def socket_metrics(broker: Broker) -> Iterator[SocketMetrics]:
-    """Those of a broker that runs."""
+    """Yield the metrics of a running broker."""
     program = str(Path(__file__).with_name("SocketMetrics.java"))
     command = [find_java(), *QUICK_START, program, str(broker.pid)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     ) as process:
-        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
+        # The end of the block closes the JVM's stdin, which ends the JVM, and waits for that.
         yield SocketMetrics(process)

@@ -1,21 +1,20 @@
-"""What a group's members did, partition by partition, and what of it must not be.
+"""The acts of a group's members, partition by partition, and the rules for them.
 
-A stint is the time from `assigned` to `revoked`, `lost` or the start of a close, of one partition
-with one member. What must hold, whoever came, went, froze or died:
+A stint is the time of one partition with one member: from `assigned` to `revoked`, `lost` or the
+start of a close. These rules must hold, whichever members join, leave, freeze or die:
 
-1. A stint begins to read where the group's committed offset was at some moment between `assigned`
-   and its first record: never before what was committed then (that would double what is not to be
-   doubled) and never beyond (that would lose). So a record is read twice only if it lies at or
-   beyond the last commit that the brokers took before it was read again.
+1. A stint begins to read at an offset that was the committed one at some moment between `assigned`
+   and its first record. An earlier offset would double records, a later one would lose some. So a
+   record is read twice only if it is not before the last commit that the brokers took until then.
 2. Within a stint records come in order, none left out and none twice.
-3. The committed offset of a partition never goes back, never lies beyond what was read, and is
-   never moved by a member after another's stint has begun: a fenced member commits nothing.
-4. A stint begins after the one before has ended, unless that one's member is dead, or was frozen,
-   or says itself that it lost the partition: nobody reads on what it has given up, and nobody is
-   assigned what another still holds.
+3. The committed offset of a partition never goes back, and never lies beyond the records read. No
+   member moves it after another's stint has begun: a fenced member commits nothing.
+4. A stint begins after the one before has ended, unless the member before is dead, was frozen, or
+   reports the partition as lost. So no member reads a partition that it has given up, and no member
+   gets a partition that another one still holds.
 5. All records are read at least once.
 
-The order of commits is that of the brokers' own log of them, `__consumer_offsets`.
+The order of commits is that of the brokers' own log, `__consumer_offsets`.
 """
 
 import json
@@ -30,7 +29,7 @@ Where = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One that the brokers took; `member` where its metadata says who made it."""
+    """A commit that the brokers took. `member` is the name in its metadata, if there is one."""
 
     at_ms: int
     offset: int
@@ -39,7 +38,7 @@ class Commit:
 
 @dataclass(slots=True)
 class Read:
-    """Offsets from the first to the one after the last, handed out at once."""
+    """Offsets handed out at once. `end` is the offset after the last one."""
 
     at_ms: int
     first: int
@@ -48,7 +47,7 @@ class Read:
 
 @dataclass(slots=True)
 class Stint:
-    """One partition in one member's hands; `end` says how it ended, if it did."""
+    """A stint of one partition with one member. `end` tells how it ended; "" if it did not."""
 
     where: Where
     member: str
@@ -60,7 +59,7 @@ class Stint:
 
 @dataclass(slots=True)
 class Life:
-    """What one member's diary says. `frozen` are times when it could not run, told by who froze."""
+    """The content of one member's diary. `frozen` are the times when it was stopped."""
 
     name: str
     is_ours: bool = True
@@ -78,7 +77,7 @@ class Life:
         life = cls(path.stem)
         held: dict[Where, Stint] = {}
         lines = path.read_bytes().split(b"\n") if path.exists() else []
-        for line in lines[:-1]:  # The last is empty, or torn.
+        for line in lines[:-1]:  # The last line is empty, or cut off.
             life._take(json.loads(line), held)
         return life
 
@@ -128,7 +127,7 @@ class Life:
         stint.reads.append(read)
 
     def is_excused(self, stint: Stint, at_ms: int) -> bool:
-        """Whether it may not have known, then, that another was to have the partition."""
+        """Whether the member may not have known at this moment that it lost the partition."""
         was_frozen = any(since_ms <= at_ms for since_ms, _ in self.frozen)
         return self.is_dead or was_frozen or stint.end == "lost"
 
@@ -140,24 +139,24 @@ def _where(found: Sequence[Any]) -> Where:
 
 @dataclass(slots=True)
 class Judgement:
-    """What came of it all; `wrong` tells of each fault."""
+    """The result. `wrong` has a text for each fault."""
 
     wrong: list[str] = field(default_factory=list)
     theirs: list[str] = field(default_factory=list)
-    "Faults of confluent-kafka's members, which are shown, and not ours to mend."
+    "Faults of confluent-kafka's members, which are only shown."
     records: int = 0
     read: int = 0
     lost: int = 0
     doubled: int = 0
     doubled_although_committed: int = 0
     zombies: int = 0
-    "Records handed out by one that did not know yet that another has the partition."
+    "Records handed out by a member that did not know yet that another one has the partition."
     stints: int = 0
     rebalances: int = 0
     lost_stints: int = 0
 
     def of(self, life: Life) -> list[str]:
-        """Where to write down what a member did wrong."""
+        """Return the list for a member's faults."""
         return self.wrong if life.is_ours else self.theirs
 
     def __str__(self) -> str:
@@ -172,7 +171,7 @@ class Judgement:
 def judge(
     lives: Iterable[Life], commits: Mapping[Where, Sequence[Commit]], ends: Mapping[Where, int]
 ) -> Judgement:
-    """Holds what the members did against the rules above; `ends` are those of the logs."""
+    """Check the members' acts against the rules above. `ends` are the ends of the logs."""
     by_name = {each.name: each for each in lives}
     found = Judgement()
     stints: dict[Where, list[Stint]] = {where: [] for where in ends}
@@ -267,10 +266,10 @@ def _judge_commits(
 
 
 def _judge_committer(found: Judgement, stints: Sequence[Stint], commit: Commit) -> None:
-    """The last whose stint had begun is the only one that may commit."""
+    """Check that a commit comes from the member whose stint began last."""
     begun = [each for each in stints if each.began_ms < commit.at_ms]
     if begun and begun[-1].member != commit.member and begun[-1].reads:
-        # The other may be on its way to it: only from its first record on it has looked.
+        # The new member may not have looked up the offset yet. It has by its first record.
         looked_ms = begun[-1].reads[0].at_ms
         if looked_ms < commit.at_ms:
             found.wrong.append(

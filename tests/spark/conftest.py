@@ -1,4 +1,4 @@
-"""Fixtures that tests of Spark share, besides the session."""
+"""Fixtures of the tests of Spark, besides the session."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,6 +12,6 @@ from tests.spark.typed_rows import registers
 
 @pytest.fixture
 def client(real_registry: LocalRegistry) -> Iterator[RegistryClient]:
-    """Registers schemas with the real registry."""
+    """Client that registers schemas with the real registry."""
     with closing(registers(real_registry)) as client:
         yield client

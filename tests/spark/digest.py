@@ -1,4 +1,4 @@
-"""A hash of the rows of a topic, whoever read them, and in whatever pieces."""
+"""A hash of a topic's rows that depends on neither the reader nor the chunks."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 
 def digest(table: pa.Table) -> str:
-    """A hash of all rows in order of partition and offset; the chunking does not matter."""
+    """Return a hash of all rows, in order of partition and offset, whatever the chunks."""
     table = table.sort_by([("partition", "ascending"), ("offset", "ascending")]).combine_chunks()
     found = hashlib.sha256(b"%d" % table.num_rows)
     for name in table.column_names:

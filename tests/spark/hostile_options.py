@@ -1,7 +1,7 @@
-"""`python -m tests.spark.hostile_options`: what options with hostile values set in motion.
+"""Effects of options with hostile values: `python -m tests.spark.hostile_options`.
 
-In a process of its own, since an audit hook (PEP 578) stays until its process ends. Prints as JSON
-how many values were tried, and every event, error or delay that there should not be.
+It needs its own process, since an audit hook (PEP 578) stays until the process ends. It prints JSON
+with the number of tried values, and each event, error or delay that is wrong.
 """
 
 import base64
@@ -31,7 +31,7 @@ from spark_kafka_source.testing.certificates import CertificateAuthority
 MOST_SECONDS = 5.0
 LONGEST_TEXT = 5_000
 _MOST_KEPT = 1_000
-# OpenSSL takes a key from a file only: one that is there and gone again, and its name is new.
+# OpenSSL takes a key only from a file. The file is short-lived, and its name is new each time.
 _KEY_FILE = re.compile(r"tmp\w{8}\.pem")
 WATCHED = ("compile", "exec", "import", "open", "marshal.", "pickle.", "socket.", "subprocess.",
            "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "ctypes.", "urllib.",
@@ -43,7 +43,7 @@ LONGEST = 10_000_000
 
 
 class Evil:
-    """Unpickled, it runs a command."""
+    """An object that runs a command when it is unpickled."""
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return os.system, ("touch /tmp/unpickled-by-spark-kafka-source",)
@@ -93,7 +93,7 @@ PLAIN = {
 
 
 def bases(directory: Path) -> Iterator[dict[str, str]]:
-    """Options that work, one set for each kind of security."""
+    """Yield options that work, one set for each kind of security."""
     yield PLAIN
     authority = CertificateAuthority(directory)
     certificate = authority.issue("client")
@@ -112,7 +112,7 @@ def bases(directory: Path) -> Iterator[dict[str, str]]:
 
 
 class Watch:
-    """The events of one attempt, as a set of texts."""
+    """Audit events of one attempt, as a set of texts."""
 
     def __init__(self) -> None:
         self._events: set[str] = set()
@@ -121,7 +121,7 @@ class Watch:
 
     def _hook(self, event: str, args: tuple[object, ...]) -> None:
         if self._watching and event.startswith(WATCHED):
-            # A socket's own events have it as their first.
+            # The first argument of a socket's events is the socket.
             kept = (
                 args[1:] if event.startswith("socket.") and event != "socket.getaddrinfo" else args
             )
@@ -129,7 +129,7 @@ class Watch:
             self._events.add(text[:_MOST_KEPT])
 
     def attempt(self, options: dict[str, str]) -> tuple[set[str], str, float]:
-        """The events, what was wrong with the outcome, and its seconds."""
+        """Return the events, the fault of the outcome ("" if none), and the seconds it took."""
         self._events, started_seconds = set(), time.monotonic()
         self._watching = True
         try:
@@ -142,7 +142,7 @@ class Watch:
 
 
 def _fault(use: Callable[[dict[str, str]], None], options: dict[str, str]) -> str:
-    """What was wrong with how it ended; nothing, where it did as it should."""
+    """Return the fault of the outcome; "" if it is as it should be."""
     try:
         use(options)
     except KafkaError as error:
@@ -154,14 +154,14 @@ def _fault(use: Callable[[dict[str, str]], None], options: dict[str, str]) -> st
 
 
 def _await_connections() -> None:
-    """What a thread that connects still does is of this attempt, and not of the next."""
+    """Wait for threads that connect, so that their events count for this attempt."""
     for each in threading.enumerate():
         if each.name.startswith("connecting to"):
             each.join(20)
 
 
 def read(options: dict[str, str]) -> None:
-    """As Spark does: made, shipped, asked to plan."""
+    """Do as Spark does for a read: make a reader, pickle it, and plan its tasks."""
     source = KafkaDataSource(options)
     source.streamReader(source.schema())
     reader = source.reader(source.schema())
@@ -170,7 +170,7 @@ def read(options: dict[str, str]) -> None:
 
 
 def write(options: dict[str, str]) -> None:
-    """The same, as far as a task; without rows none connects."""
+    """Do the same for a write, and run a task. Without rows it does not connect."""
     source = KafkaDataSource(options)
     writer = source.streamWriter(ROWS, overwrite=False)
     source.writer(ROWS, overwrite=False)
@@ -179,7 +179,7 @@ def write(options: dict[str, str]) -> None:
 
 
 def named(event: str, value: str) -> bool:
-    """Whether the event is of the file or the address that the value names, and no other."""
+    """Whether the event concerns only the file or the address that the value names."""
     if event.startswith("open "):
         return bool(value) and event.startswith(f"open ({str(Path(value))!r},"[:_MOST_KEPT])
     hosts = {each.strip().rpartition(":")[0].strip("[]") for each in value.split(",")}
@@ -188,7 +188,7 @@ def named(event: str, value: str) -> bool:
 
 
 class Run:
-    """What was tried, and what of it should not have been."""
+    """All attempts, and those that went wrong."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -216,7 +216,7 @@ class Run:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")  # Of patterns like '[[', by `re` itself.
+    warnings.simplefilter("ignore")  # `re` itself warns of patterns like '[['.
     logging.disable(logging.CRITICAL)
     declared = {each.name for each in (*OPTIONS, *OF_KAFKA)}
     unheard = {"unheard.of", "kafka.unheard.of", "kafka.sasl.unheard.of"}

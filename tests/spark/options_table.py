@@ -1,4 +1,4 @@
-"""`python -m tests.spark.options_table`: the tables of options, from their declarations."""
+"""The tables of options, from their declarations: `python -m tests.spark.options_table`."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.marks import Marks
 PROJECT = Path(__file__).parents[2]
 REFERENCE = PROJECT / "docs" / "options.md"
 NOT_OF_JAVA = {"kafka.partitioner"}
-"""Settings by which another client's users are helped, so that Kafka's page has none of them."""
+"""Settings of another client, which Kafka's page does not have."""
 MARKS = Marks("<!-- options: written by make options -->", "<!-- end of options -->")
 
 _FOR = {
@@ -27,11 +27,11 @@ _KAFKAS = "https://kafka.apache.org/documentation/#"
 
 _OF_VALUES = {each.name for each in (*typed.OPTIONS, *typed.OF_TLS)}
 _BYTES = [each for each in OPTIONS if each.name not in _OF_VALUES]
-"""Those that have nothing to do with what keys and values are."""
+"""Options that have nothing to do with typed keys and values."""
 
 
 def reference() -> str:
-    """Return the tables of docs/options.md: all options, and the values that they take."""
+    """Return the tables of docs/options.md: all options with their values."""
     known = {each.name for each in (*OPTIONS, *OF_KAFKA)}
     of_members = [each for each in OF_A_MEMBER if each.name not in known]
     kafkas = [each for each in OF_KAFKA if each.name not in _OF_VALUES]
@@ -90,7 +90,7 @@ def _of(use: Use, options: Iterable[Option[Any]]) -> Iterator[Option[Any]]:
 
 
 def _kafkas(use: Use, options: Iterable[Option[Any]]) -> list[str]:
-    """Those for this use and no more."""
+    """Return the table of Kafka's settings for this use only."""
     page = "producerconfigs" if use is Use.WRITE else "consumerconfigs"
     rows = [
         [_linked(each.name, page), each.kind.takes, _default(each), each.meaning]

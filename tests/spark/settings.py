@@ -1,4 +1,4 @@
-"""Options as a user gives them, without a broker, and names for what they speak of."""
+"""Options as a user gives them, without a broker, and names of partitions."""
 
 import threading
 import time
@@ -19,13 +19,13 @@ B0 = TopicPartition("b", 0)
 
 T = TypeVar("T")
 Plan = Callable[..., OffsetPlanner]
-"""Makes a planner, with options."""
+"""A function that makes a planner with options."""
 
 
 def pauses_taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that this thread takes from now on, instead of waiting for them.
+    """Make this thread's sleeps return at once from now on. Return the list that gets them.
 
-    Other tests' Spark has threads in this process that sleep as well, and go on doing so.
+    Other threads, such as those of other tests' Spark, sleep as before.
     """
     taken: list[float] = []
     sleep, here = time.sleep, threading.current_thread()
@@ -41,14 +41,14 @@ def pauses_taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def shipped(found: T) -> T:
-    """What arrives of an object that Spark sends to another process; its type is checked."""
+    """Return the copy that another process gets if Spark sends the object. Check its type."""
     copy = cloudpickle.loads(cloudpickle.dumps(found))  # type: ignore[no-untyped-call]
     assert isinstance(copy, type(found))
     return copy
 
 
 def parsed(**options: str) -> SourceOptions:
-    """Understood options of a source that reads topic `a`; `kafka_x_y` stands for `kafka.x.y`."""
+    """Parse options of a source that reads topic `a`. `kafka_x_y` stands for `kafka.x.y`."""
     named = {
         name.replace("_", ".") if name.startswith("kafka_") else name: value
         for name, value in options.items()

@@ -1,4 +1,4 @@
-"""Records written by confluent-kafka, and rows read by the data source, as tests compare them."""
+"""Records that confluent-kafka writes, and rows that the data source reads, for comparison."""
 
 import json
 import time
@@ -20,7 +20,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Writer:
-    """A producer of librdkafka's: waits for what it wrote, and raises what went wrong."""
+    """A producer of librdkafka. It waits for its records, and raises their errors."""
 
     def __init__(self, bootstrap_servers: str, **settings: object) -> None:
         self._failures: list[KafkaError] = []
@@ -51,7 +51,7 @@ class Writer:
         headers: Headers = (),
         timestamp_ms: int = 0,
     ) -> None:
-        """Hands one record over, to be written soon."""
+        """Hand over one record, to be written soon."""
         self.producer.produce(
             topic,
             value,
@@ -65,13 +65,13 @@ class Writer:
     def write(
         self, topic: str, values: Iterable[object], *, partition: int = 0, timestamp_ms: int = 0
     ) -> None:
-        """Writes each value's text to one partition, and waits; a timestamp of 0 stands for now."""
+        """Write each value's text to one partition, and wait. A timestamp of 0 stands for now."""
         for value in values:
             self.queue(topic, str(value).encode(), partition=partition, timestamp_ms=timestamp_ms)
         self.flush()
 
     def flush(self) -> None:
-        """Waits until the brokers have all of it."""
+        """Wait until the brokers have all records."""
         assert self.producer.flush(TIMEOUT_SECONDS) == 0
         for failure in self._failures:
             raise KafkaException(failure)
@@ -81,7 +81,7 @@ class Writer:
 
 
 class Events:
-    """A topic that a test has for itself: made, written and read through this."""
+    """A topic of one test, with methods to make, write and read it."""
 
     def __init__(self, kafka: LocalKafka, name: str) -> None:
         self.kafka, self.name = kafka, name
@@ -89,47 +89,47 @@ class Events:
         self._writer: Writer | None = None
 
     def another(self, suffix: str) -> "Events":
-        """A topic whose name goes on after this one's."""
+        """Return a topic with this one's name and a suffix."""
         return Events(self.kafka, f"{self.name}-{suffix}")
 
     def create(self, partitions: int = 1, **configs: str) -> None:
-        """Makes the topic; `message_timestamp_type` stands for `message.timestamp.type`."""
+        """Make the topic. `message_timestamp_type` stands for `message.timestamp.type`."""
         dotted = {name.replace("_", "."): value for name, value in configs.items()}
         self.kafka.create_topic(self.name, partitions, configs=dotted)
         self._made(partitions)
 
     def grow(self, total: int) -> None:
-        """Gives the topic more partitions."""
+        """Give the topic more partitions."""
         self.kafka.create_partitions(self.name, total)
         self._made(total)
 
     def delete(self) -> None:
-        """Deletes the topic; it may be made anew."""
+        """Delete the topic. It may be made anew."""
         self.kafka.delete_topic(self.name)
 
     def write(self, values: Iterable[object], partition: int = 0, *, timestamp_ms: int = 0) -> None:
-        """Writes each value's text to a partition, and waits; a timestamp of 0 stands for now."""
+        """Write each value's text to a partition, and wait. A timestamp of 0 stands for now."""
         self._writer = self._writer or Writer(self.kafka.bootstrap_servers)
         self._writer.write(self.name, values, partition=partition, timestamp_ms=timestamp_ms)
 
     def fill(self, *counts: int) -> None:
-        """Makes the topic with a partition for each count, and that many rows: `0:0`, `0:1`."""
+        """Make the topic with a partition for each count, and so many rows: `0:0`, `0:1`."""
         self.create(len(counts))
         for partition, count in enumerate(counts):
             self.write([f"{partition}:{offset}" for offset in range(count)], partition)
 
     def trim(self, before: Mapping[int, int]) -> None:
-        """Deletes the records before an offset of each partition; -1 stands for all."""
+        """Delete the records before an offset of each partition. -1 stands for all."""
         self.kafka.delete_records(
             {TopicPartition(self.name, partition): offset for partition, offset in before.items()}
         )
 
     def offsets(self, *offsets: int) -> str:
-        """The JSON of an option that gives an offset for each partition from 0 on."""
+        """Return the JSON of an option that gives an offset for each partition from 0 on."""
         return json.dumps({self.name: dict(enumerate(offsets))})
 
     def options(self, **more: object) -> dict[str, Any]:
-        """The options of a source that reads the topic from its start, and `more`."""
+        """Return options of a source that reads the topic from its start, and `more`."""
         return {
             "kafka.bootstrap.servers": self.kafka.bootstrap_servers,
             "subscribe": self.name,
@@ -137,7 +137,7 @@ class Events:
         } | more
 
     def named_by(self, strategy: str) -> dict[str, str | None]:
-        """The option that names all partitions by `assign`, `subscribe` or `subscribePattern`."""
+        """Return all partitions as the option `assign`, `subscribe` or `subscribePattern`."""
         named = {
             "assign": json.dumps({self.name: list(range(self.partitions))}),
             "subscribe": self.name,
@@ -147,16 +147,16 @@ class Events:
 
     def _made(self, partitions: int) -> None:
         self.partitions = partitions
-        self._writer = None  # It knows the partitions that there were before.
+        self._writer = None  # It knows only the partitions that existed before.
 
 
 def batch(spark: SparkSession, found: Mapping[str, Any], name: str = "pykafka") -> DataFrame:
-    """A batch read with these options, those that are None left out."""
+    """Return a batch with these options, without those that are None."""
     return spark.read.format(name).options(**_given(found)).load()
 
 
 def stream(spark: SparkSession, found: Mapping[str, Any], name: str = "pykafka") -> DataFrame:
-    """A stream with these options, those that are None left out."""
+    """Return a stream with these options, without those that are None."""
     return spark.readStream.format(name).options(**_given(found)).load()
 
 
@@ -165,7 +165,7 @@ def _given(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values(frame: DataFrame) -> list[str]:
-    """The values as text, by partition and offset."""
+    """Return the values as text, by partition and offset."""
     rows = frame.select("partition", "offset", "value").collect()
     return [bytes(row.value).decode() for row in sorted(rows)]
 
@@ -173,7 +173,7 @@ def values(frame: DataFrame) -> list[str]:
 class Batches:
     """A sink for `foreachBatch` that keeps the values of each micro-batch.
 
-    Spark runs one again that was not finished when its query was stopped: it must be the same.
+    Spark runs a micro-batch again if its query was stopped before its end. It must be the same.
     """
 
     def __init__(self) -> None:
@@ -186,7 +186,7 @@ class Batches:
 
     @property
     def values(self) -> list[str]:
-        """All values so far, sorted: one that is in two micro-batches is in it twice."""
+        """All values so far, sorted. A value of two micro-batches is in it twice."""
         return sorted(value for batch in dict(self.seen).values() for value in batch)
 
 
@@ -195,7 +195,7 @@ def wait_until(
     query: StreamingQuery | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Returns when the condition holds; fails where the query ends before, or when time is up."""
+    """Wait until the condition holds. Fail if the query ends before, or when time is up."""
     deadline = time.monotonic() + timeout_seconds
     while not condition():
         if query is not None and not query.isActive:
@@ -208,13 +208,13 @@ def wait_until(
 
 
 def sizes(query: StreamingQuery) -> list[int]:
-    """How many rows each micro-batch of this run read."""
+    """Return the number of rows of each micro-batch of this run."""
     by_batch = {each["batchId"]: each["numInputRows"] for each in query.recentProgress}
     return [by_batch[batch_id] for batch_id in sorted(by_batch)]
 
 
 def failure(query: StreamingQuery) -> str:
-    """The text of the error that ends the query."""
+    """Return the text of the error that ends the query."""
     with pytest.raises(StreamingQueryException) as failed:
         assert query.awaitTermination(TIMEOUT_SECONDS), f"it runs after {TIMEOUT_SECONDS} s"
     return str(failed.value)

@@ -1,4 +1,4 @@
-"""Values of Avro in a topic, framed as Confluent's serializers do it, and how they are read."""
+"""Avro values in a topic, framed as by Confluent's serializers, and the options to read them."""
 
 import json
 import struct
@@ -16,7 +16,7 @@ V2 = {**V1, "fields": [*V1["fields"], {"name": "kind", "type": "string", "defaul
 
 
 def registers(registry: LocalRegistry) -> RegistryClient:
-    """A client to close, which registers schemas."""
+    """Return a client that registers schemas. The caller closes it."""
     settings = Settings({"schema.registry.url": registry.url})
     return RegistryClient(RegistryConfig.from_settings(settings))
 

@@ -1,4 +1,4 @@
-"""What reads: offsets planned on the driver, ranges of them read on the executors."""
+"""The source: the driver plans ranges of offsets, and the executors read them."""
 
 from typing import TYPE_CHECKING
 

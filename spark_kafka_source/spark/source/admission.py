@@ -1,4 +1,4 @@
-"""Spark's admission control, from 4.2 on; before it, stand-ins that let the same reader load."""
+"""Spark's admission control, from 4.2 on. Earlier versions get stand-ins to load the reader."""
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -15,32 +15,32 @@ except ImportError:  # Spark 4.0 and 4.1
     HAS_ADMISSION_CONTROL = False
 
     class ReadLimit:  # type: ignore[no-redef]
-        """Never given by these versions."""
+        """A stand-in: these versions never give this limit."""
 
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
-        """Never given by these versions."""
+        """A stand-in: these versions never give this limit."""
 
     class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
-        """Never given by these versions."""
+        """A stand-in: these versions never give this limit."""
 
         max_bytes: int
 
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
-        """Never given by these versions."""
+        """A stand-in: these versions never give this limit."""
 
         max_rows: int
 
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
-        """Never given by these versions."""
+        """A stand-in: these versions never give this limit."""
 
         min_rows: int
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Not asked for by these versions: `AvailableNow` is one micro-batch with all there is."""
+        """A stand-in: in these versions `AvailableNow` reads all rows in one micro-batch."""
 
 
 SINCE = "4.2"
-"""The version of Spark that brought it."""
+"""The first version of Spark with admission control for Python data sources."""
 
 __all__ = [
     "HAS_ADMISSION_CONTROL",

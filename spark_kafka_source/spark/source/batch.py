@@ -1,4 +1,4 @@
-"""Batch: the offsets are looked up once for each `load()`, and every partition is one range."""
+"""Batches: the driver looks up the offsets once per `load()`. Each partition is one range."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,7 +21,7 @@ _TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)
 
 
 class KafkaBatchReader(DataSourceReader):
-    """Reads from `startingOffsets` (default earliest) to `endingOffsets` (default latest)."""
+    """A batch from `startingOffsets` (default earliest) to `endingOffsets` (default latest)."""
 
     def __init__(self, options: SourceOptions) -> None:
         if options.managed_group is not None:
@@ -35,7 +35,7 @@ class KafkaBatchReader(DataSourceReader):
         _check_bounds(self._starting.bound, self._ending.bound)
 
     def partitions(self) -> list[InputPartition]:
-        """One for each topic-partition that has anything in its range, or more by option."""
+        """Return one task for each topic-partition with anything to read, or as options say."""
         planner = OffsetPlanner(self._options)
         try:
             with hiding(self._options.hidden):
@@ -46,7 +46,7 @@ class KafkaBatchReader(DataSourceReader):
         return plan_tasks(starts, replace(ends, offsets=limits), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one partition; none for Spark's stand-in where nothing was planned."""
+        """Return a task's rows. Spark's stand-in for a batch without tasks has none."""
         if not isinstance(partition, KafkaInputPartition):
             return iter(())
         progress = Progress(partition.ranges, partition.number, partition.count)
@@ -75,7 +75,7 @@ def _refuse_latest(starting: NamedBound) -> None:
 
 
 def _check_bounds(starting: Bound, ending: Bound) -> None:
-    """What can be seen to be wrong without asking a broker."""
+    """Raise errors of the bounds that need no broker to be found."""
     if not isinstance(starting, Given) or not isinstance(ending, Given):
         return
     if starting.offsets.keys() != ending.offsets.keys():

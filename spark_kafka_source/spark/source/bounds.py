@@ -1,4 +1,4 @@
-"""Where a query starts and a batch ends: the options for it, in the order in which they count."""
+"""The start of a query and the end of a batch: their options, in the order of precedence."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from spark_kafka_source.timestamps import parse_timestamp
 
 
 class Extreme(Enum):
-    """An end of the log, as a word and as the number that stands for it in JSON."""
+    """An end of the log, by its word. The value is its number in JSON."""
 
     EARLIEST = -2
     LATEST = -1
@@ -26,16 +26,16 @@ class Extreme(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An offset for each partition, or -1 or -2."""
+    """An offset for each partition, or -1 (latest) or -2 (earliest)."""
 
     offsets: Offsets
 
 
 @dataclass(frozen=True, slots=True)
 class AtTimestamp:
-    """The first record at or after a time, in ms since 1970, one for all or for each partition.
+    """The first record at or after a time in ms since 1970: one for all, or one per partition.
 
-    `if_none` is what holds where no record is so late; None makes that an error.
+    `if_none` is the bound of a partition without such a record. None makes this an error.
     """
 
     timestamps: Offsets | int
@@ -44,7 +44,10 @@ class AtTimestamp:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The group's committed offsets; `if_none` is for partitions without one, None an error."""
+    """The group's committed offsets.
+
+    `if_none` is the bound of a partition without one. None makes this an error.
+    """
 
     if_none: Extreme | None
 
@@ -54,14 +57,14 @@ Bound = Extreme | Given | AtTimestamp | Committed
 
 @dataclass(frozen=True, slots=True)
 class NamedBound:
-    """A bound and the option that gave it, for errors to name."""
+    """A bound, and the option that gave it, for error texts."""
 
     option: str
     bound: Bound
 
 
 FROM_LATEST = NamedBound("startingOffsets", Extreme.LATEST)
-"""Where a stream begins that is not told to begin elsewhere."""
+"""The default start of a stream."""
 
 
 _ALLOWED_OFFSETS = {
@@ -154,9 +157,10 @@ ENDING = (*_ENDING_TIMES, _ENDING_OFFSETS)
 
 
 def starting_bound(texts: Texts) -> NamedBound | None:
-    """`startingTimestamp`, else `startingOffsetsByTimestamp`, else `startingOffsets`, else None.
+    """Return the bound of the first of these options that is given; None if none is.
 
-    `texts` have lower-case names. Raises `ConfigurationError` for what cannot be used.
+    `startingTimestamp`, `startingOffsetsByTimestamp`, `startingOffsets`. `texts` have lower-case
+    names. Raises `ConfigurationError` for a bad value.
     """
     found = _at_time(_STARTING_TIMES, texts, _STRATEGY.of(texts))
     if found:
@@ -167,7 +171,10 @@ def starting_bound(texts: Texts) -> NamedBound | None:
 
 
 def ending_bound(texts: Texts) -> NamedBound | None:
-    """`endingTimestamp`, else `endingOffsetsByTimestamp`, else `endingOffsets`, else None."""
+    """Return the bound of the first of these options that is given; None if none is.
+
+    `endingTimestamp`, `endingOffsetsByTimestamp`, `endingOffsets`.
+    """
     return _at_time(_ENDING_TIMES, texts, Extreme.LATEST) or _at_offsets(_ENDING_OFFSETS, texts)
 
 

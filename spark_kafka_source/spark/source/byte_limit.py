@@ -1,7 +1,7 @@
-"""`maxBytesPerTrigger`: how far a micro-batch may read, by the sizes that logs are learnt to have.
+"""`maxBytesPerTrigger`: the end of a micro-batch, by samples of the logs.
 
-Kafka tells offsets, not bytes. So a few record batches are looked at where a micro-batch begins and
-where it would end, at each trigger anew.
+Kafka tells offsets, not bytes. So each trigger samples a few record batches, where the micro-batch
+begins and where it would end.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -14,7 +14,7 @@ from spark_kafka_source.spark.source.planning import share_out
 from spark_kafka_source.topic_partition import TopicPartition
 
 Sizes = Mapping[TopicPartition, float]
-"""Bytes that an offset takes in each partition's log."""
+"""Bytes per offset in each partition's log."""
 
 _MOST_HALVINGS = 12
 _TOLERANCE = 1.25
@@ -22,7 +22,7 @@ _MOST_ALONE = 32
 
 
 class ByteLimit:
-    """Shares `max_bytes` of log out over the partitions, in proportion to what waits in each."""
+    """A limit of `max_bytes` of log, shared out in proportion to what waits in each partition."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class ByteLimit:
         self._samples = 0
 
     def ends(self, starts: Offsets, latest: Offsets) -> Offsets:
-        """How far to read, at least one offset where anything waits.
+        """Return ends for about `max_bytes`, with at least one offset where anything waits.
 
-        About `max_bytes`: between the two places where it is looked at, a log is taken to change
-        evenly. Where records grow on the way, the way is halved until it fits.
+        The size of records is assumed to change evenly between the two samples of a log. Ranges
+        that are more than a quarter too large are halved until they fit, at most 12 times.
         """
         first = self._sizes({each: starts[each] for each in latest if starts[each] < latest[each]})
         ends = share_out(starts, latest, self._max_bytes, round(_bytes(starts, latest, first)))
@@ -58,9 +58,10 @@ class ByteLimit:
         return ends
 
     def _sizes(self, positions: Offsets) -> Sizes:
-        """Of each of these partitions; one that cannot be learnt is taken to be like the others."""
+        """Return the sizes from these positions on. Unknown ones are the mean of the others."""
         missing = positions.keys() - self._learn(positions)
-        # Alone, even a batch larger than a sample is shown; those first that it is longest ago for.
+        # A broker sends even a batch larger than a sample if it is asked for this partition alone.
+        # The partitions that were sampled longest ago come first.
         for each in sorted(missing, key=lambda each: self._learnt_at.get(each, 0))[:_MOST_ALONE]:
             self._learn({each: positions[each]})
         known = [self._learnt[each] for each in positions if each in self._learnt]

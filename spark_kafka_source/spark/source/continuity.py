@@ -1,4 +1,4 @@
-"""Whether the topics are still those that were read, and where to go on where they are not."""
+"""Changes of the topics since the last micro-batch, and where to go on after them."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from spark_kafka_source.spark.source.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
 Gone = Mapping[TopicPartition, tuple[int, UUID | None]]
-"""Partitions that are gone: where the query was in them, and their topic's id."""
+"""Partitions that are gone, with the query's offset and their topic's id."""
 
 
 def new_starts(
@@ -32,12 +32,12 @@ def new_starts(
     data_loss: DataLoss,
     known_gone: Gone = MappingProxyType({}),
 ) -> Offsets:
-    """Where those partitions begin that do not go on from `position`.
+    """Return the starts of the partitions that do not go on from `position`.
 
-    Added ones, and those of a topic made anew, begin at their start; a log that was truncated goes
-    on where it was cut. What is `known_gone` already goes on where the query was in it, once it is
-    back: it was hidden for a while, as where access is denied. Each loss is reported, with
-    `failOnDataLoss=true` as `DataLossError`.
+    Added partitions, and those of a topic made anew, begin at their start. A truncated log goes on
+    where it was cut. A partition that is `known_gone` and comes back with the same topic id goes on
+    from the query's offset: it was hidden, for instance while access was denied. Each loss is
+    reported, with `failOnDataLoss=true` as `DataLossError`.
     """
     recreated = _recreated_topics(position, ends)
     if recreated:
@@ -66,9 +66,9 @@ def new_starts(
 
 
 def aged_out(begin: Offsets, ends: LogEnds, planner: OffsetPlanner, data_loss: DataLoss) -> Offsets:
-    """Where those partitions begin whose next records are gone: at the earliest that are left.
+    """Return the earliest offsets of the partitions whose next records were deleted.
 
-    Else a stream that reads a little at a time would pass through what is gone a little at a time.
+    Otherwise a stream with a limit would pass the deleted offsets in many micro-batches.
     """
     waiting = [each for each, end in ends.offsets.items() if begin[each] < end]
     starts = {}
@@ -81,7 +81,7 @@ def aged_out(begin: Offsets, ends: LogEnds, planner: OffsetPlanner, data_loss: D
 
 
 def gone_from(position: SourceOffset, ends: LogEnds) -> Gone:
-    """The partitions that are gone, and where the query is in them."""
+    """Return the partitions of `position` that are gone."""
     return {
         each: (offset, position.topic_ids.get(each.topic))
         for each, offset in position.offsets.items()
@@ -92,7 +92,7 @@ def gone_from(position: SourceOffset, ends: LogEnds) -> Gone:
 def _added_starts(
     added: Collection[TopicPartition], planner: OffsetPlanner, data_loss: DataLoss
 ) -> Offsets:
-    """Added partitions begin at their start, which must be 0 or records were lost."""
+    """Return the starts of added partitions. A start after 0 means that records were lost."""
     starts = planner.earliest(added)
     late = {each: offset for each, offset in starts.items() if offset}
     if late:
@@ -101,9 +101,9 @@ def _added_starts(
 
 
 def check_pinned_end(pinned: Offsets, latest: Offsets) -> None:
-    """A run with `Trigger.AvailableNow` ends where it was pinned, or not at all.
+    """Raise `OffsetMismatchError` if a topic no longer reaches its pinned end.
 
-    Raises `OffsetMismatchError` where the topics no longer reach so far.
+    A run with `Trigger.AvailableNow` ends where it was pinned, or not at all.
     """
     gone = pinned.keys() - latest.keys()
     if gone:
@@ -128,9 +128,9 @@ def _truncated(
     planner: OffsetPlanner,
     data_loss: DataLoss,
 ) -> Offsets:
-    """Where logs part from what was read: by leader epoch (KIP-320), or since they are shorter.
+    """Return the ends of truncated logs: by leader epoch (KIP-320), or if logs are shorter.
 
-    A leader epoch that a log had when it was read up to an offset must still reach there.
+    The leader epoch under which an offset was read must still reach this offset.
     """
     changed = {
         each: leader_epochs[each]

@@ -1,4 +1,4 @@
-"""What becomes of data loss: an error, or with `failOnDataLoss=false` a line in the log."""
+"""Reports of data loss: errors, or with `failOnDataLoss=false` lines in the log."""
 
 import logging
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class DataLoss:
     fails: bool = True
 
     def report(self, error: DataLossError) -> None:
-        """Raises the error, or logs it: the caller then goes on with what is there."""
+        """Raise the error, or log it. The caller then goes on with the records that are there."""
         if self.fails:
             raise error
         logger.warning("%s; going on, since failOnDataLoss is false", error)

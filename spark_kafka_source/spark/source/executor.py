@@ -1,7 +1,7 @@
-"""What a task does in an executor's Python worker: ranges of offsets in, Arrow batches out.
+"""The reading of a task in an executor's Python worker: ranges of offsets in, Arrow batches out.
 
-Spark reuses its Python workers, so connections are kept between tasks, in `_kept`. See "How it
-works" in the README.
+Spark reuses its Python workers, so `_kept` has connections from one task to the next. See "In a
+task" in docs/architecture.md.
 """
 
 import os
@@ -12,7 +12,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-# What typed values need is imported by the first task that has any.
+# The first task with typed values imports what these modules need.
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.fetch import (
@@ -33,14 +33,14 @@ from spark_kafka_source.spark.source.splitting import gather_ranges, split_range
 from spark_kafka_source.spark.worker import frozen_imports
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
-"""The environment variable by which an executor says in which rack (or zone) it is."""
+"""The environment variable with the rack (or zone) of an executor."""
 
-# A worker that reads from more clusters than this in turn connects anew.
+# A worker that reads from more clusters than this by turns connects anew.
 _MOST_KEPT_CLIENTS = 8
 
 
 class KafkaInputPartition(InputPartition):
-    """The ranges that one task reads, the `number`th of `count`. Pickled into the task."""
+    """The ranges of one task, the `number`th of `count`. Spark pickles it into the task."""
 
     def __init__(self, ranges: tuple[OffsetRange, ...], number: int, count: int) -> None:
         super().__init__(", ".join(map(str, ranges)))
@@ -48,7 +48,7 @@ class KafkaInputPartition(InputPartition):
 
 
 def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[InputPartition]:
-    """One task for each partition with anything to read, or more, or fewer, as options say."""
+    """Return one task for each partition with anything to read, or more or fewer by options."""
     ranges = split_ranges(
         offset_ranges(starts, ends, options.only_offsets),
         max_records_per_partition=options.max_records_per_partition,
@@ -66,19 +66,19 @@ def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[I
 
 
 def _in_this_rack(config: FetchConfig) -> FetchConfig:
-    """With the executor's own rack, where `kafka.client.rack` does not say one for all."""
+    """Return the configuration with the executor's rack, unless `kafka.client.rack` is given."""
     return config if config.client_rack else replace(config, client_rack=os.environ.get(RACK, ""))
 
 
 class _Kept:
-    """What a Python worker keeps between its tasks."""
+    """Clients that a Python worker keeps from one task to the next."""
 
     def __init__(self) -> None:
         self._clients: dict[ClientConfig, KafkaClient] = {}
         self._registries: dict[registry.RegistryConfig, registry.RegistryClient] = {}
 
     def take_client(self, config: ClientConfig) -> KafkaClient:
-        """A client that belongs to the caller alone until it is put back."""
+        """Return a client for the caller alone, until the caller puts it back."""
         return self._clients.pop(config, None) or KafkaClient(config)
 
     def put_client(self, client: KafkaClient) -> None:
@@ -90,7 +90,7 @@ class _Kept:
             client.close()
 
     def schemas(self, part: "typed.TypedPart") -> "registry.SchemaSource":
-        """The schemas that a part was written with; any number of tasks may share a registry."""
+        """Return the writers' schemas of a part. Any number of tasks may share a registry."""
         if part.registry is None:
             return part.source()
         if part.registry not in self._registries:
@@ -106,10 +106,10 @@ _kept = _Kept()
 def read_ranges(
     task: KafkaInputPartition, options: SourceOptions, progress: Progress | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a task's ranges, as record batches of a few MiB.
+    """Yield the rows of a task's ranges, in record batches of a few MiB.
 
-    Raises `DataLossError` where a log no longer has them, unless `failOnDataLoss` is false, and
-    what `RangeReader.chunks` raises.
+    Raises `DataLossError` if a log no longer has them, unless `failOnDataLoss` is false, and the
+    errors of `RangeReader.chunks`.
     """
     frozen_imports.freeze()
     client = _kept.take_client(options.client)
@@ -120,7 +120,7 @@ def read_ranges(
                 batch = record_batch(chunk)
                 if progress:
                     progress.read(chunk, batch.num_rows)
-                del chunk  # A record may be large: it is kept no longer than it must be.
+                del chunk  # A record may be large: its memory is free from here on.
                 if batch.num_rows:
                     yield batch
                 del batch
@@ -131,7 +131,7 @@ def read_ranges(
 
 
 def _record_batches(options: SourceOptions) -> Callable[[Chunk], pa.RecordBatch]:
-    """How a task makes record batches of chunks."""
+    """Return the function from a chunk to its record batch."""
     columns = options.typed_columns
     if columns is None:
         return partial(record_batch, columns=options.columns)

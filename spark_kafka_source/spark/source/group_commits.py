@@ -1,4 +1,4 @@
-"""Commits a query's progress to its Kafka group, for lag tools, never at the query's expense."""
+"""Commits of a query's progress to its Kafka group, for lag tools. They never fail the query."""
 
 import logging
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from spark_kafka_source.spark.source.source_offset import SourceOffset
 logger = logging.getLogger(__name__)
 
 METADATA = "spark_kafka_source"
-"""Who committed, as far as a data source knows; a `LagListener` knows the query and batch too."""
+"""The commits' metadata. A `LagListener` also knows the query and its batch, and writes them."""
 
-# What a micro-batch may wait for its commit, and how long a coordinator that failed is left alone.
+# The longest wait of a micro-batch for its commit, and the pause after a failed one.
 _COMMIT_TIMEOUT_MS = 5_000
 _PAUSE_AFTER_FAILURE_MS = 10_000
 
@@ -32,10 +32,10 @@ _HOPELESS = {
 
 
 class GroupCommits:
-    """Commits the ends of finished micro-batches to one group, each once.
+    """Commits of finished micro-batches' ends to one group, each once.
 
-    A failure is logged and the newest offsets are tried again with a later micro-batch; one that
-    cannot heal is logged once and ends the commits of this query. Nothing is ever raised.
+    After a failure, which is logged, a later micro-batch tries the newest offsets. A failure that
+    cannot heal is logged once and ends the commits of this query. No `KafkaError` is raised.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class GroupCommits:
     def finished(
         self, position: SourceOffset, metadata: str = METADATA, *, is_last: bool = False
     ) -> None:
-        """Says that everything before `position` was processed.
+        """Commit `position`: the query has processed everything before it.
 
-        After a failure nothing is tried for a while, except where `is_last`: no other will follow.
+        For a while after a failure, do nothing, except for a commit that `is_last`.
         """
         offsets = position.offsets
         news = moved(self._committed, offsets)
@@ -78,7 +78,7 @@ class GroupCommits:
             self._committed = dict(offsets)
 
     def forget(self) -> None:
-        """Others commit to the group, too: what was committed may not be so any more."""
+        """Commit all offsets next time: other members may have committed other ones meanwhile."""
         self._committed = {}
 
     def _failed(self, error: KafkaError) -> None:

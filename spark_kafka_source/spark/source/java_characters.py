@@ -1,7 +1,7 @@
-r"""Which characters of a topic's name a class of Java's takes: `\w`, `\p{Alpha}`, `\h`.
+r"""The characters of topic names that Java's classes, such as `\w`, `\p{Alpha}` or `\h`, match.
 
-A topic's name has letters and digits of ASCII, `.`, `_` and `-`, and no other character, so that a
-class, however Java spells it, is a set of these. And which character an escape of Java's is.
+A topic's name has letters and digits of ASCII, `.`, `_` and `-`, and no other character. So each
+class of Java is a set of these. The module also has the characters of Java's escapes.
 """
 
 import re
@@ -23,7 +23,7 @@ NUMBERED = re.compile(
     r"|c(?P<control>.)",
     re.DOTALL,
 )
-"""A character by its number, or a control by its letter, after the backslash."""
+"""A character by its number, or a control character by its letter, after the backslash."""
 
 _PUNCTUATION = frozenset("._-")
 _LETTERS, _DIGITS = frozenset(ascii_letters), frozenset(digits)
@@ -32,7 +32,7 @@ _WORD = _LETTERS | _DIGITS | {"_"}
 
 _SHORTHANDS = {"d": _DIGITS, "w": _WORD, "s": NOTHING, "h": NOTHING, "v": NOTHING}
 
-# Those of ASCII, then some of Unicode's.
+# Properties of ASCII, then some of Unicode.
 _PROPERTIES = {
     "Lower": _LOWER, "Upper": _UPPER, "Alpha": _LETTERS, "Digit": _DIGITS,
     "Alnum": _LETTERS | _DIGITS, "Punct": _PUNCTUATION, "Graph": TOPIC_CHARACTERS,
@@ -48,7 +48,7 @@ _CATEGORY = re.compile(
 
 
 def numbered(found: "re.Match[str]") -> str:
-    """The character that `NUMBERED` found."""
+    """Return the character of a match of `NUMBERED`."""
     if found["control"]:
         return chr(ord(found["control"]) ^ 64)
     if found["octal"]:
@@ -57,13 +57,13 @@ def numbered(found: "re.Match[str]") -> str:
 
 
 def of_shorthand(letter: str) -> Characters | None:
-    r"""Those that `\letter` takes, if it is one of `\d`, `\D` and the like."""
+    r"""Return the characters that `\letter` matches; None if it is not `\d`, `\D` or the like."""
     taken = _SHORTHANDS.get(letter.lower())
     return taken if taken is None or letter.islower() else TOPIC_CHARACTERS - taken
 
 
 def of_property(name: str) -> Characters | None:
-    r"""Those that `\p{name}` takes, if it is known here."""
+    r"""Return the characters that `\p{name}` matches; None if the name is unknown here."""
     found = _CATEGORY.fullmatch(name)
     if found is None:
         return _PROPERTIES.get(name)
@@ -73,12 +73,12 @@ def of_property(name: str) -> Characters | None:
 
 
 def either_case(characters: Characters) -> Characters:
-    """These, and the same letters in the other case."""
+    """Return the characters with the same letters in the other case."""
     return characters | {each.swapcase() for each in characters & _LETTERS}
 
 
 def as_class(taken: Characters) -> str:
-    """A class of Python's that takes these and no other character of a topic's name."""
+    """Return a class for `re` that matches these and no other characters of a topic's name."""
     return f"[{''.join(_ranges(sorted(taken)))}]" if taken else r"[^\s\S]"
 
 

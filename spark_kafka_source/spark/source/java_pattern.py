@@ -1,9 +1,9 @@
-r"""Java's regular expressions, which `format("kafka")` takes, as Python's `re` has them.
+r"""Java's regular expressions, as `format("kafka")` takes them, translated for Python's `re`.
 
 https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pattern.html
 
-What is taken is found in the same names of topics as in Java; what has no equal in `re`, or none
-that is sure, is refused. Of what only Python has, `(?P<name>...)` and `(?P=name)` are taken.
+A translated pattern matches the same topic names as in Java. A pattern without an equal in `re`,
+or without a sure one, is refused. Python's own `(?P<name>...)` and `(?P=name)` are taken, too.
 """
 
 import re
@@ -24,7 +24,7 @@ from spark_kafka_source.spark.source.java_characters import (
     of_shorthand,
 )
 
-# No name is longer than 249: one of more parts than that does not match, whatever their number.
+# No name has more than 249 characters. More repetitions never match, whatever their number.
 _MOST_REPEATED = 250
 _LONGEST_COUNT = 2**31 - 1
 _DEEPEST = 50
@@ -47,7 +47,7 @@ _LEFT_OUT = re.compile("(?:[ \t\n\r\f\v]|#[^\n\r\x85\u2028\u2029]*)*")
 
 
 class PatternError(ValueError):
-    """A pattern is refused: `found` has `{}` for each of `parts` of it, `instead` what to write."""
+    """A refused pattern. `found` has `{}` for each of the `parts`. `instead` is the advice."""
 
     def __init__(self, found: str, instead: str, *parts: str) -> None:
         super().__init__(found, instead, *parts)
@@ -55,9 +55,9 @@ class PatternError(ValueError):
 
 
 def compiled(pattern: str) -> "re.Pattern[str]":
-    """Searches the names of topics as `java.util.regex.Matcher.find` does.
+    """Return a pattern whose `search` does what `java.util.regex.Matcher.find` does.
 
-    Raises `PatternError` for what Java refuses, too, and for what cannot be had in Python.
+    Raises `PatternError` for a pattern that Java refuses, or that Python cannot have.
     """
     try:
         return re.compile(_Translator(_unquoted(pattern)).all())
@@ -68,7 +68,7 @@ def compiled(pattern: str) -> "re.Pattern[str]":
 
 
 def _unquoted(pattern: str) -> str:
-    r"""With each character between `\Q` and `\E` as an escape of its own, as Java reads them."""
+    r"""Return the pattern with an escape for each character between `\Q` and `\E`."""
     return _QUOTED.sub(
         lambda found: (
             found[0]
@@ -80,7 +80,7 @@ def _unquoted(pattern: str) -> str:
 
 
 class _Group(NamedTuple):
-    """One that is open: how it began, the flags around it, and how many captured before it."""
+    """An open group: its head, the flags around it, and the number of captures before it."""
 
     head: str
     flags: frozenset[str]
@@ -88,7 +88,7 @@ class _Group(NamedTuple):
 
 
 class _Translator:
-    """Reads a pattern once, from left to right; only classes in classes take recursion."""
+    """One reading of a pattern, from left to right. Only classes in classes take recursion."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -102,7 +102,7 @@ class _Translator:
         self._referenced = self._captures_vary = False
 
     def all(self) -> str:
-        """The pattern as Python has it."""
+        """Return the pattern for Python."""
         translated = []
         while self._more():
             translated.append(self._next())
@@ -115,7 +115,7 @@ class _Translator:
                 "Write out what may be repeated",
             )
         if not self._referenced:
-            # Nobody asks what a group holds, and in atomic groups `re` may lose count of that.
+            # Without references captures are of no use, and `re` may miscount in atomic groups.
             translated = ["(?:" if _CAPTURES.match(each) else each for each in translated]
         return "".join(translated)
 
@@ -127,7 +127,7 @@ class _Translator:
     # -- characters --------------------------------------------------------------------------------
 
     def _more(self) -> bool:
-        """Whether there is more, after what (?x) leaves out."""
+        """Skip what (?x) leaves out. Return whether anything follows."""
         if "x" in self._flags:
             self._match(_LEFT_OUT)
         return self._at < len(self._pattern)
@@ -192,7 +192,7 @@ class _Translator:
         return f"(?P<{name}>" if name else "("
 
     def _flagged(self, found: "re.Match[str]") -> str:
-        """`(?i)` to the end of the group around it, or `(?i:` for one of its own."""
+        """Read `(?i)`, which holds to the end of the group around it, or `(?i:`, a group."""
         on, off = frozenset(found["on"]), frozenset(found["off"] or "")
         if not on | off:
             raise PatternError("a group of flags has none", "Leave it out")
@@ -228,7 +228,7 @@ class _Translator:
     # -- quantifiers -------------------------------------------------------------------------------
 
     def _repeated(self, atom: str) -> str:
-        """The atom, and the quantifier after it, if there is one."""
+        """Return the atom with the quantifier after it, if there is one."""
         found = self._match(_QUANTIFIER) if self._more() else None
         if found is None:
             return atom
@@ -270,7 +270,7 @@ class _Translator:
         if char in tuple("123456789"):
             return self._repeated(self._numbered_reference())
         if char == "R" or (char == "X" and not self._looks_behind):
-            # No name has a line break; and of ASCII, each character is a cluster of its own.
+            # No name has a line break, and each character of ASCII is a cluster of its own.
             self._at += 1
             return self._repeated(as_class(TOPIC_CHARACTERS if char == "X" else NOTHING))
         found = self._escaped()
@@ -290,7 +290,7 @@ class _Translator:
         return self._reference(f"\\{number}")
 
     def _escaped(self) -> str | Characters:
-        """After a backslash, in a class and elsewhere: a character, or those of a set."""
+        """Read what follows a backslash, in a class and elsewhere: a character, or a set."""
         found = self._match(NUMBERED)
         if found and "x" in self._flags:
             raise PatternError("an escape by number under (?x)", "Leave 'x' out")
@@ -324,7 +324,7 @@ class _Translator:
     # -- classes -----------------------------------------------------------------------------------
 
     def _class(self) -> Characters:
-        """After its `[`, and to its `]`."""
+        """Read a class from after its `[` to its `]`."""
         self._enter()
         negated = self._accept("^")
         taken = self._union(leftmost=True)
@@ -335,7 +335,7 @@ class _Translator:
         return TOPIC_CHARACTERS - taken if negated else taken
 
     def _union(self, *, leftmost: bool) -> Characters:
-        """What stands between `[`, `&&` and `]`."""
+        """Read the items between `[`, `&&` and `]`."""
         taken: Characters = NOTHING
         begin, nested = self._at, False
         while not self._ends_union(begin, leftmost=leftmost):
@@ -356,11 +356,11 @@ class _Translator:
             raise PatternError("a class is not closed", "End it with ']'")
         if self._pattern.startswith("&&", self._at):
             return True
-        # As the first of a class it is a character.
+        # The first ']' of a class is a character.
         return self._peek() == "]" and not (leftmost and self._at == begin)
 
     def _item(self) -> Characters:
-        """A character, those of a range, or those of an escape."""
+        """Read a character, a range, or an escape."""
         if self._peek() == "^":
             raise PatternError("'^' within a class", r"Write '\^', or '&&[^...]' to leave out")
         if self._pattern.startswith("&&&", self._at - 2):

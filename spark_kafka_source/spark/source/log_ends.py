@@ -1,4 +1,4 @@
-"""How far logs reach, and which logs these are: what a driver plans from."""
+"""Ends of logs with their leader epochs and topic ids, for the driver's plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """How far partitions reach, as far as the isolation level shows it, or are to be read.
+    """Ends of partitions by the isolation level, or planned ends.
 
-    `leader_epochs` are those of the leaders that said so, `topic_ids` the topics'; either lacks
-    what an old broker does not tell.
+    `leader_epochs` has the epochs of the leaders that gave the ends. Old brokers give no epoch or
+    no topic id.
     """
 
     offsets: Offsets

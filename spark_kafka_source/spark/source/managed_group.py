@@ -1,8 +1,8 @@
-"""A query as a member of its Kafka group: it reads what the group assigns to it, and no more.
+"""A query as a member of its Kafka group: it reads only the partitions that the group assigns.
 
-So queries can share a group's partitions. What a query is given, and what it gives up, changes
-between two micro-batches: what it gives up it has committed, what it is given it reads from where
-the group is.
+So queries can share a group's partitions. The assignment changes between two micro-batches. A query
+commits partitions before it gives them up, and reads new ones from the group's offsets.
+See docs/shared-groups.md.
 """
 
 import logging
@@ -34,9 +34,9 @@ _PROCESS_OF_A_QUERY = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
 class ManagedGroup:
-    """What the group has assigned to a query; asked, and told, between two micro-batches.
+    """A query's membership of its group. The query polls it between two micro-batches.
 
-    Heartbeats come from a thread of their own, however long a micro-batch takes.
+    Another thread sends heartbeats, however long a micro-batch takes.
     """
 
     def __init__(self, options: SourceOptions, planner: OffsetPlanner) -> None:
@@ -53,23 +53,23 @@ class ManagedGroup:
             signal.signal(signal.SIGTERM, _end_in_order)
 
     def close(self) -> None:
-        """Leaves the group: others take over at once."""
+        """Leave the group. Other members take over at once."""
         if _in_process_of_a_query():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._membership.close(Deadline.after_ms(_LEAVE_MS))
 
     def member(self) -> Member | None:
-        """Who commits; see `Membership.member`."""
+        """Return the member that commits; see `Membership.member`."""
         return self._membership.member
 
     def read_by_it(self, position: SourceOffset) -> SourceOffset:
-        """Of a query's position what it has read since the group assigned it."""
+        """Return the part of a query's position that it has read since the group assigned it."""
         read = self._membership.assignment - self._taken
         offsets = {each: at for each, at in position.offsets.items() if each in read}
         return replace(position, offsets=offsets)
 
     def changed(self) -> bool:
-        """Does what the group demands; whether other partitions are assigned now."""
+        """Poll the group. Return whether the assignment changed; True before the first `join`."""
         if not self._topics:
             return True
         self._membership.poll()
@@ -77,7 +77,7 @@ class ManagedGroup:
         return changed
 
     def join(self, topics: Collection[str], timeout_ms: int) -> bool:
-        """Subscribes to the topics; waits for an assignment, and says whether there is one."""
+        """Subscribe to the topics, and wait for an assignment. Return whether there is one."""
         deadline = Deadline.after_ms(timeout_ms)
         if self._topics != frozenset(topics):
             self._topics = frozenset(topics)
@@ -89,12 +89,12 @@ class ManagedGroup:
         return self._membership.member is not None
 
     def share(self, position: SourceOffset, ends: LogEnds) -> tuple[SourceOffset, LogEnds, Offsets]:
-        """Of a query's position, and of all ends, what is assigned; and where it takes over.
+        """Return the assigned part of the position and of the ends, and the new partitions' starts.
 
-        Partitions that are newly assigned begin where the group has committed, or where this query
-        was, if that is later: after a restart from its checkpoint. One that the group knows nothing
-        of begins by `startingOffsets`, or if the group knows its topic, at its start: it was added.
-        The group is told of starts that it does not have, so that who takes over next has them.
+        A newly assigned partition begins at the group's offset, or at this query's, if that is
+        later after a restart from the checkpoint. A partition without an offset in the group begins
+        by `startingOffsets`; if the group has offsets of its topic, it was added, and begins at its
+        start. The starts are committed, so that the next owner has them.
         """
         mine = _only(self._membership.assignment, ends)
         known = position.offsets
@@ -108,7 +108,7 @@ class ManagedGroup:
         return replace(position, offsets={**kept, **starts}, initial=False), mine, starts
 
     def began(self) -> None:
-        """A micro-batch is planned from what `share` said last."""
+        """Note that a micro-batch is planned from the last result of `share`."""
         self._taken.clear()
 
     def _starts(
@@ -149,25 +149,25 @@ class ManagedGroup:
         }
 
     def _commit(self, offsets: Offsets) -> None:
-        """So that who takes over next begins there, too, even if this query commits nothing."""
+        """Commit starts, so that the next owner has them even if this query commits no more."""
         if offsets:
             commit_offsets(
                 self._planner.client, self._config.group_id, offsets, member_of=self.member
             )
 
-    # -- what the membership tells -----------------------------------------------------------------
+    # -- called by the membership ------------------------------------------------------------------
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Finished micro-batches are committed by now, and there is none in flight."""
+        """Drop partitions. Finished micro-batches are committed by now, and none is in flight."""
         self._given_up("gives up", partitions)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """They are looked up once it is known how far their logs reach."""
+        """Note new partitions. `share` looks up their starts, once the ends are known."""
         self._taken |= set(partitions)
         self._changed = True
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Others may have read there already what this query read since its last commit."""
+        """Drop partitions. Others may have read again what this query read and did not commit."""
         self._given_up("has lost", partitions)
 
     def _given_up(self, what: str, partitions: Collection[TopicPartition]) -> None:
@@ -178,13 +178,13 @@ class ManagedGroup:
 
 
 def _in_process_of_a_query() -> bool:
-    """Spark stops a query by SIGTERM to its process, more than once: it is to leave before."""
+    """Whether this is a query's own process, which Spark stops by SIGTERM, more than once."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return spec is not None and spec.name == _PROCESS_OF_A_QUERY
 
 
 def _end_in_order(number: int, _: object) -> None:
-    """Has Spark's program stop the reader, and end then."""
+    """Exit, so that Spark's program stops the reader first: the query leaves its group."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 

@@ -1,4 +1,4 @@
-"""Offsets and timestamps as users give them by option: JSON with topics, then partitions."""
+"""Offsets and timestamps in options: JSON with topics, then partitions."""
 
 import json
 import re
@@ -13,13 +13,13 @@ Offsets = Mapping[TopicPartition, int]
 """The next offset to read of each partition."""
 
 OFFSETS_EXAMPLE = '{"topic":{"0":23,"1":50}}'
-"""How offsets are written in an option."""
+"""An example of offsets in an option."""
 
 TIMESTAMPS_EXAMPLE = '{"topic":{"0":1760000000000,"1":"2025-10-09T08:53:20Z"}}'
-"""How timestamps are written in an option."""
+"""An example of timestamps in an option."""
 
 MAX_PARTITION = 2**31 - 1
-"""Kafka's partitions are int32."""
+"""The largest partition number: Kafka's are int32."""
 
 _WHERE = " for partition {} of topic {}"
 _PARTITION = re.compile("0|[1-9][0-9]{0,9}")
@@ -28,10 +28,9 @@ _PARTITION = re.compile("0|[1-9][0-9]{0,9}")
 def parse_offsets_option(
     option: str, text: str, *, least: int, allowed: str
 ) -> dict[TopicPartition, int]:
-    """Offsets by partition, `{"topic": {"0": 23, "1": -2}}`, each `least` or more.
+    """Parse offsets by partition, `{"topic": {"0": 23, "1": -2}}`, each `least` or more.
 
-    Raises `ConfigurationError` that says where the text departs from that; `allowed` says in words
-    what an offset may be.
+    Raises `ConfigurationError` with the place of the fault. `allowed` describes the offsets in it.
     """
     offsets = {}
     for where, given in _by_partition(option, text).items():
@@ -43,7 +42,10 @@ def parse_offsets_option(
 
 
 def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]:
-    """Milliseconds since 1970 by partition, given so or as dates; raises `ConfigurationError`."""
+    """Parse times by partition, in ms since 1970 or as dates. Return them in ms since 1970.
+
+    Raises `ConfigurationError`.
+    """
     return {
         where: _timestamp(option, given, where)
         for where, given in _by_partition(option, text).items()
@@ -66,7 +68,7 @@ def _refused(option: str, given: Any, where: TopicPartition, expected: str) -> C
 
 
 def _by_partition(option: str, text: str) -> dict[TopicPartition, Any]:
-    """What stands for each partition, whatever it is."""
+    """Return the JSON value of each partition."""
     expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
     given = {}
     for topic, partitions in _object(
@@ -83,16 +85,16 @@ def _by_partition(option: str, text: str) -> dict[TopicPartition, Any]:
 
 
 def parse_json_option(option: str, text: str, expected: str) -> Any:
-    """The JSON of an option's value; `ConfigurationError` says what is wrong with it, and where."""
+    """Parse the JSON of an option. Raises `ConfigurationError` with the fault and its place."""
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
-        # It keeps all of the text.
+        # The error of `json` has the whole text, so it is no cause of ours.
         raise ConfigurationError(option, f"{{}} is not JSON ({error})", expected, text) from None
 
 
 def is_partition_number(text: str) -> bool:
-    """Whether a text is the number of a partition, in the one way in which it is written."""
+    """Whether a text is a partition's number, without leading zeros."""
     return bool(_PARTITION.fullmatch(text)) and int(text) <= MAX_PARTITION
 
 

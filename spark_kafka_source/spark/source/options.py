@@ -1,4 +1,4 @@
-"""What the options of a reader say, named as in Spark's own connector."""
+"""The options of a reader, with the names of Spark's own connector."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -58,8 +58,8 @@ _REFUSED = {
     "kafka.interceptor.classes": "Java classes cannot be run here",
 }
 
-# As a member of a group a query is patient: partitions come and go between micro-batches, and one
-# may take an hour before the group gives the partitions to others.
+# Defaults of a query that is a member of a group. Partitions move between micro-batches, and one
+# micro-batch may take an hour before the group gives the partitions to others.
 _PATIENCE: Mapping[str, Any] = {
     "max_poll_interval_ms": 60 * 60_000,
     "partition_assignment_strategy": "cooperative-sticky",
@@ -71,7 +71,7 @@ def _columns(include_headers: bool, named: tuple[str, ...] | None) -> tuple[str,
 
 
 def _named_columns(name: str, text: str) -> tuple[str, ...]:
-    """In the order of Kafka's rows."""
+    """Return the named columns, in the order of Kafka's rows."""
     known = {column.lower(): column for column in COLUMNS_WITH_HEADERS}
     wanted = [column.strip().lower() for column in text.split(",") if column.strip()]
     for column in wanted:
@@ -84,7 +84,7 @@ def _named_columns(name: str, text: str) -> tuple[str, ...]:
 
 
 def _only_offsets(first: int, last: int | None) -> range:
-    """As in a WHERE clause, from `minOffset` to `maxOffset`, both of them included."""
+    """Return the range from `minOffset` to `maxOffset`, both included, as in a WHERE clause."""
     last = ALL_OFFSETS[-1] if last is None else last
     if first > last:
         raise ConfigurationError(
@@ -126,14 +126,14 @@ def _managed_group(texts: Texts) -> GroupConfig | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Everything a query's options say; what of it is secret is a `Secret`.
+    """A query's options. Secret values are `Secret`s.
 
-    A field declares the options that it comes from; they are read in this order.
+    A field declares the options that it comes from. They are read in this order.
     """
 
     client: ClientConfig
     hidden: frozenset[str]
-    """Options, in lower case, whose values no error is to show; see `Redaction`."""
+    """Options, in lower case, whose values errors must not show; see `Redaction`."""
     fetch: FetchConfig = read_by(lambda texts: Settings(texts).read(FetchConfig))
     subscription: Subscription = read_by(parse_subscription, *SUBSCRIPTION)
     starting: NamedBound | None = read_by(starting_bound, *STARTING)
@@ -240,7 +240,7 @@ class SourceOptions:
         Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
     )
     typed_columns: "TypedColumns | None" = None
-    """How columns are decoded, once that is planned; None where all are bytes."""
+    """The plan to decode columns. None before it is made, or if all columns are bytes."""
 
 
 OPTIONS: tuple[Option[Any], ...] = (
@@ -249,21 +249,21 @@ OPTIONS: tuple[Option[Any], ...] = (
 )
 
 OF_KAFKA: tuple[Option[Any], ...] = of_kafka(FetchConfig, Use.READ)
-"""Kafka's own settings that a reader has and a writer has not."""
+"""Kafka's settings that only a reader has."""
 
 OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
-"""Those of them that have an effect with `managedGroup`."""
+"""Kafka's settings that have an effect only with `managedGroup`."""
 
 
 def of_a_member(texts: Texts) -> tuple[Option[Any], ...]:
-    """`OF_A_MEMBER`, where the query is a member; else none."""
+    """Return `OF_A_MEMBER` if the query is a member of a group; else no option."""
     return OF_A_MEMBER if _MANAGED_GROUP.of(texts) else ()
 
 
 def read_source_options(
     texts: Texts, token_provider: TokenProvider | None, hidden: frozenset[str]
 ) -> SourceOptions:
-    """What the options say; raises `ConfigurationError`."""
+    """Read the options. Raises `ConfigurationError`."""
     client = ClientConfig.from_settings(Settings(texts), token_provider)
     found = read_options(SourceOptions, texts, client=client, hidden=hidden)
     _check_together(found)
@@ -289,7 +289,7 @@ def _check_together(found: SourceOptions) -> None:
 
 
 def _check_managed(found: SourceOptions) -> None:
-    """The group says which partitions to read, so the options cannot name some."""
+    """Refuse options that name partitions: the group assigns them."""
     bound = found.starting.bound if found.starting else None
     named = isinstance(bound, Given) or (
         isinstance(bound, AtTimestamp) and not isinstance(bound.timestamps, int)
@@ -309,7 +309,7 @@ def _check_managed(found: SourceOptions) -> None:
 
 
 def refuse_unsupported(texts: Texts) -> None:
-    """Raise `ConfigurationError` for what would change what is read, and cannot be done."""
+    """Raise `ConfigurationError` for an option that would change the rows and is unsupported."""
     for name, instead in _REFUSED.items():
         if name in texts:
             raise ConfigurationError(name, "is not supported", instead)

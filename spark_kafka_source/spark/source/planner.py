@@ -1,4 +1,4 @@
-"""What a driver asks the brokers: which partitions there are, and what their offsets stand for."""
+"""A driver's questions to the brokers: the partitions that exist, and their offsets."""
 
 import logging
 import time
@@ -52,14 +52,14 @@ _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class _Everything(Container[Any]):
-    """Contains whatever is asked for."""
+    """A container of all things."""
 
     def __contains__(self, _: object) -> bool:
         return True
 
 
 class OffsetPlanner:
-    """Looks up partitions and offsets for one query; it connects at the first question."""
+    """Lookups of partitions and offsets for one query. It connects at the first question."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -68,17 +68,17 @@ class OffsetPlanner:
         self._lost: set[TopicPartition] = set()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.client.close()
         self._watch.close()
 
     def log_ends(self, read: Offsets = MappingProxyType({})) -> LogEnds:
-        """The partitions of the subscription and their ends, asked afresh.
+        """Ask for the subscription's partitions and their ends.
 
-        `read` is how far the query is. Where a log is gone or ends before that, it is asked for
-        again for a while: a broker may be late to hear of it, a new leader late to know its end.
-        Raises `ConfigurationError` for any other topic, or partition, that does not exist; but a
-        query that goes on with `failOnDataLoss=false` does without it.
+        `read` is the query's position. While a log is gone or ends before it, ask again for a
+        while: a broker may hear of a topic late, or a new leader learn the end late. Raises
+        `ConfigurationError` for any other topic or partition that does not exist, except in a query
+        that goes on with `failOnDataLoss=false`.
         """
         patience = self._patience()
         while True:
@@ -102,49 +102,50 @@ class OffsetPlanner:
         )
 
     def _partitions(self, read: Offsets) -> tuple[list[Topic], list[TopicPartition]]:
-        # What was gone at one question is not in `read` at the next, and is not to be missed then.
+        # A partition that was gone at one question is not in `read` at the next, and may be missing
+        # then, too.
         goes_on = bool(read) and not self._options.data_loss.fails
         topics = self._topics(_Everything() if goes_on else {each.topic for each in read})
         return topics, self._options.subscription.select(topics, _Everything() if goes_on else read)
 
     @property
     def watches(self) -> bool:
-        """Whether the leaders say by themselves when there is more."""
+        """Whether the leaders are watched: they tell by themselves that there is more."""
         return self._watch.useful
 
     def news(self, ends: LogEnds, pace: Pace) -> bool:
-        """Waits as long as `pace` says, or until there may be more than `ends`.
+        """Wait for the pause of `pace`, or until there may be more than `ends`.
 
-        False where that was found out at less cost than by a look: no leader has more to show, and
-        the partitions are the same.
+        Return False only if a look can be spared: no leader has more, and the partitions are the
+        same.
         """
         if self._watch.news(ends.offsets, pace.pause_seconds) or not pace.may_spare_look():
             return True
         try:
             topics, where = self._partitions(ends.offsets)
         except KafkaError:
-            return True  # The look will come upon it, too.
+            return True  # The look will raise the error, too.
         return set(where) != ends.offsets.keys() or _topic_ids(topics, where) != ends.topic_ids
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset that each partition still has."""
+        """Return the first offset that each partition still has."""
         return earliest_offsets(self.client, topic_partitions)
 
     def epoch_ends(self, leader_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where each partition's log ends for a leader epoch; -1 where that is not known."""
+        """Return the end of each partition's log for a leader epoch; -1 if it is unknown."""
         return epoch_end_offsets(self.client, leader_epochs)
 
     def resolve(self, named: NamedBound, latest: Offsets) -> dict[TopicPartition, int]:
-        """The offset that a bound stands for in each partition of `latest`.
+        """Return the offset that a bound stands for in each partition of `latest`.
 
-        Raises `OffsetMismatchError` where the bound names other partitions, `DataLossError` for an
-        offset that its log does not have (or, with `failOnDataLoss=false`, takes the nearest that
-        it has), `ConfigurationError` where a time or group has no offset and that is an error.
+        Raises `OffsetMismatchError` if the bound names other partitions, `DataLossError` for an
+        offset that its log does not have (with `failOnDataLoss=false`, the nearest offset counts),
+        and `ConfigurationError` if a time or group has no offset and `if_none` is None.
         """
         wanted = self._wanted(named, latest)
         if wanted.keys() != latest.keys():
             raise does_not_match_assigned(named.option, wanted, latest)
-        # An explicit offset is held against both ends of its log, so the start is asked for too.
+        # An explicit offset must lie between both ends of its log, so the start is needed, too.
         earliest = self.earliest(
             [each for each, offset in wanted.items() if offset != Extreme.LATEST.value]
         )
@@ -201,7 +202,7 @@ class OffsetPlanner:
         ends = {Extreme.LATEST.value: latest, Extreme.EARLIEST.value: earliest}
         if offset in ends:
             return ends[offset]
-        # A time was looked up after `latest`: it may have found a record that is newer than that.
+        # A time is looked up after `latest`, so its record may be newer.
         is_found = isinstance(named.bound, AtTimestamp)
         if not is_found and not earliest <= offset <= latest:
             error = start_offset_reset(named.option, where, offset, earliest, latest)
@@ -209,7 +210,7 @@ class OffsetPlanner:
         return min(max(offset, earliest), latest)
 
     def topic_names(self) -> list[str]:
-        """The topics of the subscription that there are now."""
+        """Return the topics of the subscription that exist now."""
         return sorted(topic.name for topic in self._topics(()))
 
     def _topics(self, known: Container[str]) -> list[Topic]:
@@ -225,7 +226,7 @@ class OffsetPlanner:
                     raise _no_topic_name(subscription.option, topic.name)
                 unknown = topic.error == _UNKNOWN_TOPIC
                 if unknown and topic.name in known:
-                    continue  # Once, `log_ends` waits for it; not at every question from then on.
+                    continue  # `log_ends` waits for the topic once, not at every question.
                 if unknown and patience.expired:
                     raise _unknown_topic(subscription.option, topic.name)
                 if topic.error.code:
@@ -247,7 +248,7 @@ def _topic_ids(topics: Iterable[Topic], where: Iterable[TopicPartition]) -> dict
 
 
 def _filled(offsets: Offsets, latest: Offsets, if_none: Extreme | None) -> Offsets:
-    """The offsets found, and for partitions without one what is to hold instead."""
+    """Return the found offsets, with `if_none` for partitions without one."""
     return {**(dict.fromkeys(latest, if_none.value) if if_none else {}), **offsets}
 
 

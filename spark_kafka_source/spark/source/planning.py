@@ -1,4 +1,4 @@
-"""Pure functions on offsets: which ranges to read, and how much of them at a time."""
+"""Functions on offsets: the ranges to read, and the limits of a micro-batch."""
 
 from collections.abc import Mapping
 
@@ -11,9 +11,9 @@ ALL_OFFSETS = range(2**63)
 
 
 def offset_ranges(starts: Offsets, ends: LogEnds, within: range = ALL_OFFSETS) -> list[OffsetRange]:
-    """One range for each partition that has something to read, in order of topic and partition.
+    """Return a range for each partition with something to read, by topic and partition.
 
-    `starts` has every partition that `ends` has; offsets not `within` are left out.
+    `starts` has every partition that `ends` has. Offsets not `within` are left out.
     """
     ranges = (
         OffsetRange(
@@ -29,16 +29,16 @@ def offset_ranges(starts: Offsets, ends: LogEnds, within: range = ALL_OFFSETS) -
 
 
 def limit_offsets(starts: Offsets, latest: Offsets, limit: int) -> dict[TopicPartition, int]:
-    """Ends that share `limit` offsets out over all partitions, in proportion to what waits in each.
+    """Return ends that share out `limit` offsets, in proportion to what waits in each partition.
 
-    A partition with anything waiting gets at least one, so that none starves; the sum may pass the
+    A partition with anything waiting gets at least one, so that none starves. The sum may pass the
     limit by as many.
     """
     return share_out(starts, latest, limit, sum(_waiting(starts, latest).values()))
 
 
 def share_out(starts: Offsets, latest: Offsets, part: int, whole: int) -> dict[TopicPartition, int]:
-    """Ends by which `part` of `whole` is read of what waits in each partition, but one at least."""
+    """Return ends that take `part / whole` of each partition's waiting offsets, at least one."""
     waiting = _waiting(starts, latest)
     if whole <= part:
         return {each: starts[each] + count for each, count in waiting.items()}
@@ -53,5 +53,5 @@ def _waiting(starts: Offsets, latest: Offsets) -> dict[TopicPartition, int]:
 
 
 def moved(before: Offsets, after: Offsets) -> Mapping[TopicPartition, int]:
-    """Those of `after` that differ from `before`."""
+    """Return the offsets of `after` that differ from `before`."""
     return {each: offset for each, offset in after.items() if before.get(each) != offset}

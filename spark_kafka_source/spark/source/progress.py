@@ -1,7 +1,7 @@
-"""How far a task of a long batch is, as a line now and then on its standard error.
+"""The progress of a task of a long batch, as a line now and then on its standard error.
 
-A Python data source has no other way to the user's eyes: Spark lets its workers' standard error
-through to the terminal or notebook that it was started from, and to the executors' logs.
+A Python data source has no other way to show it. Spark passes its workers' standard error on to the
+terminal or notebook that started it, and to the executors' logs.
 """
 
 import sys
@@ -12,19 +12,19 @@ from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.records import Chunk
 
 EVERY_SECONDS = 5.0
-"""Between two lines, and before the first: a task that is over by then shows nothing."""
+"""Seconds between two lines, and before the first. A shorter task shows nothing."""
 
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def _to_stderr(line: str) -> None:
-    # One write, so that the lines of tasks that share a terminal do not run into each other.
+    # One write, since the lines of tasks that share a terminal could mix otherwise.
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
 
 class Progress:
-    """Rows, bytes and offsets of one task: the `number`th of `count`."""
+    """Rows, bytes and offsets of one task, the `number`th of `count`."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Progress:
         self._started_seconds = self._shown_seconds = clock()
 
     def read(self, chunk: Chunk, rows: int) -> None:
-        """Says that the chunk was read, and had so many rows."""
+        """Add a chunk with so many rows. Show a line if it is time."""
         where = chunk.topic_partition
         self._offsets += chunk.next_offset - self._reached[where]
         self._reached[where] = chunk.next_offset
@@ -57,7 +57,7 @@ class Progress:
             self._show(f"{self._line()}, {left_seconds:.0f} s left")
 
     def finished(self) -> None:
-        """The task is over; says so if it has said anything before."""
+        """Show the last line, if the task has shown any line before."""
         if self._shown_seconds > self._started_seconds:
             self._show(f"{self._line()}, done in {self._elapsed_seconds:.0f} s")
 

@@ -1,4 +1,4 @@
-"""The columns of a Kafka row, as Spark's own connector has them: all nullable, in this order."""
+"""The columns of a Kafka row, as in Spark's own connector: all nullable, in this order."""
 
 from collections.abc import Sequence
 
@@ -32,12 +32,12 @@ _TYPES = {
 
 
 def kafka_schema(columns: Sequence[str]) -> StructType:
-    """The schema of these columns, as they are named here."""
+    """Return the schema of these columns, under these names."""
     return StructType([StructField(name, _TYPES[name]) for name in columns])
 
 
 def typed_schema(schema: pa.Schema) -> StructType:
-    """The schema of columns some of which are decoded."""
+    """Return the schema of columns if some of them are decoded."""
     return StructType(
         [StructField(each.name, _spark_type(each.name, each.type)) for each in schema]
     )

@@ -1,8 +1,8 @@
-"""The offset that a query leaves in Spark's checkpoint, in the format of this package and others.
+"""A query's offset in Spark's checkpoint, in the formats of this package and of Spark's connector.
 
-Format 2 adds topic ids (KIP-516) and leader epochs (KIP-320) to format 1. What Spark's own
-connector writes, `{"topic": {"0": 23}}`, is read as well, so that its checkpoints can be continued.
-Spark compares offsets as strings: all is sorted by topic, then by number of partition.
+Format 2 adds topic ids (KIP-516) and leader epochs (KIP-320) to format 1. Offsets of Spark's own
+connector, `{"topic": {"0": 23}}`, are read as well, so that its checkpoints can be continued.
+Spark compares offsets as strings, so they are sorted by topic, then by partition number.
 """
 
 import json
@@ -18,7 +18,7 @@ from spark_kafka_source.spark.source.offsets import OFFSETS_EXAMPLE, Offsets, is
 from spark_kafka_source.topic_partition import TopicPartition
 
 FORMAT_VERSION = 2
-"""What is written; every earlier one is read."""
+"""The format that is written. All earlier ones are read."""
 
 
 class CheckpointError(LocalError):
@@ -27,13 +27,13 @@ class CheckpointError(LocalError):
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """Up to where a micro-batch reads.
+    """The end of a micro-batch.
 
-    `starts` says where those partitions begin that do not go on from the offset before: all of them
-    in the first micro-batch, then those that were added, made anew or truncated. With it a replay
-    reads the same rows whatever has become of the topics. `leader_epochs` are those under which
-    the ends were found, `topic_ids` are the topics' own. `initial` marks the offset before the
-    first micro-batch, which has no partition.
+    `starts` has the starts of the partitions that do not go on from the offset before: of all
+    partitions in the first micro-batch, later of added, recreated or truncated ones. With them a
+    replay reads the same rows, even if the topics have changed. `leader_epochs` are the epochs
+    under which the ends were found. `initial` marks the offset before the first micro-batch, which
+    has no partition.
     """
 
     offsets: Offsets
@@ -43,7 +43,7 @@ class SourceOffset:
     initial: bool = False
 
     def follows(self, before: "SourceOffset") -> bool:
-        """Whether it goes on from `before`, except where it says by `starts` that it does not."""
+        """Whether all partitions without an entry in `starts` go on from `before`."""
         kept = self.offsets.keys() - self.starts.keys()
         return all(
             each in before.offsets
@@ -53,7 +53,7 @@ class SourceOffset:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form, in the newest format."""
+        """Return the JSON form, in the newest format."""
         found: dict[str, Any] = {"version": FORMAT_VERSION, "offsets": by_topic(self.offsets)}
         if self.starts:
             found["starts"] = by_topic(self.starts)
@@ -67,10 +67,10 @@ class SourceOffset:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "SourceOffset":
-        """Reads any of the formats.
+        """Read any of the formats.
 
-        Raises `UnsupportedVersionError` for what a newer release of this package wrote, and
-        `CheckpointError` for what is none of them.
+        Raises `UnsupportedVersionError` for the format of a newer release, and `CheckpointError`
+        for no known format.
         """
         try:
             return cls._from_json(found)
@@ -84,7 +84,7 @@ class SourceOffset:
     @classmethod
     def _from_json(cls, found: Mapping[str, Any]) -> "SourceOffset":
         version = found.get("version")
-        # A topic may well be called "version"; its partitions are an object, though.
+        # A topic may be called "version", but its value is an object with its partitions.
         if type(version) is not int:
             return cls(offsets=_by_partition(found))
         if not 1 <= version <= FORMAT_VERSION:
@@ -102,11 +102,11 @@ class SourceOffset:
 
 
 INITIAL = SourceOffset(offsets={}, initial=True)
-"""Before the first micro-batch: the starting options are yet to be looked up."""
+"""The offset before the first micro-batch. The starting options are not looked up yet."""
 
 
 def by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """`{"topic": {"0": 23}}`, in order: the form that Spark's own connector reads and writes."""
+    """Return `{"topic": {"0": 23}}`, in order: the form of Spark's own connector."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for (topic, partition), number in sorted(numbers.items()):
         found[topic][str(partition)] = number

@@ -1,4 +1,4 @@
-"""Cuts large ranges of offsets, and gathers small ones, so that tasks are of a good size."""
+"""Cutting of large ranges of offsets, and gathering of small ones, for tasks of a good size."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,11 +12,11 @@ def split_ranges(
     max_records_per_partition: int | None = None,
     min_partitions: int | None = None,
 ) -> list[OffsetRange]:
-    """The same offsets in more ranges, none empty, in the same order.
+    """Return the same offsets in more ranges, none empty, in the same order.
 
-    First no range is left with more than `max_records_per_partition` offsets; then, where they are
-    still fewer than `min_partitions`, the large ones are cut in proportion to their size, so that
-    there are about so many.
+    First cut ranges with more than `max_records_per_partition` offsets. If there are still fewer
+    than `min_partitions` ranges, cut the large ones in proportion to their size, into about so
+    many.
     """
     found = [each for each in ranges if each.start < each.end]
     if max_records_per_partition is not None:
@@ -33,9 +33,9 @@ def split_ranges(
 def gather_ranges(
     ranges: Sequence[OffsetRange], min_records: int, min_partitions: int | None = None
 ) -> list[tuple[OffsetRange, ...]]:
-    """Ranges, in their order, in groups of `min_records` offsets or more; the last may have fewer.
+    """Group the ranges, in order, by `min_records` offsets or more. The last may have fewer.
 
-    Groups are smaller where there would be fewer than `min_partitions` of them.
+    Groups are smaller if there would otherwise be fewer than `min_partitions`.
     """
     least_groups = min_partitions or 0
     if least_groups:
@@ -52,7 +52,7 @@ def gather_ranges(
 
 
 def _in_proportion(ranges: list[OffsetRange], min_partitions: int) -> list[OffsetRange]:
-    """Ranges too small to be cut are set aside first: what is left is shared among the others."""
+    """Cut the large ranges into the number of parts that the small ones leave over."""
     total = sum(each.size for each in ranges)
     small = {each for each in ranges if _share(each, total, min_partitions) == 1}
     rest = total - sum(each.size for each in small)
@@ -65,12 +65,12 @@ def _in_proportion(ranges: list[OffsetRange], min_partitions: int) -> list[Offse
 
 
 def _share(wanted: OffsetRange, total: int, partitions: int) -> int:
-    """Its part of `partitions`, rounded half up, but one at least."""
+    """Return the range's part of `partitions`, rounded half up, but at least 1."""
     return max((2 * wanted.size * partitions + total) // (2 * total), 1)
 
 
 def _cut(wanted: OffsetRange, parts: int) -> Iterator[OffsetRange]:
-    """Even parts; what division leaves over goes to the last ones."""
+    """Yield even parts. The remainder of the division goes to the last ones."""
     start = wanted.start
     for left in range(min(parts, wanted.size), 0, -1):
         end = start + (wanted.end - start) // left

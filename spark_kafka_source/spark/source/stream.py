@@ -1,7 +1,7 @@
-"""Streaming: which offsets each micro-batch reads, planned and committed on the driver.
+"""Streaming: the driver plans the offsets of each micro-batch, and commits them.
 
-Spark keeps one reader in a Python process of its own per query and asks it at every trigger; a
-second one is only pickled, for `read`. So nothing is looked up before the first question.
+For each query Spark keeps one reader in a Python process of its own, and asks it at every trigger.
+It only pickles a second reader, for `read`. So nothing is looked up before the first question.
 """
 
 import time
@@ -55,17 +55,17 @@ from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
 
 _MOST_LOOKS = 3
 _NONE: Offsets = {}
-# Spark waits for the answer before it stops a query.
+# Spark waits for the answer to its question before it stops a query.
 _JOIN_MS = 1_000
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads from `startingOffsets` (latest unless given), then on from the checkpoint."""
+    """A stream from `startingOffsets` (default latest) on, then from the checkpoint on."""
 
     def __init__(self, options: SourceOptions) -> None:
         _refuse_unsupported(options)
         self._options = options
-        # None as long as Spark has not said where the query stands.
+        # None as long as Spark has not given the query's position.
         self._position: SourceOffset | None = None
         self._position_unknown = False
         self._ends = LogEnds({})
@@ -78,13 +78,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- on the driver ---------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:
-        """Always the same: the first micro-batch looks `startingOffsets` up and keeps them."""
+        """Return a constant: the first micro-batch looks up `startingOffsets`, and keeps them."""
         # Spark asks twice for the first micro-batch, the second time after `latestOffset`.
         self._position = self._position or INITIAL
         return INITIAL.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The first of the limits per trigger that is given: Spark takes but one."""
+        """Return the first limit per trigger that is given: Spark takes only one."""
         options = self._options
         if options.max_offsets_per_trigger is not None:
             return ReadMaxRows(options.max_offsets_per_trigger)
@@ -95,17 +95,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Pins the latest offsets, with the next question: later rows wait for the next run."""
+        """Make the next `latestOffset` pin the latest offsets. Later rows wait for the next run."""
         self._available_now = True
 
     def latestOffset(
         self, start: Mapping[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, Any]:
-        """Up to where the next micro-batch reads; `start` again where nothing is new.
+        """Return the end of the next micro-batch; `start` again if nothing is new.
 
         `start` is the end of the last finished micro-batch, so it is committed to the group here.
-        Spark before 4.2 gives neither argument. Raises `DataLossError` where records that were to
-        be read are gone, unless `failOnDataLoss` is false.
+        Spark before 4.2 gives neither argument. Raises `DataLossError` if records to read are gone,
+        unless `failOnDataLoss` is false.
         """
         if start is not None:
             self._position = SourceOffset.from_json(start)
@@ -115,40 +115,40 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end is self._position:
             if self._available_now:
                 self._finished(end, is_last=True)
-            # As Spark gave it, be it in an older format: it compares texts.
+            # Spark compares texts, so an offset in an older format goes back unchanged.
             return dict(start if start is not None else end.to_json())
         self._position, self._last_batch_seconds = end, time.monotonic()
         return end.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """The ends of the log as last seen, for the query's progress: lag is the distance."""
+        """Return the last known ends of the logs, for the lag in the query's progress."""
         return SourceOffset(self._ends.offsets).to_json() if self._ends.offsets else None
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
-        """One task for each topic-partition with anything new, or more where options say so.
+        """Return one task for each topic-partition with anything new, or as options say.
 
-        The same again after a restart.
+        A replay after a restart has the same tasks.
         """
         before, after = SourceOffset.from_json(start), SourceOffset.from_json(end)
         starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
         if self._position_unknown or not after.follows(before):
-            # Spark before 4.2 says only now where the query stands.
+            # Spark before 4.2 gives the query's position only now.
             with hiding(self._options.hidden):
                 starts |= self._starts(before, ends)
             self._position_unknown = False
         return plan_tasks(starts, ends, self._options)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Commits a finished micro-batch to the group.
+        """Commit a finished micro-batch to the group, unless the query is a member of the group.
 
-        A member of the group has done so when it was asked for the next one. By now it may have
-        been given again what it had before, which others have read further: this would undo theirs.
+        A member has committed it in `latestOffset`. By now the group may have assigned a partition
+        to others and back again, so a commit here could undo theirs.
         """
         if self._options.managed_group is None:
             self._finished(SourceOffset.from_json(end))
 
     def stop(self) -> None:
-        """Closes the connections."""
+        """Leave the group, and close the connections."""
         if "_planner" not in self.__dict__:
             return
         if self._group is not None:
@@ -158,7 +158,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- on the executors ------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one partition."""
+        """Return a task's rows."""
         if not isinstance(partition, KafkaInputPartition):
             return iter(())
         return read_ranges(partition, self._options)
@@ -190,13 +190,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
         if self._group is not None:
-            # Only what it read as a member; it may be another's before there is a next time.
+            # Only what the query read as a member. There may be no next time: the partitions may
+            # belong to another member by then.
             position, is_last = self._group.read_by_it(position), True
         if self._group_commits is not None and not position.initial:
             self._group_commits.finished(position, is_last=is_last)
 
     def _look_up_ends(self, position: SourceOffset | None) -> LogEnds:
-        # A pinned end lies ahead of the position; it, too, may fall back for a moment.
+        # A pinned end lies ahead of the position. Its log, too, may fall back for a moment.
         known = self._pinned or position
         latest = self._planner.log_ends(known.offsets if known else {})
         if not self._available_now:
@@ -206,10 +207,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._pinned
 
     def _look_in_time(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
-        """As `_look`, but not as often as Spark asks while there is nothing."""
+        """Do as `_look`, but not as often as Spark asks while nothing is new."""
         if self._pace.pause_seconds and not self._available_now and not self._group_changed():
             news = self._planner.news(self._ends, self._pace)
-            # Where rows wait for more to come, time alone may end that.
+            # Rows that wait for `minOffsetsPerTrigger` may be due by time alone.
             if not news and position and position.offsets == self._ends.offsets:
                 return position
         asked_before = self._planner.client.requests_sent
@@ -230,7 +231,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._available_now:
             self._group.join(topics, _JOIN_MS)
             return
-        # A run that did not wait would end with nothing read.
+        # Without waiting, the run would end with nothing read.
         timeout_ms = self._options.client.default_api_timeout_ms
         if not self._group.join(topics, timeout_ms):
             raise KafkaTimeoutError(
@@ -239,7 +240,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def _group_changed(self) -> bool:
-        """Whether other partitions are assigned to this query than a look before."""
+        """Poll the group. Return whether the assignment has changed since the last look."""
         if self._group is None or not self._group.changed():
             return False
         if self._group_commits is not None:
@@ -247,7 +248,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _look(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
-        """As `_next`, from what the brokers say now, and again where a topic goes meanwhile."""
+        """Do as `_next` with new ends, and again if a topic goes away meanwhile."""
         tries = 0
         while True:
             try:
@@ -255,20 +256,20 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._join_group()
                 return self._next(position, limit)
             except CommitFailedError:
-                # The group rebalances again: what it has assigned is taken over after that.
+                # The group rebalances again. The query takes its partitions over after that.
                 if position is not None and not self._available_now:
                     return position
             except BrokerError as error:
-                # It was named a moment ago: they are asked anew what there is.
+                # The topic existed a moment ago, so the brokers are asked anew for all topics.
                 tries += 1
                 if error.error not in UNKNOWN_TOPIC or tries == _MOST_LOOKS:
                     raise
 
     def _next(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
-        """The end of the next micro-batch; `position` itself where nothing is new."""
+        """Return the end of the next micro-batch, or `position` itself if nothing is new."""
         ends = self._ends
         if position is None:
-            # Spark before 4.2 starts, and restarts, without saying from where.
+            # Spark before 4.2 starts and restarts without giving the position.
             self._position_unknown = True
             if not ends.offsets:
                 return INITIAL
@@ -286,7 +287,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows | ReadMaxBytes) and not self._options.data_loss.fails:
             starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
             begin = {**begin, **starts}
-        # A pinned end may lie before what another member of the group has read since.
+        # Another member of the group may have read beyond a pinned end since.
         latest = {each: max(at, begin.get(each, at)) for each, at in ends.offsets.items()}
         end = self._limited(begin, latest, limit)
         nothing_new = not starts and (end == position.offsets or not end)
@@ -302,7 +303,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
-        """Where the partitions begin that do not go on from `position`."""
+        """Return the starts of the partitions that do not go on from `position`."""
         if position.initial:
             return self._planner.resolve(self._options.starting or FROM_LATEST, ends.offsets)
         starts = new_starts(position, ends, self._planner, self._options.data_loss, self._gone)
@@ -311,7 +312,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return starts
 
     def _is_to_wait(self, begin: Offsets, limit: ReadLimit | None) -> bool:
-        """Whether `minOffsetsPerTrigger` are not there yet, and `maxTriggerDelay` is not over."""
+        """Whether to wait for `minOffsetsPerTrigger`, as long as `maxTriggerDelay` is not over."""
         least = self._options.min_offsets_per_trigger
         if least is None or self._available_now or isinstance(limit, ReadAllAvailable):
             return False

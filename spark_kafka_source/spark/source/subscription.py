@@ -1,6 +1,6 @@
-"""Which topic-partitions a source reads: `assign`, `subscribe` or `subscribePattern`.
+"""The topic-partitions that a source reads: `assign`, `subscribe` or `subscribePattern`.
 
-And of the last two, by `partitions`, a part.
+`partitions` selects a part of the last two.
 """
 
 import re
@@ -32,15 +32,15 @@ class Assign:
         return sorted({each.topic for each in self.topic_partitions})
 
     def wants(self, _: Topic) -> bool:
-        """Only its topics are asked for."""
+        """Return True: the client asks only for these topics."""
         return True
 
     def select(
         self, topics: Iterable[Topic], known: Container[TopicPartition] = ()
     ) -> list[TopicPartition]:
-        """Those of them that exist.
+        """Return the existing ones. Raises `ConfigurationError` for others that are not `known`.
 
-        Raises `ConfigurationError` for one that does not, and is not `known` to have been there.
+        A `known` partition existed before.
         """
         existing = {each for topic in topics for each in topic.topic_partitions}
         for each in self.topic_partitions:
@@ -56,7 +56,7 @@ class Assign:
 
     @classmethod
     def parse(cls, text: str) -> "Assign":
-        """Raises `ConfigurationError` unless it is JSON of that form."""
+        """Parse the option's text. Raises `ConfigurationError` unless it is JSON of that form."""
         expected = "Give JSON as in '{\"topic\":[0,1]}'"
         found = parse_json_option(cls.option, text, expected)
         if not isinstance(found, dict) or not all(
@@ -88,21 +88,21 @@ class Subscribe:
         return list(self.topics)
 
     def wants(self, _: Topic) -> bool:
-        """Only its topics are asked for."""
+        """Return True: the client asks only for these topics."""
         return True
 
     def select(
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
     ) -> list[TopicPartition]:
-        """Their partitions."""
+        """Return all partitions of these topics."""
         return [each for topic in topics for each in topic.topic_partitions]
 
     @classmethod
     def parse(cls, text: str) -> "Subscribe":
-        """Raises `ConfigurationError` where no topic is named, or a name is none that Kafka has.
+        """Parse the option's text. Raises `ConfigurationError` for a missing or impossible name.
 
-        Blanks around a comma are passed over, as by the peer; a name that is missing there, which
-        the peer passes over, may be that of a variable without a value.
+        Blanks around a comma are ignored, as in Spark's own connector. That connector also ignores
+        a missing name. Here it is an error: it may stand for a variable without a value.
         """
         names = [name.strip() for name in text.split(",")]
         if not any(names):
@@ -121,7 +121,7 @@ class Subscribe:
 class SubscribePattern:
     """All partitions of topics in whose name a regular expression is found, but internal ones.
 
-    It is Java's, as in Spark's own connector, where `b` takes `abc`, too; `^b$` takes `b` alone.
+    The expression is Java's, as in Spark's own connector. `b` is found in `abc`, too; `^b$` is not.
     """
 
     pattern: str
@@ -129,27 +129,27 @@ class SubscribePattern:
 
     @property
     def topic_names(self) -> None:
-        """All topics are asked for."""
+        """None: the client asks for all topics."""
         return
 
     def wants(self, topic: Topic) -> bool:
-        """Whether it matches, and is none of Kafka's own."""
+        """Whether the topic matches, and is not internal."""
         return bool(_compiled(self.pattern).search(topic.name)) and not topic.is_internal
 
     def select(
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
     ) -> list[TopicPartition]:
-        """The partitions of those of the topics that match now."""
+        """Return all partitions of the topics that match."""
         return [each for topic in topics if self.wants(topic) for each in topic.topic_partitions]
 
     @classmethod
     def parse(cls, text: str) -> "SubscribePattern":
-        """Raises `ConfigurationError` unless it is a regular expression of Java's.
+        """Parse the option's text. Raises `ConfigurationError` unless it is Java's expression.
 
-        One that has no equal in Python's `re` is refused, too.
+        An expression without an equal in Python's `re` is refused, too.
         """
         if len(text) > _LONGEST_PATTERN:
-            # One of a megabyte takes ten seconds to compile.
+            # A pattern of a megabyte takes ten seconds to compile.
             expected = f"Give at most {_LONGEST_PATTERN}"
             raise ConfigurationError(cls.option, f"has {len(text)} characters", expected)
         if not text.strip():
@@ -164,14 +164,14 @@ class SubscribePattern:
 
 @dataclass(frozen=True, slots=True)
 class OnlyPartitions:
-    """Of a subscription to whole topics, only the partitions with these numbers, `0,2,8-15`."""
+    """The partitions with these numbers, `0,2,8-15`, of a subscription to whole topics."""
 
     subscription: Subscribe | SubscribePattern
     numbers: tuple[range, ...]
 
     @property
     def option(self) -> str:
-        """The option that names the topics."""
+        """Name of the option that names the topics."""
         return self.subscription.option
 
     @property
@@ -180,15 +180,15 @@ class OnlyPartitions:
         return self.subscription.topic_names
 
     def wants(self, topic: Topic) -> bool:
-        """Whether it is subscribed to."""
+        """Whether the subscription has the topic."""
         return self.subscription.wants(topic)
 
     def select(
         self, topics: Iterable[Topic], known: Container[TopicPartition] = ()
     ) -> list[TopicPartition]:
-        """Those of the subscription's partitions that have one of the numbers.
+        """Return the subscription's partitions that have one of the numbers.
 
-        Raises `ConfigurationError` where none has, and nothing is `known` to have been there.
+        Raises `ConfigurationError` if none has, and no partition is `known` to have existed.
         """
         found = self.subscription.select(topics, known)
         selected = [
@@ -244,11 +244,11 @@ _PARTITIONS = Option(
     "of the topics only the partitions with these numbers",
 )
 SUBSCRIPTION = (*_TOPICS, _PARTITIONS)
-"""The options of `parse_subscription`."""
+"""Options of `parse_subscription`."""
 
 
 def parse_subscription(texts: Texts) -> Subscription:
-    """The one subscription option that must be given, from options with lower-case names."""
+    """Parse the one subscription option that must be given. `texts` have lower-case names."""
     given = [each for each in _TOPICS if each.name.lower() in texts]
     names = ", ".join(f"'{each.name}'" for each in _TOPICS)
     if not given:

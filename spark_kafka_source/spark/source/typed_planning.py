@@ -1,4 +1,4 @@
-"""What the driver plans of typed columns, before a query has any schema."""
+"""The driver's plan of typed columns, made before the query has a schema."""
 
 from dataclasses import replace
 
@@ -10,16 +10,16 @@ from spark_kafka_source.values.avro import TIME
 
 
 def planned(options: SourceOptions, *, has_time: bool) -> SourceOptions:
-    """Return the options with the schemas that keys and values are read with.
+    """Return the options with the schemas of keys and values.
 
-    `has_time` says whether times of day may be columns of Spark's TIME. Raises what `plan_columns`
-    does, and, where a pattern says which topics are read, what keeps them from being looked up.
+    `has_time`: whether times of day may be columns of Spark's TIME. Raises the errors of
+    `plan_columns`, and with a pattern those of looking up its topics.
     """
     with hiding(options.hidden):
         columns = plan_columns(
             options.typed, options.columns, lambda: _topics(options), TIME if has_time else None
         )
-    # All else that is said of the registry, its passwords too, is for the driver alone.
+    # Tasks get the registry's passwords only in a part whose schemas they may have to look up.
     return replace(options, typed_columns=columns, typed=TypedConfig())
 
 

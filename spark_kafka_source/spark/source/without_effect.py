@@ -1,4 +1,4 @@
-"""Settings of Kafka's that do nothing for a reader, with the reasons.
+"""Kafka's settings that do nothing for a reader, with the reasons.
 
 https://kafka.apache.org/documentation/#consumerconfigs
 """

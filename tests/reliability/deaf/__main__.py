@@ -2,8 +2,8 @@
 
     python -m tests.reliability.deaf [--rounds N] [--only WORD] [--page PATH]
 
-`--page` has the tables written into a page, too. A round takes ten minutes or so, most of it for
-those that wait for their timeouts. `--only` makes the faults in whose names the word is.
+`--page` also writes the tables into a page. `--only` makes the faults with the word in their names.
+A round takes some ten minutes, mostly for clients that wait for their timeouts.
 """
 
 import argparse
@@ -38,13 +38,13 @@ from tests.reliability.deaf.table import render, render_took
 MARKS = Marks("<!-- deaf brokers: written by a program -->", "<!-- end of deaf brokers -->")
 
 BY_HAND = (OURS, THEIRS, JAVA)
-"""Without a group's assignment there are no two protocols."""
+"""Clients of tests without a group, where the two protocols do not matter."""
 Scenario = Callable[[LocalKafka], Sequence[Outcome]]
 
 
 @contextmanager
 def healthy() -> Iterator[None]:
-    """No bad address."""
+    """Yield None: there is no bad address."""
     yield
 
 
@@ -121,7 +121,7 @@ def _new_topic(kafka: LocalKafka, client: Client) -> Outcome:
 def _at_once(
     act: Callable[[LocalKafka, Client], Outcome], clients: Sequence[Client], kafka: LocalKafka
 ) -> Sequence[Outcome]:
-    """For each client with topics of its own, all at the same time."""
+    """Make the fault for each client, with its own topics, all at the same time."""
     with ThreadPoolExecutor(len(clients)) as pool:
         return list(pool.map(partial(act, kafka), clients))
 

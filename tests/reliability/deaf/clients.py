@@ -1,4 +1,4 @@
-"""The clients that are compared, and how one of their members is started, told and heard."""
+"""The clients in the comparison, and their members' processes."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ class Client:
     protocol: str = "classic"
 
     def command(self) -> list[str]:
-        """What starts a member of this kind."""
+        """Return the command that starts a member of this kind."""
         if self.kind == "java":
             jars = os.pathsep.join(map(str, kafka_jars()))
             quiet = "-Dorg.apache.logging.log4j.level=OFF"
@@ -44,10 +44,10 @@ ALL = (OURS, OURS_848, THEIRS, JAVA)
 
 
 class Member:
-    """One of them, in a process that ends with the context, whatever state it is in."""
+    """A member of a group in a process. The end of the context kills it in whatever state."""
 
     def __init__(self, client: Client, settings: Mapping[str, object], *orders: str) -> None:
-        """`settings` are by Kafka's names; `orders` are lines that `begin` comes after."""
+        """Create it. `settings` have Kafka's names. `orders` are lines to send before `begin`."""
         self.client = client
         self.diary = Diary()
         self._orders = [f"set {name} {value}" for name, value in settings.items()]
@@ -82,19 +82,19 @@ class Member:
             self.diary.add(line)
 
     def begin(self) -> None:
-        """Has it make its consumer and poll; first waits until the process is up."""
+        """Wait until the process is up. Then make it create its consumer and poll."""
         wait_until(lambda: self.diary.is_ready)
         for line in (*self._orders, "begin"):
             self.tell(line)
 
     def tell(self, line: str) -> None:
-        """Says a line to it, which it hears between two polls."""
+        """Send it a line, which it reads between two polls."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
     def close(self) -> None:
-        """Has it close its consumer, and waits a little for it to end."""
+        """Make it close its consumer, and wait a little for its end."""
         with suppress(BrokenPipeError):
             self.tell("close")
         with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Which broker has which part in a cluster, and what a group has committed there."""
+"""The roles of brokers in a cluster, and the committed offsets of a group."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _LOOK_SECONDS = 5.0
 
 
 def active_controller(kafka: LocalKafka) -> int:
-    """The broker that leads the quorum of controllers."""
+    """Return the broker that leads the quorum of controllers."""
     said = kafka.tool("metadata-quorum", "describe", "--status")
     found = re.search(r"LeaderId:\s+(\d+)", said)
     assert found, said
@@ -30,9 +30,9 @@ def _admin(kafka: LocalKafka) -> AdminClient:
 
 
 def create_topic(kafka: LocalKafka, name: str, replicas: Sequence[Sequence[int]]) -> None:
-    """A topic with a partition for each list of replicas, of which the first leads.
+    """Create a topic with a partition for each list of replicas. The first replica leads.
 
-    What is acknowledged is on all replicas that are in sync; that may be one.
+    An acknowledged record is on all in-sync replicas, which may be only one.
     """
     assigned = [list(each) for each in replicas]
     topic = NewTopic(
@@ -43,25 +43,28 @@ def create_topic(kafka: LocalKafka, name: str, replicas: Sequence[Sequence[int]]
 
 
 def create_topic_of_offsets(kafka: LocalKafka) -> None:
-    """Has the brokers make the topic of committed offsets, which takes them a while."""
+    """Make the brokers create the topic of committed offsets, and wait for it."""
     with Committed(kafka, "first-of-all") as committed:
         wait_until(lambda: committed.reaches({(_OFFSETS, 0): OFFSET_INVALID}))
 
 
 def elect_preferred_leaders(kafka: LocalKafka) -> None:
-    """Has all partitions led by the first of their replicas."""
-    client = _admin(kafka)  # What it began ends with it.
+    """Make the first replica of each partition its leader."""
+    client = _admin(kafka)  # The election would end with the client, so the client has a name.
     client.elect_leaders(ElectionType.PREFERRED, None).result()
 
 
 def group_at(kafka: LocalKafka, node_id: int, prefix: str) -> str:
-    """A group that this broker coordinates: it leads the group's partition of committed offsets."""
+    """Return the name of a group that this broker coordinates.
+
+    The coordinator leads the group's partition of committed offsets.
+    """
     led: set[int] = set()
     partitions = 0
 
     def leads() -> bool:
         nonlocal partitions
-        elect_preferred_leaders(kafka)  # One that was stopped is not in sync at once.
+        elect_preferred_leaders(kafka)  # A broker that was stopped is not in sync at once.
         found = _admin(kafka).list_topics(_OFFSETS, _ASK_SECONDS).topics[_OFFSETS].partitions
         partitions = len(found)
         led.update(each.id for each in found.values() if each.leader == node_id)
@@ -73,7 +76,7 @@ def group_at(kafka: LocalKafka, node_id: int, prefix: str) -> str:
 
 
 def _java_hash(text: str) -> int:
-    """Java's `String.hashCode`, by which a group's partition is found."""
+    """Return Java's `String.hashCode`, which gives a group's partition."""
     found = 0
     for each in text.encode("utf-16-be")[1::2]:
         found = (31 * found + each) & 0xFFFFFFFF
@@ -81,7 +84,7 @@ def _java_hash(text: str) -> int:
 
 
 class Committed:
-    """What a group has committed, as confluent-kafka sees it from outside."""
+    """Committed offsets of a group, as confluent-kafka sees them from outside."""
 
     def __init__(self, kafka: LocalKafka, group_id: str) -> None:
         servers = kafka.bootstrap_servers
@@ -96,7 +99,7 @@ class Committed:
         self._consumer.close()
 
     def reaches(self, ends: Mapping[Where, int]) -> bool:
-        """Whether all these partitions are committed up to there, or further."""
+        """Whether all these partitions are committed up to these ends, or further."""
         places = [TopicPartition(*where) for where in ends]
         try:
             found = self._consumer.committed(places, _LOOK_SECONDS)

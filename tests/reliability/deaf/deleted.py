@@ -1,6 +1,6 @@
-"""One of two topics deleted, of which both have been read and committed.
+"""The deletion of one of two topics, after members have read and committed both.
 
-Offsets are committed automatically, as by default.
+Members commit automatically, as by default.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,10 @@ from tests.reliability.deaf.traffic import Traffic
 from tests.spark.traffic import wait_until
 
 _PARTITIONS = 3
-# Topics are looked at again so often, that it is known within the test that one is gone.
+# Members look up topics so often that they learn of the deletion within the test.
 _METADATA_MS = 2_000
 _ASKED_MS = 5_000
-# So many records of each partition are read, and not committed yet, when the topic goes.
+# Members read so many more records of each partition, not committed yet, before the deletion.
 _MORE = 5
 # By default `close` may take half a minute.
 _CLOSE_SECONDS = 35.0
@@ -34,7 +34,7 @@ _CLOSE_SECONDS = 35.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The members, the records that are written for them, and what their group has committed."""
+    """The members, the traffic for them, and the committed offsets of their group."""
 
     members: Sequence[Member]
     traffic: Traffic
@@ -45,54 +45,54 @@ class Scene:
 
     @property
     def diaries(self) -> list[Diary]:
-        """What the members have said."""
+        """Diaries of the members."""
         return [each.diary for each in self.members]
 
     @property
     def together(self) -> Diary:
-        """What any of them has read, in order."""
+        """One diary of all that members have read, in order."""
         readings = [reading for each in self.diaries for reading in list(each.readings)]
         return Diary(readings=sorted(readings, key=lambda each: each.at_ms))
 
     def delete(self) -> int:
-        """Deletes the doomed topic, and waits until it is gone; when that began, in ms."""
+        """Delete the doomed topic, and wait until it is gone. Return the start, in ms."""
         self.traffic.leave(self.doomed)
         began_ms = now_ms()
         self.kafka.delete_topic(self.doomed)
         return began_ms
 
     def lasted(self, what: str) -> float | None:
-        """How many seconds it took the slowest; None where one is not done."""
+        """Return the slowest member's seconds for an act; None if a member is not done."""
         acts = [[act for act in each.acts if act.what == what] for each in self.diaries]
         done = [of_one[-1].took_ms for of_one in acts if of_one and of_one[-1].ended_ms]
         return max(done) / 1000 if len(done) == len(self.diaries) else None
 
     def everything_read(self) -> tuple[int, int]:
-        """Records of the healthy topic that were lost and doubled, once no more are written."""
+        """Stop writing. Return the numbers of lost and doubled records of the healthy topic."""
         self.traffic.stop()
         ends = self.traffic.ends()
         Patience(AFTERMATH_SECONDS).until(lambda: not missed(self.diaries, ends)[0])
         return missed(self.diaries, ends)
 
     def all_closed(self) -> float | None:
-        """How many seconds the slowest took to close."""
+        """Close all members. Return the slowest one's seconds."""
         for member in self.members:
             member.tell("close")
         Patience(_CLOSE_SECONDS).until(lambda: self.lasted("close") is not None)
         return self.lasted("close")
 
     def gap(self, since_ms: int, until_ms: int) -> float:
-        """The longest time, in seconds, without a record of a healthy partition."""
+        """Return the longest time, in seconds, without a record of a healthy partition."""
         together = self.together
         gaps = [together.longest_gap_ms(each, since_ms, until_ms) for each in self.traffic.ends()]
         return max(gaps) / 1000
 
     def longest_poll(self, since_ms: int) -> float:
-        """Of any member, in seconds."""
+        """Return the longest poll of any member, in seconds."""
         return max(each.longest_poll_ms(since_ms) for each in self.diaries) / 1000
 
     def errors(self) -> tuple[str, ...]:
-        """What any of them raised."""
+        """Return the errors of all members."""
         return tuple(error for each in self.diaries for error in each.errors())
 
 
@@ -123,9 +123,9 @@ def _scene(kafka: LocalKafka, clients: Sequence[Client], how: str) -> Iterator[S
 def deleted(
     kafka: LocalKafka, client: Client, patience_seconds: float = PATIENCE_SECONDS
 ) -> Outcome:
-    """Under two members of a group.
+    """Delete a topic under two members of a group.
 
-    It lasts until both have given the deleted topic up, and what was written after is committed.
+    It lasts until both have given the topic up, and have committed later records.
     """
     with _scene(kafka, [client, client], "subscribe") as scene:
         deleted_ms = scene.delete()
@@ -149,7 +149,7 @@ def deleted(
 def deleted_under_assign(
     kafka: LocalKafka, client: Client, patience_seconds: float = PATIENCE_SECONDS
 ) -> Outcome:
-    """Under a consumer that is assigned its partitions by hand, and keeps them all."""
+    """Delete a topic under a consumer with partitions assigned by hand, which keeps them all."""
     with _scene(kafka, [client], "assign") as scene:
         (member,) = scene.members
         deleted_ms = scene.delete()
@@ -172,6 +172,6 @@ def deleted_under_assign(
 
 
 def _share(diaries: Iterable[Diary], places: set[Where]) -> bool:
-    """Whether these partitions, and no others, are shared out among all."""
+    """Whether all members have partitions, and together exactly these."""
     owned = [each.owned[-1].partitions if each.owned else frozenset() for each in diaries]
     return all(owned) and set().union(*owned) == places

@@ -1,4 +1,4 @@
-"""What a member said, as `member.py` has it, and what can be told from it."""
+"""Reports of a member, in the form of `member.py`, and figures from them."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -10,13 +10,13 @@ Where = tuple[str, int]
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970."""
+    """Return milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 @dataclass
 class Act:
-    """Something that took time, or still takes it: `ended_ms` is None."""
+    """An act that took time. `ended_ms` is None as long as it lasts."""
 
     what: str
     began_ms: int
@@ -25,13 +25,13 @@ class Act:
     error: str | None = None
 
     def lasted_ms(self) -> int:
-        """So far, where it has not ended."""
+        """Return its duration, so far if it has not ended."""
         return now_ms() - self.began_ms if self.ended_ms is None else self.took_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Some offsets of a partition, `next` not included."""
+    """Offsets of a partition that were read at once, without `next`."""
 
     at_ms: int
     where: Where
@@ -41,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What the member has been assigned from now on; `generation` is -1 where it is unknown."""
+    """The member's partitions from a moment on. `generation` is -1 if it is unknown."""
 
     at_ms: int
     generation: int
@@ -50,7 +50,7 @@ class Owned:
 
 @dataclass
 class Diary:
-    """What a member did, in order; another thread may still add to it."""
+    """Acts of a member, in order. Another thread may still add some."""
 
     is_ready: bool = False
     acts: list[Act] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Diary:
     owned: list[Owned] = field(default_factory=list)
 
     def add(self, line: str) -> None:
-        """Takes one line; those of other programs, such as a logger's, are passed over."""
+        """Take a line. Ignore lines of other programs, such as a logger's."""
         match line.strip().split(maxsplit=4):
             case ["ready"]:
                 self.is_ready = True
@@ -75,21 +75,21 @@ class Diary:
                 self.owned.append(Owned(int(moment), int(generation), partitions))
 
     def began_ms(self) -> int:
-        """When its consumer was made."""
+        """Return when the member began to make its consumer."""
         return next(each.began_ms for each in self.acts if each.what == "start")
 
     def errors(self) -> list[str]:
-        """What was raised, and by what."""
+        """Return the errors, each with the act that raised it."""
         return [f"{each.what}: {each.error}" for each in list(self.acts) if each.error]
 
     def longest_poll_ms(self, since_ms: int = 0) -> int:
-        """Of those that ended since then, or still last."""
+        """Return the longest poll of those that ended since then, or still last."""
         polls = [each for each in list(self.acts) if each.what == "poll"]
         lasted = [each.lasted_ms() for each in polls if (each.ended_ms or since_ms) >= since_ms]
         return max(lasted, default=0)
 
     def succeeded_after_ms(self, what: str, since_ms: int) -> int | None:
-        """How long after a moment the first that was begun since then was done; None if not yet."""
+        """Return how long after a moment the first success came of an act begun since; or None."""
         done = [
             each.ended_ms - since_ms
             for each in list(self.acts)
@@ -98,27 +98,27 @@ class Diary:
         return min(done, default=None)
 
     def reached(self) -> dict[Where, int]:
-        """The offset after the last that was read of each partition."""
+        """Return the offset after the last read one of each partition."""
         found: dict[Where, int] = {}
         for each in list(self.readings):
             found[each.where] = max(found.get(each.where, 0), each.next)
         return found
 
     def read_at_ms(self, where: Where, offset: int) -> int | None:
-        """When a record was read first, or one behind it."""
+        """Return when a record, or one after it, was first read; None if not yet."""
         found = (each.at_ms for each in list(self.readings) if each.where == where)
         behind = (each.next > offset for each in list(self.readings) if each.where == where)
         return next((at for at, is_behind in zip(found, behind, strict=True) if is_behind), None)
 
     def longest_gap_ms(self, where: Where, since_ms: int, until_ms: int) -> int:
-        """The longest time without a record of a partition, within these two moments."""
+        """Return the longest time without a record of a partition between these two moments."""
         read = [each.at_ms for each in list(self.readings) if each.where == where]
         moments = [since_ms, *(each for each in read if since_ms < each < until_ms), until_ms]
         return max(after - before for before, after in pairwise(moments))
 
 
 def missed(diaries: Iterable[Diary], ends: Mapping[Where, int]) -> tuple[int, int]:
-    """How many of the records before these ends were read by nobody, and how often one again."""
+    """Return how many records before these ends no member read, and how many reads were repeats."""
     lost = doubled = 0
     diaries = list(diaries)
     for where, end in ends.items():

@@ -1,4 +1,4 @@
-"""A consumer that starts, whose first bootstrap address may be nobody's."""
+"""The start of a consumer whose first bootstrap address may be bad."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ def first_contact(
     in_group: bool,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> list[Outcome]:
-    """From when a consumer is made until all of a topic is read, and offsets are committed."""
+    """Measure from the making of a consumer until it has read all of a topic, and committed."""
     topic = name("contact")
     kafka.create_topic(topic, _PARTITIONS)
     ends = {(topic, each): _ROWS for each in range(_PARTITIONS)}

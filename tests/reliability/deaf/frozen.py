@@ -1,4 +1,4 @@
-"""One of three brokers stopped by SIGSTOP: its connections stay open, and nothing is answered."""
+"""One of three brokers stopped by SIGSTOP: its connections stay open, but it does not answer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,11 +37,11 @@ def frozen(
     clients: Sequence[Client],
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> list[Outcome]:
-    """Stops the members' `coordinator`, a `leader` or the active `controller`.
+    """Stop the members' `coordinator`, a `leader` or the active `controller`.
 
-    The leader leads one of three partitions, and so does the controller; neither coordinates a
-    group. Of the other two partitions, and of all three where it is the coordinator, the broker
-    that is stopped has no replica. Members commit what they read, and wait for it, all the time.
+    The leader, or the controller, leads one of three partitions, and coordinates no group. It has
+    no replica of the other two. A stopped coordinator has no replica of any. Members commit what
+    they read, and wait for the commits, all the time.
     """
     create_topic_of_offsets(kafka)
     elect_preferred_leaders(kafka)
@@ -82,7 +82,7 @@ def frozen(
 
 @contextmanager
 def stopped_by_sigstop(kafka: LocalKafka, node_id: int) -> Iterator[int]:
-    """Since when, in ms; afterwards the broker goes on, and is waited for until it caught up."""
+    """Stop a broker in the context. Yield the moment, in ms. Then resume it, and await its sync."""
     broker = kafka.broker(node_id)
     broker.pause()
     try:
@@ -94,26 +94,26 @@ def stopped_by_sigstop(kafka: LocalKafka, node_id: int) -> Iterator[int]:
 
 
 def _goes_on(diary: Diary, places: list[Where]) -> bool:
-    """Whether all is being read, and has been committed."""
+    """Whether the member has read of all partitions, and has committed."""
     committed_ms = diary.succeeded_after_ms("commit", 0)
     return committed_ms is not None and set(diary.reached()) == set(places)
 
 
 class Seen:
-    """What there is to be seen of members since a fault."""
+    """The view of members since a fault."""
 
     def __init__(self, traffic: Traffic, since_ms: int) -> None:
         self._traffic, self._since_ms = traffic, since_ms
 
     def has_recovered(self, member: Member) -> bool:
-        """Whether it has read new records of all partitions, and has committed."""
+        """Whether a member has read new records of all partitions, and has committed."""
         return self._committed_ms(member) is not None and self._flows_ms(member) is not None
 
     def _committed_ms(self, member: Member) -> int | None:
         return member.diary.succeeded_after_ms("commit", self._since_ms)
 
     def _flows_ms(self, member: Member) -> int | None:
-        """How long it took until a record written since then was read of every partition."""
+        """Return how long it took to read a record written since then of every partition."""
         found = []
         for where in self._traffic.ends():
             offset = self._traffic.first_since(where, self._since_ms)
@@ -131,7 +131,7 @@ class Seen:
         until_ms: int,
         poll_ms: int,
     ) -> Outcome:
-        """What came of it for a member, which was looked at until a moment."""
+        """Return the outcome for a member that was observed until a moment."""
         diary, since_ms = member.diary, self._since_ms
         flows_ms, committed_ms = self._flows_ms(member), self._committed_ms(member)
         if flows_ms is not None and committed_ms is not None:

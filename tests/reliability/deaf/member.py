@@ -1,23 +1,23 @@
-"""A consumer in a process of its own: `member ours` or `member theirs`, which is confluent-kafka's.
+"""A consumer as a process: `member ours`, or `member theirs`, which is confluent-kafka's.
 
-Told by lines on its standard input; `JavaMember.java` is told the same and says the same:
+It takes orders by lines on its standard input. `JavaMember.java` takes and prints the same lines:
 
     set NAME VALUE              a setting, by Kafka's name
     subscribe TOPIC...          or `match PATTERN`, or `assign TOPIC:PARTITION...`
-    every MS                    it commits what it read, and waits for it, so often
-    begin                       it polls from now on, each time for 100 ms
+    every MS                    commit the records read so often, and wait for it
+    begin                       poll from now on, each time for 100 ms
     commit TOPIC:PARTITION OFFSET TIMEOUT_MS
-    close                       it closes, and ends
+    close                       close the consumer, and end
 
-It says on its standard output, moments being milliseconds since 1970:
+It prints lines on its standard output. Moments are milliseconds since 1970.
 
     ready
-    > WHAT MOMENT               it begins: `start`, `poll`, `commit`, `ask` (as told) or `close`
-    < WHAT MOMENT MS ERROR      and has ended it, after so many ms; ERROR is `-` where there is none
+    > WHAT MOMENT               begins `start`, `poll`, `commit`, `ask` (a commit by order), `close`
+    < WHAT MOMENT MS ERROR      has ended it, after so many ms; ERROR is `-` if there is none
     read MOMENT TOPIC:PARTITION FIRST NEXT
-    owns MOMENT GENERATION TOPIC:PARTITION...      after each change; GENERATION is -1 where unknown
+    owns MOMENT GENERATION TOPIC:PARTITION...      after each change; GENERATION is -1 if unknown
 
-It ends without a word where its standard input ends: whoever started it is gone.
+It ends at once when its standard input ends: then its parent is gone.
 """
 
 import os
@@ -39,7 +39,7 @@ _MOST_RECORDS = 500
 _CLOSE_MS = 30_000
 
 Read = tuple[TopicPartition, int, int]
-"""A partition, the first offset read and the one after the last."""
+"""A partition, the first offset read, and the offset after the last one."""
 
 
 def _now_ms() -> int:
@@ -60,7 +60,7 @@ def _texts(partitions: Iterable[Any]) -> list[str]:
 
 
 class Member(ABC):
-    """What both kinds have in common: the lines."""
+    """The common part of both kinds: the lines."""
 
     def __init__(self) -> None:
         self.settings: dict[str, str] = {}
@@ -93,7 +93,7 @@ class Member(ABC):
         os._exit(1)
 
     def _told(self, line: str) -> bool:
-        """Does what the line says; whether that is to begin."""
+        """Carry out the order of a line. Return whether the order is to begin."""
         match line.split():
             case ["set", name, value]:
                 self.settings[name] = value
@@ -190,10 +190,10 @@ class Ours(Member, ConsumerRebalanceListener):
 
 
 class Theirs(Member):
-    """A consumer of confluent-kafka's."""
+    """A consumer of confluent-kafka."""
 
     def start(self) -> None:
-        # librdkafka looks at the topics again by an interval of its own.
+        # librdkafka has its own interval to look up topics again.
         age_ms = self.settings.get("metadata.max.age.ms", "300000")
         settings = {"log_level": 0, "topic.metadata.refresh.interval.ms": age_ms} | self.settings
         begin_at = [] if "group.id" in settings else [confluent_kafka.OFFSET_BEGINNING]
@@ -235,7 +235,7 @@ class Theirs(Member):
         self._commit(self.next)
 
     def commit_one(self, where: TopicPartition, offset: int, timeout_ms: int) -> None:
-        self._commit({where: offset})  # It takes no timeout.
+        self._commit({where: offset})  # Its `commit` takes no timeout.
 
     def _commit(self, offsets: dict[TopicPartition, int]) -> None:
         wanted = [confluent_kafka.TopicPartition(*each, at) for each, at in offsets.items()]

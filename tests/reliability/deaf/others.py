@@ -1,4 +1,4 @@
-"""What else begins at a bootstrap address: looking at a topic, and a batch read with Spark."""
+"""Other uses of a bootstrap address: a topic's description, and a batch read with Spark."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ _ASK_SECONDS = 75
 
 
 def others(kafka: LocalKafka, servers: str, spark: SparkSession) -> Mapping[str, float]:
-    """How many seconds each took."""
+    """Return the seconds that each use takes."""
     topic = name("others")
     kafka.create_topic(topic, 2)
     with Traffic(kafka.bootstrap_servers, []) as traffic:

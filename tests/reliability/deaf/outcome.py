@@ -1,4 +1,4 @@
-"""What came of a fault for one client."""
+"""The outcome of a fault for one client."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ POLL = "longest `poll(100)`"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`seconds` by what they are of; None where it did not come to pass within the patience.
+    """The outcome of a fault. `seconds` are by event; None if it did not happen in time.
 
-    Those until something happens count from the fault on.
+    Times until an event count from the fault on.
     """
 
     client: Client
@@ -37,7 +37,7 @@ class Outcome:
         return "; ".join([*told, f"lost {self.lost}", f"doubled {self.doubled}"])
 
     def exceeding(self, seconds: float, poll_seconds: float) -> list[str]:
-        """What took longer than it may, or failed."""
+        """Return texts about times over these bounds, lost records, and errors."""
         late = [
             f"{what}: {found}"
             for what, found in self.seconds.items()

@@ -1,4 +1,4 @@
-"""A topic made that matches the pattern of three members, of whom one looks for topics often."""
+"""A new topic that matches the pattern of three members. One of them looks for topics often."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ _OFTEN_MS, _SELDOM_MS = 500, 60_000
 def new_topic(
     kafka: LocalKafka, client: Client, patience_seconds: float = PATIENCE_SECONDS
 ) -> tuple[Outcome, list[list[int]]]:
-    """What came of it, and how many of the new partitions each member had after each rebalance."""
+    """Return the outcome, and how many new partitions each member had after each rebalance."""
     prefix = name("pattern")
     old, new = f"{prefix}-old", f"{prefix}-new"
     kafka.create_topic(old, _OLD)
@@ -32,7 +32,7 @@ def new_topic(
         before = [len(each.owned) for each in diaries]
         made_ms = now_ms()
         kafka.create_topic(new, _NEW)
-        # KIP-848's brokers balance what a member has of all topics, not of each.
+        # Brokers with KIP-848 balance each member's partitions over all topics, not per topic.
         spread_ms = Patience(patience_seconds).until(lambda: _is_balanced(diaries))
         poll = max(each.longest_poll_ms(made_ms) for each in diaries) / 1000
         found = {SPREAD: seconds(None if spread_ms is None else spread_ms - made_ms)}
@@ -41,18 +41,18 @@ def new_topic(
 
 
 def _numbers(diaries: Iterable[Diary], topic: str) -> list[int]:
-    """How many partitions of a topic each has."""
+    """Return how many partitions of a topic each member has."""
     return [_of(topic, each.owned[-1].partitions if each.owned else ()) for each in diaries]
 
 
 def _is_balanced(diaries: Iterable[Diary]) -> bool:
-    """Whether each has a third of all."""
+    """Whether each member has a third of all partitions."""
     owned = [each.owned[-1].partitions for each in diaries]
     return [len(each) for each in owned] == [3, 3, 3] and len(frozenset().union(*owned)) == 9
 
 
 def _by_generation(diaries: list[Diary], before: list[int], topic: str) -> list[list[int]]:
-    """The same for each generation since then."""
+    """Return how many partitions of a topic each member had, for each generation since then."""
     owned = [each.owned[seen:] for each, seen in zip(diaries, before, strict=True)]
     generations = sorted({each.generation for of_one in owned for each in of_one} - {-1})
     return [

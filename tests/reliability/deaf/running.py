@@ -1,4 +1,4 @@
-"""What the scenarios share: members for as long as a context lasts, and waiting with patience."""
+"""Common parts of the scenarios: members for the time of a context, and waiting with a limit."""
 
 import time
 import uuid
@@ -9,9 +9,9 @@ from tests.reliability.deaf.clients import Client, Member
 from tests.reliability.deaf.diary import now_ms
 
 PATIENCE_SECONDS = 75.0
-"""By default: longer than anything here takes whose own timeout is a minute."""
+"""The default limit: longer than anything here with a timeout of a minute takes."""
 AFTERMATH_SECONDS = 20.0
-"""How long records that were written may take to be read once nothing is wrong any more."""
+"""The longest time to read all written records after the end of a fault."""
 COMMIT_EVERY_MS = 300
 
 _PAUSE_SECONDS = 0.05
@@ -24,7 +24,7 @@ def running(
     settings: Callable[[Client], Mapping[str, object]],
     *orders: str,
 ) -> Iterator[list[Member]]:
-    """A member of each, begun at the same time, and gone afterwards."""
+    """Yield a member of each client, all begun at the same time. They end with the context."""
     with ExitStack() as opened:
         usual = {"bootstrap.servers": servers, "auto.offset.reset": "earliest"}
         members = [
@@ -37,13 +37,13 @@ def running(
 
 
 class Patience:
-    """How long is waited, in all, for what may never come to pass."""
+    """A limit of time for all waiting for events that may never happen."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
 
     def until(self, condition: Callable[[], bool]) -> int | None:
-        """When it came true, in ms since 1970; None where time was up before."""
+        """Wait until the condition is true. Return when, in ms since 1970; None if time is up."""
         while not condition():
             if time.monotonic() > self._deadline:
                 return None
@@ -52,10 +52,10 @@ class Patience:
 
 
 def seconds(milliseconds: int | None) -> float | None:
-    """The same, where it is known."""
+    """Return the same in seconds; None if it is unknown."""
     return None if milliseconds is None else milliseconds / 1000
 
 
 def name(what: str) -> str:
-    """A topic or a group that nobody else has."""
+    """Return a unique name for a topic or a group."""
     return f"deaf-{what}-{uuid.uuid4().hex[:8]}"

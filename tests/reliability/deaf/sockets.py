@@ -1,4 +1,4 @@
-"""Addresses on the loopback where no broker is, and nothing refuses either."""
+"""Addresses on the loopback without a broker, which do not refuse connections either."""
 
 import select
 import socket
@@ -16,9 +16,9 @@ _CHUNK_BYTES = 1 << 16
 
 @contextmanager
 def dropping() -> Iterator[str]:
-    """An address that drops connection attempts, as behind a firewall.
+    """Yield an address that drops connection attempts, as behind a firewall.
 
-    Linux drops what comes to a socket whose queue of connections to accept is full.
+    Linux drops attempts to connect to a socket with a full accept queue.
     """
     with dropping_port() as port:
         _assert_drops((LOOPBACK, port))
@@ -37,16 +37,16 @@ def _assert_drops(where: tuple[str, int]) -> None:
 
 @contextmanager
 def silent() -> Iterator[str]:
-    """An address that takes connections and all that is sent to it, and never answers."""
+    """Yield an address that takes connections and all data, and never answers."""
     with socket.create_server((LOOPBACK, 0), backlog=1024) as listening:
         yield f"{LOOPBACK}:{listening.getsockname()[1]}"
 
 
 class Line:
-    """Passes on what comes to its address, to a port that may change; hangs up where nobody is.
+    """A line from its address to a port that may change. It hangs up if the port is closed.
 
-    After `cut` the connections there are lead nowhere, though neither end hears of it: they are
-    half open, as where a firewall has forgotten them.
+    After `cut` the existing connections lead nowhere, and neither end is told. They are half open,
+    as if a firewall had forgotten them.
     """
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class Line:
         self._cuts = 0
 
     def cut(self) -> None:
-        """What is sent on the connections that there are is swallowed from now on."""
+        """Swallow all data on the existing connections from now on."""
         self._cuts += 1
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """Its address, for as long as the context lasts."""
+        """Yield its address, for the time of the context."""
         with serving(self._pass_on) as served:
             yield served.address
 

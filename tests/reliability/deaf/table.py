@@ -8,15 +8,15 @@ from tests.reliability.deaf.clients import Client
 from tests.reliability.deaf.outcome import POLL, Outcome
 
 Found = Mapping[str, Sequence[Outcome]]
-"""The outcomes of all rounds by fault."""
+"""Outcomes of all rounds, by fault."""
 Took = Mapping[str, Mapping[str, Sequence[float]]]
-"""Seconds by fault and by what was done."""
+"""Seconds by fault and use."""
 
 _UNREAD = "records not read by then"
 
 
 def render(found: Found, clients: Sequence[Client], patience_seconds: float) -> str:
-    """A row for each fault and what was measured of it, a column for each client."""
+    """Return a table with a row for each fault and event, and a column for each client."""
     names = [each.name for each in clients]
     lines = _head("fault", "seconds", *names)
     for fault, outcomes in found.items():
@@ -31,7 +31,7 @@ def render(found: Found, clients: Sequence[Client], patience_seconds: float) -> 
 
 
 def render_took(took: Took) -> str:
-    """A row for each fault, a column for what was done."""
+    """Return a table with a row for each fault, and a column for each use."""
     ways = list(dict.fromkeys(way for of_one in took.values() for way in of_one))
     lines = _head("fault", *ways)
     for fault, of_one in took.items():
@@ -48,7 +48,7 @@ def _row(*cells: str) -> str:
 
 
 def _measured(outcomes: Iterable[Outcome], what: str) -> list[float]:
-    """In seconds; infinitely many where it did not come to pass."""
+    """Return the seconds of an event; infinity if it did not happen."""
     found = [
         each.longest_poll_seconds if what == POLL else each.seconds.get(what, math.nan)
         for each in outcomes
@@ -57,7 +57,7 @@ def _measured(outcomes: Iterable[Outcome], what: str) -> list[float]:
 
 
 def _cell(measured: Sequence[float], patience_seconds: float) -> str:
-    """The median, and the worst where there are several."""
+    """Return the median, with the worst if there are several."""
     if not measured:
         return "-"
     shown = [

@@ -1,4 +1,4 @@
-"""A record to each partition ten times a second, and which of them the brokers acknowledged."""
+"""A record to each partition ten times a second, and the list of acknowledged ones."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ _SETTINGS = {
     "enable.idempotence": True,
     "linger.ms": 0,
     "log_level": 0,
-    # It is to find another leader sooner than any reader does.
+    # The writer must find another leader sooner than any reader does.
     "socket.timeout.ms": 1_000,
     "topic.metadata.refresh.interval.ms": 500,
     "retry.backoff.ms": 50,
@@ -23,9 +23,9 @@ _SETTINGS = {
 
 
 class Traffic:
-    """Writes for as long as the context lasts, or until `stop`; each partition has no other writer.
+    """Writes for the time of the context, or until `stop`. Its partitions have no other writer.
 
-    `written` has of each record, by its offset, when it was handed to the producer.
+    `written` has when each record was handed to the producer, by partition and offset.
     """
 
     def __init__(self, servers: str, partitions: Iterable[Where]) -> None:
@@ -59,27 +59,27 @@ class Traffic:
         self._producer.produce(topic, b"", partition=partition, on_delivery=delivered)
 
     def fill(self, ends: Mapping[Where, int]) -> None:
-        """Writes so many records to each of these partitions, and waits."""
+        """Write so many records to each of these partitions, and wait."""
         for where, end in ends.items():
             for _ in range(end):
                 self._write(where)
         assert self._producer.flush(_LAST_SECONDS) == 0
 
     def leave(self, topic: str) -> None:
-        """Writes no more to one topic."""
+        """Stop writing to one topic."""
         self._partitions = [each for each in self._partitions if each[0] != topic]
 
     def stop(self) -> None:
-        """Writes no more, and waits until what was written is acknowledged, or has failed."""
+        """Stop writing, and wait until all records are acknowledged, or have failed."""
         self._stopped.set()
         self._thread.join()
         self._producer.flush(_LAST_SECONDS)
 
     def ends(self) -> dict[Where, int]:
-        """The offset after the last acknowledged record of each partition written to."""
+        """Return the offset after the last acknowledged record of each partition written to."""
         return {where: max(list(self.written[where]), default=-1) + 1 for where in self._partitions}
 
     def first_since(self, where: Where, moment_ms: int) -> int | None:
-        """The offset of the first acknowledged record that was written since then."""
+        """Return the offset of the first acknowledged record written since then; None if none."""
         since = [at for at, queued_ms in list(self.written[where].items()) if queued_ms > moment_ms]
         return min(since, default=None)

@@ -1,4 +1,4 @@
-"""Brokers that are killed or stopped while a driver decides, and drivers with them.
+"""Brokers that are killed or stopped while a driver decides, and drivers killed with them.
 
-`python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md` has them all.
+`python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md` makes all.
 """

@@ -2,9 +2,9 @@
 
     python -m tests.reliability.deciding [--rounds N] [--only WORD] [--page PATH] [--outcomes PATH]
 
-A round is one fault for each broker's part and each manner, at a step of the commit; the next round
-has the next step. `--only` makes the faults in whose names the word is. What came of each is kept
-in a file, a line each; the table is over all of it, so that one may go on another day.
+A round has one fault for each broker's role and each manner, at a step of the commit. The next
+round has the next step. `--only` makes the faults with the word in their names. A file keeps a line
+for each outcome. The table is over all lines, so that the rounds can go on another day.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _kept(path: Path) -> dict[tuple[Role, Manner], list[Outcome]]:
-    """What came of faults before."""
+    """Return the outcomes of earlier faults."""
     found: dict[tuple[Role, Manner], list[Outcome]] = {
         (role, manner): [] for role in Role for manner in Manner
     }

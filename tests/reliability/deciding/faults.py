@@ -1,4 +1,4 @@
-"""One fault at one step of a commit, and what readers see of it in the end."""
+"""One fault at one step of a commit, and the rows that readers see in the end."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,18 +19,18 @@ from tests.reliability.writing.gate import Gate
 
 TASKS = 6
 TOPIC_PARTITIONS = 6
-# As long as brokers allow: what is lost to time has tests of its own.
+# The longest timeout that brokers allow. Other tests are about transactions that time out.
 TIMEOUT_MS = 900_000
 _ASK_MS = 60_000
 _MOST_RUNS = 10
 _STATE_TOPICS = ("__transaction_state", "__consumer_offsets")
 _NODES = (1, 2, 3)
-# Longer than a driver needs to ask the others about a broker that is silent.
+# Longer than a driver needs to ask the other brokers about a silent one.
 _CUT_SECONDS = 6.0
 
 
 class Role(Enum):
-    """Which broker it is that has the fault."""
+    """The role of the broker that has the fault."""
 
     CONTROL = "coordinator of the decision's transaction"
     GROUP = "coordinator of the decision's group"
@@ -39,7 +39,7 @@ class Role(Enum):
 
 
 class Manner(Enum):
-    """What is done to the broker, and perhaps to the driver."""
+    """The fault of the broker, and perhaps of the driver."""
 
     KILLED = "killed"
     STOPPED = "stopped"
@@ -49,7 +49,7 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens when a driver has reached a step."""
+    """A fault at the moment when a driver reaches a step."""
 
     role: Role
     manner: Manner
@@ -61,7 +61,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the commit ended, how many more runs of the query it took, and what readers see."""
+    """The end of the commit, the number of further runs of the query, and what readers see."""
 
     commit: str
     runs: int
@@ -69,21 +69,21 @@ class Outcome:
 
 
 class DriverDeadError(Exception):
-    """The driver is no more, by the test's hand."""
+    """The test has killed the driver."""
 
 
 class Trials:
-    """Queries that write to one topic of three brokers, each with a fault of its own."""
+    """Queries that write to one topic of three brokers, each with its own fault."""
 
     def __init__(self, kafka: LocalKafka, topic: str, gates: Sequence[Gate] = ()) -> None:
-        """`gates` are before the brokers, one before each; without them none is cut off."""
+        """Create it. Each broker is behind one of the `gates`. Without them none is cut off."""
         self.kafka, self.topic, self._gates = kafka, topic, gates
         self.manners = [each for each in Manner if gates or each is not Manner.CUT]
         self.written: set[bytes] = set()
         kafka.create_topic(topic, TOPIC_PARTITIONS)
 
     def make(self, fault: Fault) -> Outcome:
-        """A query that has the fault in its second micro-batch."""
+        """Run a query with the fault in its second micro-batch."""
         query = Query(self.kafka.bootstrap_servers, self.topic, TOPIC_PARTITIONS)
         query.written, query.timeout_ms = self.written, TIMEOUT_MS
         run = query.start()
@@ -101,7 +101,7 @@ class Trials:
     def _commit(
         self, run: Run, winners: list[PreparedTransaction], fault: Fault, node_id: int
     ) -> str | None:
-        """Return what went wrong, if anything did; then `abort` is called, as Spark does."""
+        """Commit with the fault. Return the error, or None. After an error abort, as Spark does."""
         strike = _once(fault.step, lambda: self._strike(fault.manner, node_id))
         try:
             run.commit(1, winners, strike)
@@ -168,7 +168,7 @@ def _node_of(
 
 
 def _once(step: Step, strike: Callable[[], None]) -> Callable[[Step], None]:
-    """A listener to steps that strikes at the first of this kind, in whichever thread it is."""
+    """Return a listener that strikes at the first step of this kind, in whichever thread."""
     lock = threading.Lock()
     left = [strike]
 
@@ -182,7 +182,7 @@ def _once(step: Step, strike: Callable[[], None]) -> Callable[[Step], None]:
 
 
 def _run_again(query: Query) -> int:
-    """Start the query until its micro-batch is written; return how often it took."""
+    """Start the query until its micro-batch is written. Return the number of runs."""
     for runs in range(1, _MOST_RUNS + 1):
         run = query.start()
         try:

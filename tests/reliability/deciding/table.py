@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from tests.reliability.deciding.faults import Manner, Outcome, Role
 
 Found = Mapping[tuple[Role, Manner], Sequence[Outcome]]
-"""The outcomes of all rounds by fault, whichever step it was at."""
+"""Outcomes of all rounds by fault, at whichever step."""
 
 _HEAD = (
     "what happens to the broker that is",
@@ -22,7 +22,7 @@ _HEAD = (
 
 
 def render(found: Found) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     lines = [_row(*_HEAD), _row(*("---" for _ in _HEAD))]
     for (role, manner), outcomes in found.items():
         if outcomes:

@@ -1,1 +1,1 @@
-"""Queries that write to Kafka, with faults made on purpose, and what readers see of it."""
+"""Queries that write to Kafka, with faults made on purpose, and the rows that readers see."""

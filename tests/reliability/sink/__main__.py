@@ -3,9 +3,9 @@
     python -m tests.reliability.sink [--rounds N] [--others N] [--page PATH] [--outcomes PATH]
         [--minutes M] [--scenario NAME]
 
-`--rounds` is for queries that write exactly once, `--others` for the same with the two other sinks.
-What came of the rounds is kept in a file, a line for some of them; the table is over all of it, so
-that one may go on another day. `--minutes` begins nothing more after so long.
+`--rounds` is for queries that write exactly once, `--others` for the two other sinks. A file keeps
+a line for the outcome of some rounds. The table is over all lines, so that the rounds can go on
+another day. After `--minutes` no more rounds begin.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from tests.reliability.sink.table import Found, Outcome, added, render
 
 MARKS = Marks("<!-- faults: written by a program -->", "<!-- end of faults -->")
 _OUTCOMES = Path(__file__).with_name("outcomes.jsonl")
-# On one checkpoint; then the query goes on to its end, and the copy is judged.
+# Rounds on one checkpoint. Then the query goes on to its end, and the copy is judged.
 _ROUNDS_AT_ONCE = 5
 
 
@@ -70,7 +70,7 @@ def _make(kafka: LocalKafka, guarantee: str, name: str, rounds: int) -> Outcome:
 def _missing(
     found: Mapping[tuple[str, str], Outcome], wanted: Mapping[str, int], names: list[str]
 ) -> Iterator[tuple[str, str, int]]:
-    """Yield what is to be made, so that none is far ahead of another."""
+    """Yield the rounds to make, in an order that keeps all faults at about the same number."""
     for least in range(0, max(wanted.values()), _ROUNDS_AT_ONCE):
         for guarantee, rounds in wanted.items():
             for name in names:
@@ -80,7 +80,7 @@ def _missing(
 
 
 def _kept(path: Path) -> Found:
-    """Return what came of rounds before."""
+    """Return the outcomes of earlier rounds."""
     found = {
         (guarantee, name): Outcome()
         for name in SCENARIOS

@@ -26,21 +26,21 @@ from spark_kafka_source.testing import peer_jars
 from tests.reliability.sink.faulty import FORMAT, FaultyDataSource
 
 FAILED, STOPPED = 3, 4
-"""Exit statuses: the query failed, or was stopped before its end."""
+"""Exit statuses of a query that failed, or was stopped before its end."""
 LOCAL, CLUSTER = "local[2,4]", "local-cluster[2,1,640]"
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a driver does; without the last three it goes on to the end of the topic."""
+    """The orders of a driver. By default it goes on to the end of the topic."""
 
     source: dict[str, str]
     sink: dict[str, str]
-    """With the format."""
+    """The sink's options, with `format`."""
     checkpoint: str
     tasks: int
     keys: int
-    """How many keys the rows of one partition have; those of one key keep their order."""
+    """Number of keys in one partition. Rows of one key keep their order."""
     seed: str
     rows_fail: float = 0.0
     """In which share of attempts an expression fails among the rows."""
@@ -69,7 +69,7 @@ def session(master: str) -> SparkSession:
         .config("spark.executorEnv.PYTHONPATH", paths)
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.speculation", "true")  # Where there are executors.
+        .config("spark.speculation", "true")  # It has an effect only with executors.
         .config("spark.speculation.interval", "50ms")
         .config("spark.speculation.quantile", "0.25")
         .config("spark.speculation.multiplier", "1.1")
@@ -92,12 +92,12 @@ def failing(seed: str, share: float) -> "object":
 
 
 def batches(checkpoint: str) -> int:
-    """How many micro-batches were begun, in this run and those before it."""
+    """Return the number of micro-batches begun, in this run and earlier ones."""
     return len(list(Path(checkpoint, "offsets").glob("[0-9]*")))
 
 
 def after_a_batch_began(checkpoint: str, seconds: float, act: Callable[[], object]) -> None:
-    """Acts so long after this run has begun a micro-batch, whatever the machine's load."""
+    """Call `act` so long after this run has begun a micro-batch, whatever the machine's load."""
     before = batches(checkpoint)
 
     def wait() -> None:
@@ -113,7 +113,7 @@ def run(spark: SparkSession, orders: Orders) -> int:
     frame = spark.readStream.format("pykafka").options(**orders.source).load()
     value = failing(orders.seed, orders.rows_fail) if orders.rows_fail else None
     key = f"concat(partition, '-', int(string(value)) % {orders.keys})"
-    # The rows of a key come from one task, so that a shuffle leaves them in their order.
+    # The rows of a key come from one task, so a shuffle keeps their order.
     keyed = frame.withColumn("key", expr(key)).repartition(orders.tasks, "key")
     query = (
         keyed.select("key", value("value").alias("value") if callable(value) else "value")

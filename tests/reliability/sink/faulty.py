@@ -1,4 +1,4 @@
-"""The data source, but for writers that fail, are killed or dawdle, as chance says."""
+"""The data source with writers that fail, are killed or dawdle at random."""
 
 import json
 import os
@@ -25,22 +25,22 @@ OPTION = "faults"
 _LAST_ATTEMPT = 2
 _SMALL_BYTES = 500
 _LATEST_SECONDS = 0.3
-# Longer than others take, so that Spark tries it at another executor as well.
+# Longer than other tasks take, so that Spark also runs the task at another executor.
 _DAWDLES_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong in tasks, and on the driver."""
+    """Faults of tasks and of the driver."""
 
     seed: str
     tasks: float = 0.0
-    """Which share of attempts fails or is killed, half way or at its very end."""
+    """The share of attempts that fail or are killed, half way or at the very end."""
     dawdlers: float = 0.0
     commits: float = 0.0
-    """In which share of commits the whole driver is killed."""
+    """The share of commits in which the whole driver is killed."""
     group: int = 0
-    """The processes that make up the driver."""
+    """The process group of the driver."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -50,7 +50,7 @@ class FaultyWriter(KafkaWriter):
     faults: Faults
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        vars(writer)["GATHERED_BYTES"] = _SMALL_BYTES  # So that much is sent early.
+        vars(writer)["GATHERED_BYTES"] = _SMALL_BYTES  # Rows must be sent before the fault.
         context = TaskContext.get()
         assert context is not None
         attempt = context.attemptNumber()
@@ -80,7 +80,7 @@ class FaultyWriter(KafkaWriter):
 def _until(
     batches: Iterator[pa.RecordBatch], chance: Random, end: Callable[[], None]
 ) -> Iterator[pa.RecordBatch]:
-    """The same rows, or some of them, and then the end."""
+    """Yield some rows of the first batch, and then call `end`."""
     for batch in batches:
         some = chance.randint(0, batch.num_rows)
         if some:
@@ -90,7 +90,7 @@ def _until(
 
 
 class _OnPurposeError(Exception):
-    """What a task fails with here."""
+    """The error of a task that fails here."""
 
 
 def _fail() -> None:

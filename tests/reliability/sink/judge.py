@@ -1,4 +1,4 @@
-"""What a reader of committed records that is not ours sees of what was to be copied."""
+"""Check of the copied rows, by another client's reader of committed records."""
 
 import time
 from collections import Counter
@@ -17,12 +17,12 @@ _PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All of them are to be 0 where rows are written exactly once."""
+    """Counts of faults. All must be 0 if rows are written exactly once."""
 
     lost: int
     doubled: int
     out_of_order: int
-    """Rows that stand behind a later one of the same key, as they are seen for the first time."""
+    """Rows that are first seen behind a later row of the same key."""
     left_open: int
 
     def __str__(self) -> str:
@@ -33,14 +33,14 @@ class Verdict:
 
 
 class Row(NamedTuple):
-    """One that was read. Those of one key are written in the order of their numbers."""
+    """A row that was read. Rows of one key are written in the order of their numbers."""
 
     key: str
     number: int
 
 
 def judge(servers: str, topic: str, partitions: int, expected: Collection[int]) -> Verdict:
-    """Reads the topic by librdkafka, up to the first transaction that is open.
+    """Read the topic by librdkafka up to the first open transaction, and judge its rows.
 
     Transactional ids begin with the topic's name.
     """
@@ -86,7 +86,7 @@ def _committed(servers: str, where: TopicPartition) -> list[Row]:
         while time.monotonic() < deadline:
             for message in consumer.consume(1_000, 0.2):
                 if message.error() is not None:
-                    return found  # The end, or rather the first transaction that is open.
+                    return found  # The end of the partition, or its first open transaction.
                 key, value = message.key() or b"", message.value() or b""
                 found.append(Row(key.decode(), int(value)))
     finally:

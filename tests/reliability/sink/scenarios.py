@@ -1,4 +1,4 @@
-"""Each fault: how a query that copies a topic is run again and again until all is copied."""
+"""The faults of a query that copies a topic, and runs again and again until all is copied."""
 
 import time
 import uuid
@@ -23,7 +23,7 @@ _PARTITIONS = 3
 _KEYS = 16
 _ROWS_A_ROUND = 400
 _ROWS_A_BATCH = 120
-# So many that a decision about them has several parts: nearly each of them has rows.
+# With so many tasks, nearly all with rows, a decision about them has several parts.
 _MANY_TASKS = 200
 _LATEST_DEATH_SECONDS = 4.0
 _MOST_RUNS = 4
@@ -32,7 +32,7 @@ _LONG_SECONDS = 3 * TIMEOUT_SECONDS
 
 @dataclass
 class Copying:
-    """A topic that is filled round by round, and what drivers have made of it by now."""
+    """A topic that is filled round by round, and its copy by drivers."""
 
     kafka: LocalKafka
     directory: Path
@@ -59,7 +59,7 @@ class Copying:
         self.target.create(_PARTITIONS)
 
     def fill(self) -> None:
-        """Has some more to copy, of a few micro-batches."""
+        """Write more rows to copy, for a few micro-batches."""
         for partition in range(_PARTITIONS):
             first = len(self.rows)
             numbers = range(first, first + self.rows_a_round // _PARTITIONS)
@@ -138,7 +138,7 @@ class Copying:
         return status
 
     def finish(self) -> Verdict:
-        """Copies the rest without faults, and judges."""
+        """Copy the rest without faults, and judge the copy."""
         self.fill()
         for _ in range(_MOST_RUNS):
             if self.run(self.orders()) == 0:
@@ -163,13 +163,13 @@ def drivers_killed_in_commit(copying: Copying) -> None:
 
 
 def tasks_killed(copying: Copying) -> None:
-    """A third of the attempts fail or are killed, half way or once they have written."""
+    """Fail or kill a third of the attempts, half way or after they have written."""
     copying.run(copying.orders(Faults("", tasks=0.33), rows_fail=0.2))
     copying.faults += 1
 
 
 def queries_stopped(copying: Copying) -> None:
-    """`query.stop()` at any moment."""
+    """Call `query.stop()` at a random moment."""
     copying.run(copying.orders(stops_after_seconds=copying.chance.uniform(0, 3)))
 
 
@@ -208,14 +208,14 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 def speculation(copying: Copying) -> None:
-    """Some tasks dawdle, and are run a second time at another executor."""
+    """Make some tasks dawdle, so that Spark runs them again at another executor."""
     copying.master = CLUSTER
     copying.run(copying.orders(Faults("", dawdlers=0.2)))
     copying.faults += 1
 
 
 def many_tasks(copying: Copying) -> None:
-    """200 tasks a micro-batch, and a driver that is killed."""
+    """Run 200 tasks a micro-batch, and kill the driver."""
     copying.tasks = _MANY_TASKS
     copying.keys, copying.rows_a_batch, copying.rows_a_round = 400, 600, 1_200
     drivers_killed_in_commit(copying)

@@ -13,11 +13,11 @@ _HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of some rounds."""
+    """The outcome of some rounds."""
 
     rounds: int = 0
     faults: int = 0
-    """How many drivers and executors ended early; of tasks there is no count, one a round."""
+    """Drivers and executors that ended early. Faults of tasks count as one per round."""
     rows: int = 0
     verdict: Verdict = field(default_factory=lambda: Verdict(0, 0, 0, 0))
 

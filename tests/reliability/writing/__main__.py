@@ -2,7 +2,7 @@
 
     python -m tests.reliability.writing [--rounds N] [--only WORD] [--seed S] [--page PATH]
 
-`--page` has the table written into a page, too. `--only` makes the faults in whose names it is.
+`--page` also writes the table into a page. `--only` makes the faults with the word in their names.
 """
 
 import argparse
@@ -40,13 +40,13 @@ def main() -> None:
                     print(number, fault, idempotent, outcome, sep="; ", flush=True)
                     found[fault, idempotent] += outcome
             text = "\n\n".join([_about(arguments), render(found)])
-            if arguments.page:  # After each round, for one that is interrupted to have its table.
+            if arguments.page:  # After each round, so that an interrupted run has its table.
                 MARKS.write(arguments.page, text)
     print(text)
 
 
 def render(found: Mapping[tuple[str, bool], Outcome]) -> str:
-    """A row for each fault, with idempotence and without."""
+    """Return a table with a row for each fault, with idempotence and without."""
     lines = [_row(*_HEAD), _row(*("---" for _ in _HEAD))]
     for (fault, idempotent), outcome in found.items():
         verdict = outcome.verdict

@@ -1,8 +1,8 @@
-"""Writes numbered records until a signal ends it: `python -m ... servers topic way`.
+"""A writer of numbered records until a signal ends it: `python -m ... servers topic way`.
 
-On its standard output is `given N` of each record that `send` has taken, once it has returned, and
-`there N` of each that is acknowledged. With the way `stubborn` it takes Ctrl-C for nothing, until
-its standard input ends; then it waits for what it has given.
+It prints `given N` once `send` has returned for a record, and `there N` for each acknowledged one.
+With the way `stubborn` it ignores Ctrl-C until its standard input ends. Then it waits for its
+records.
 """
 
 import os
@@ -56,7 +56,7 @@ def stubborn(producer: KafkaProducer, topic: str) -> None:
 
 
 def interrupt(*_: object) -> None:
-    """Once, so that it is not another that comes while this one is caught."""
+    """Raise `KeyboardInterrupt` once. Ignore the next Ctrl-C while this one is caught."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -72,7 +72,7 @@ def all_there(numbers: range, found: ColumnsFuture) -> None:
 
 
 def say(what: str, *numbers: int) -> None:
-    """In one write, which nothing comes into the middle of."""
+    """Print the lines in one write, so that they do not mix with others."""
     os.write(_OUTPUT, "".join(f"{what} {each}\n" for each in numbers).encode())
 
 

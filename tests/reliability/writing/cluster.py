@@ -1,4 +1,4 @@
-"""Three brokers, each behind a gate, and what can be done to them."""
+"""Three brokers, each behind a gate, and faults for them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,7 +17,7 @@ PARTITIONS = 6
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Clients come to all brokers by their gates; `direct` leads there without them."""
+    """Three brokers with their gates. Clients at `servers` come through the gates."""
 
     kafka: LocalKafka
     gates: tuple[Gate, ...]
@@ -27,29 +27,29 @@ class Cluster:
 
     @property
     def direct(self) -> str:
-        """The brokers themselves."""
+        """The brokers' addresses without the gates."""
         return self.kafka.bootstrap_servers_of("INTERNAL")
 
     def create_topic(self, name: str) -> None:
-        """Three replicas, two of which must have a record before it is acknowledged."""
+        """Create a topic with three replicas. Two must have a record before it is acknowledged."""
         self.kafka.create_topic(name, PARTITIONS)
 
     def move_leaders(self, topic: str) -> int:
-        """Has each partition led by the next of its replicas; how many have moved."""
+        """Make the next replica of each partition its leader. Return how many have moved."""
         return int(self.mover.ask(f"{self.direct} {topic}"))
 
     def await_in_sync(self, topic: str) -> None:
-        """Waits until all brokers have all of it."""
+        """Wait until all brokers are in sync for the topic."""
         Leaders(self.kafka, topic).await_in_sync(*BROKERS)
 
     @property
     def cuts(self) -> int:
-        """How many connections were cut so far."""
+        """Number of connections cut so far."""
         return sum(each.cuts for each in self.gates)
 
     @contextmanager
     def cutting(self, rate: float) -> Iterator[None]:
-        """Cuts connections at so many of the requests to write."""
+        """Cut connections at this share of the Produce requests."""
         for each in self.gates:
             each.cut_rate = rate
         try:
@@ -61,7 +61,7 @@ class Cluster:
 
 @contextmanager
 def three_brokers(chance: Random) -> Iterator[Cluster]:
-    """Them, for as long as the context lasts."""
+    """Yield the brokers, for the time of the context."""
     gates = tuple(Gate(chance) for _ in BROKERS)
     with ExitStack() as stack:
         ports = [stack.enter_context(each.serving()) for each in gates]

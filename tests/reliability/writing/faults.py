@@ -1,4 +1,4 @@
-"""What is done to the brokers while records are written, once a round."""
+"""Faults of the brokers while records are written, one per round."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,15 +11,15 @@ _CUT_SECONDS = 2.0
 _CUT_RATE = 0.1
 _MOVES = 4
 _MIX_ACTIONS = 4
-# A broker that is silent for three seconds is replaced; a shorter pause goes unnoticed.
+# The cluster replaces a broker that is silent for three seconds. It ignores a shorter pause.
 _SHORT_FREEZE_SECONDS = 1.5
 
 Fault = Callable[[Cluster, str, Load], int]
-"""Returns how often the fault was made."""
+"""A function that makes a fault, and returns how often."""
 
 
 def killed(cluster: Cluster, topic: str, load: Load) -> int:
-    """Ends one broker and starts it again."""
+    """Kill one broker, and start it again."""
     broker = cluster.kafka.broker(cluster.chance.choice(BROKERS))
     broker.kill()
     load.await_progress()
@@ -30,7 +30,7 @@ def killed(cluster: Cluster, topic: str, load: Load) -> int:
 
 
 def moved(cluster: Cluster, topic: str, load: Load) -> int:
-    """Gives all partitions other leaders, again and again."""
+    """Give all partitions other leaders, again and again."""
     made = 0
     for _ in range(_MOVES):
         made += cluster.move_leaders(topic)
@@ -39,7 +39,7 @@ def moved(cluster: Cluster, topic: str, load: Load) -> int:
 
 
 def frozen(cluster: Cluster, topic: str, load: Load) -> int:
-    """Stops a broker where it is, until it is replaced or not quite as long, and has it go on."""
+    """Pause a broker, until the cluster replaces it or for less, and resume it."""
     broker = cluster.kafka.broker(cluster.chance.choice(BROKERS))
     broker.pause()
     try:
@@ -55,7 +55,7 @@ def frozen(cluster: Cluster, topic: str, load: Load) -> int:
 
 
 def cut(cluster: Cluster, topic: str, load: Load) -> int:
-    """Cuts connections after a request, and before its answer."""
+    """Cut connections at Produce requests; see `Gate`."""
     del topic
     before = cluster.cuts
     with cluster.cutting(_CUT_RATE):
@@ -65,7 +65,7 @@ def cut(cluster: Cluster, topic: str, load: Load) -> int:
 
 
 def mixed(cluster: Cluster, topic: str, load: Load) -> int:
-    """All of it in any order, two or three at a time; one broker at most is not there."""
+    """Make all faults in any order, cuts together with others. At most one broker is missing."""
     made, before = 0, cluster.cuts
     for _ in range(_MIX_ACTIONS):
         rate = cluster.chance.choice([0.0, _CUT_RATE / 2, _CUT_RATE])

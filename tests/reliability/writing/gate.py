@@ -1,4 +1,4 @@
-"""A way to a broker that is cut around the answer to a request to write, or silent for a time."""
+"""A proxy before a broker that cuts connections at Produce requests, or is silent for a time."""
 
 import socket
 import struct
@@ -18,10 +18,10 @@ _LONGEST_PAUSE_SECONDS = 0.01
 
 
 class Gate:
-    """Passes on what comes to its address to a broker's port, and hangs up where nobody is there.
+    """A proxy from its address to a broker's port. It hangs up if no broker listens there.
 
-    While `cut_rate` is above 0, so many of the requests to write cost their connection: in their
-    midst, after them, or once the broker has answered and the client has not heard it.
+    `cut_rate` is the share of Produce requests at which it cuts the connection: in the midst of the
+    request, after it, or before the client gets the broker's answer.
     """
 
     def __init__(self, chance: Random) -> None:
@@ -34,7 +34,7 @@ class Gate:
 
     @contextmanager
     def serving(self) -> Iterator[int]:
-        """Its port, for as long as the context lasts."""
+        """Yield its port, for the time of the context."""
         with serving(self._pass_on) as served:
             yield int(served.address.split(":")[1])
 
@@ -58,14 +58,14 @@ class Gate:
         self._is_open.wait()
 
     def takes(self) -> str:
-        """What is to become of a request to write: it is passed on, or where it is cut."""
+        """Return the fate of a Produce request: passed on, or the place of the cut."""
         if self._chance.random() >= self.cut_rate:
             return "passed on"
         self.cuts += 1
         return self._chance.choice(["in its midst", "after it", "after its answer"])
 
     def pause(self) -> None:
-        """Let a broker begin with what it has got, or not."""
+        """Wait a little: the broker may begin with the data that it has, or not."""
         threading.Event().wait(self._chance.uniform(0, _LONGEST_PAUSE_SECONDS))
 
 
@@ -75,7 +75,7 @@ class _Line:
     def __init__(self, gate: Gate, client: socket.socket, broker: socket.socket) -> None:
         self._gate, self._client, self._broker = gate, client, broker
         self._doomed: int | None = None
-        """The request whose answer is not passed on, by its correlation id."""
+        """Correlation id of the request whose answer is not passed on."""
         for each in (client, broker):
             each.settimeout(None)  # Brokers that are stopped take their time.
 
@@ -113,7 +113,7 @@ class _Line:
 
 
 def _frames(peer: socket.socket) -> Iterator[bytes]:
-    """What a client or a broker says, with the lengths, until it hangs up."""
+    """Yield the frames of a client or a broker, with their lengths, until it hangs up."""
     with peer.makefile("rb") as stream:
         while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)

@@ -1,4 +1,4 @@
-"""What a reader that shares no code with the producer finds of what it has acknowledged."""
+"""Check of acknowledged records, by a reader that shares no code with the producer."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,16 @@ from tests.reliability.writing.load import Load
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All but `acknowledged` are to be 0, with idempotence; `lost` always."""
+    """Counts of records. With idempotence all but `acknowledged` must be 0; `lost` always."""
 
     acknowledged: int
     failed: int
     lost: int
     doubled: int
     out_of_order: int
-    """Records that come after one of their partition that was handed over later."""
+    """Records behind one of their partition that was handed over later."""
     misplaced: int
-    """Records that are not where the producer said."""
+    """Records that are not at the producer's partition and offset."""
 
     def __str__(self) -> str:
         return (
@@ -43,7 +43,7 @@ NOTHING = Verdict(0, 0, 0, 0, 0, 0)
 
 
 def judge(load: Load, servers: str, topic: str, partitions: int) -> Verdict:
-    """Reads the topic to its end; `load` is over by then."""
+    """Read the topic to its end, and judge it. `load` must be over."""
     read = read_by_confluent(servers, topic, partitions)
     found = {
         partition: [int((row.value or b"").split(b" ")[0]) for row in rows]
@@ -66,7 +66,7 @@ def _descents(numbers: Sequence[int]) -> int:
 
 
 def _misplaced(load: Load, found: Mapping[int, Sequence[int]]) -> int:
-    """An offset of -1 is none: of a batch that the broker had already it need not say where."""
+    """Count the misplaced records. A broker need not give a duplicate's offset: then it is -1."""
     said = [(number, each) for number, each in load.acknowledged.items() if each is not None]
     return sum(
         found[each.partition][each.offset : each.offset + 1] != [number]

@@ -21,9 +21,9 @@ _MOST_PADDING_BYTES = 300
 
 
 class Load:
-    """Writes while the context lasts; then all that it handed over is acknowledged, or has failed.
+    """Writes for the time of the context. In the end all records are acknowledged, or have failed.
 
-    Numbers ascend in the order in which records were handed over.
+    Numbers ascend in the order in which records are handed over.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Load:
         self._error: Exception | None = None
         self.written = 0
         self.acknowledged: dict[int, RecordMetadata | None] = {}
-        """By the number; with where it is, of those that were sent one by one."""
+        """Acknowledged numbers, with partition and offset if sent one by one, else with None."""
         self.failed: dict[int, KafkaError] = {}
 
     def __enter__(self) -> Self:
@@ -56,7 +56,7 @@ class Load:
         self._collect()
 
     def await_progress(self) -> None:
-        """Waits until each partition has a record that is written from now on."""
+        """Wait until each partition has a record written from now on."""
         since = self.written
         wait_until(lambda: self._error or min(self._last_acked.values()) > since)
 

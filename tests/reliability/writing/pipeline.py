@@ -1,6 +1,6 @@
-"""Reads, and writes what it made of it with its positions, each poll in a transaction (KIP-447).
+"""A copy of a topic with the positions, each poll in one transaction (KIP-447).
 
-`python -m tests.reliability.writing.pipeline servers group source target transactional-id` does so
+`python -m tests.reliability.writing.pipeline servers group source target transactional-id` copies
 until it is killed, or fenced: then its exit status is `FENCED`.
 """
 
@@ -50,7 +50,7 @@ def main(servers: str, group: str, source: str, target: str, transactional_id: s
 def copy(
     records: ConsumerRecords, consumer: KafkaConsumer, producer: KafkaProducer, target: str
 ) -> None:
-    """Writes the records of one poll, or goes back to read them again."""
+    """Write the records of one poll, or seek back to read them again."""
     producer.begin_transaction()
     try:
         for each in records:
@@ -66,7 +66,7 @@ def copy(
 
 
 def read_again(consumer: KafkaConsumer) -> None:
-    """Goes back to what was committed."""
+    """Seek to the committed offsets."""
     for where, committed in consumer.committed(consumer.assignment()).items():
         consumer.seek(where, (committed or OffsetAndMetadata(0)).offset)
 

@@ -11,7 +11,7 @@ from tests.reliability.writing.load import Load
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of so many rounds with one fault."""
+    """The outcome of some rounds with one fault."""
 
     rounds: int = 0
     faults: int = 0
@@ -26,7 +26,7 @@ class Outcome:
 
 
 def run_round(cluster: Cluster, fault: str, *, idempotent: bool) -> Outcome:
-    """Writes while the fault is made, and judges what is there then."""
+    """Write while the fault is made, and judge the topic in the end."""
     topic = f"writing-{uuid.uuid4().hex[:8]}"
     cluster.create_topic(topic)
     with Load(

@@ -1,4 +1,4 @@
-"""A producer that remembers what it was given, and a worker's stock of such."""
+"""A producer that keeps its rows, and a worker's stock of such producers."""
 
 import pyarrow as pa
 
@@ -9,13 +9,13 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class FakeProducer:
-    """Each call's rows are one batch, whose outcome the test says: by `answer`, or at `flush`."""
+    """A producer whose batches, one per call, end as the test says by `answer`, or at `flush`."""
 
     def __init__(self) -> None:
         self.topics: list[str | None] = []
         self.sent: list[pa.RecordBatch] = []
         self.fails: dict[int, KafkaError] = {}
-        """By the number of the call: what it raises."""
+        """Errors that calls raise, by the number of the call."""
         self.calls: list[str] = []
         self.answers_at_once = False
         self._deliveries: list[Delivery] = []
@@ -34,7 +34,7 @@ class FakeProducer:
         return ColumnsFuture([Run(delivery, 0, columns.num_rows)])
 
     def answer(self, number: int, error: KafkaError | None = None) -> None:
-        """Says what came of the rows of a call."""
+        """Set the outcome of a call's rows."""
         count = self.sent[number].num_rows
         self._deliveries[number].is_over(Outcome(0, count, 0, -1, error))
 
@@ -49,12 +49,12 @@ class FakeProducer:
 
     @property
     def rows(self) -> list[dict[str, object]]:
-        """All rows so far."""
+        """All rows given so far."""
         return [row for batch in self.sent for row in batch.to_pylist()]
 
 
 class Makes:
-    """Makes producers, and remembers them."""
+    """A factory that keeps its producers."""
 
     def __init__(self) -> None:
         self.made: list[FakeProducer] = []

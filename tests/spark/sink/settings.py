@@ -8,7 +8,7 @@ from tests.spark.settings import BOOTSTRAP_SERVERS
 
 
 def parsed(**options: str) -> SinkOptions:
-    """Understood options of a writer; `kafka_x_y` stands for `kafka.x.y`."""
+    """Parse options of a writer. `kafka_x_y` stands for `kafka.x.y`."""
     named = {
         name.replace("_", ".") if name.startswith("kafka_") else name: value
         for name, value in options.items()
@@ -17,5 +17,5 @@ def parsed(**options: str) -> SinkOptions:
 
 
 def values(*texts: str | None) -> pa.RecordBatch:
-    """Rows with these values."""
+    """Return rows with these values."""
     return pa.RecordBatch.from_pydict({"value": pa.array(texts, pa.string())})

@@ -25,7 +25,7 @@ class Written(NamedTuple):
 
 
 def written(events: Events) -> list[Written]:
-    """All records of a topic, by partition and offset."""
+    """Return all records of a topic, by partition and offset."""
     servers = events.kafka.bootstrap_servers
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "of-nobody", "log_level": 0})
     try:
@@ -55,17 +55,17 @@ def _of_partition(consumer: Consumer, partition: Partition) -> list[Written]:
 
 
 def texts(events: Events) -> list[str]:
-    """The values, as sorted texts."""
+    """Return the values as sorted texts."""
     return sorted((each.value or b"").decode() for each in written(events))
 
 
 def rows(spark: SparkSession, *values: object) -> DataFrame:
-    """A row for each text, in two partitions."""
+    """Return a row for each value's text, in two partitions."""
     return spark.createDataFrame([(str(value),) for value in values], "value string").repartition(2)
 
 
 def to(events: Events, **more: object) -> dict[str, Any]:
-    """The options of a writer to the topic; those that are None are left out."""
+    """Return options of a writer to the topic, without those that are None."""
     given = {
         "kafka.bootstrap.servers": events.kafka.bootstrap_servers,
         "topic": events.name,
@@ -76,5 +76,5 @@ def to(events: Events, **more: object) -> dict[str, Any]:
 
 
 def writer(frame: DataFrame, options: Mapping[str, Any], name: str = "pykafka") -> DataFrameWriter:
-    """Appends the frame once `save` is called."""
+    """Return a writer that appends the frame when `save` is called."""
     return frame.write.format(name).options(**options).mode("append")

@@ -1,4 +1,4 @@
-"""An in-memory broker with a topic `a`, and planners that ask it."""
+"""Fixtures: an in-memory broker with a topic `a`, and planners that ask it."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -19,7 +19,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @pytest.fixture
 def logs(broker: MemoryBroker) -> list[PartitionLog]:
-    """Of topic `a`: a-0 has offsets 2 to 5, a-1 has 0 to 3."""
+    """Logs of topic `a`: a-0 has offsets 2 to 5, a-1 has 0 to 3."""
     logs = broker.create_topic("a", 2, topic_id=UUID(int=7))
     for log, count in zip(logs, (5, 3), strict=True):
         log.append(*(Record(timestamp_ms=1_000 + 100 * offset) for offset in range(count)))
@@ -29,7 +29,7 @@ def logs(broker: MemoryBroker) -> list[PartitionLog]:
 
 @pytest.fixture
 def plan(broker: MemoryBroker) -> Iterator[Plan]:
-    """A planner that is not patient, unless the options make it so."""
+    """Function that makes a planner. It does not wait for unknown topics, unless options say so."""
     made = []
 
     def plan(**options: str) -> OffsetPlanner:

@@ -1,4 +1,4 @@
-"""Stand-ins for what surrounds a stream reader: the brokers' offsets, and Spark that asks it."""
+"""Stand-ins around a stream reader: the brokers' offsets, and Spark that asks the reader."""
 
 import json
 import time
@@ -25,7 +25,7 @@ READ_ALL = ReadAllAvailable()
 
 
 class Log:
-    """The offsets that the brokers have: `first` and `end` of each partition."""
+    """Offsets of the brokers: `first` and `end` of each partition."""
 
     def __init__(self, end: dict[TopicPartition, int]) -> None:
         self.end = dict(end)
@@ -40,7 +40,7 @@ class Log:
 
 
 class FakePlanner(OffsetPlanner):
-    """Answers from a log in memory; what a bound stands for is the real planner's."""
+    """A planner over a log in memory. It resolves bounds as the real planner does."""
 
     def __init__(self, options: SourceOptions, log: Log) -> None:
         super().__init__(options)
@@ -66,7 +66,7 @@ class FakePlanner(OffsetPlanner):
 
 
 def reader_of(options: SourceOptions, log: Log) -> KafkaStreamReader:
-    """A reader as in a Python process just started, that asks the log instead of brokers."""
+    """Return a reader as in a new Python process. It asks the log instead of brokers."""
     reader = KafkaStreamReader(options)
     planner = FakePlanner(options, log)
     reader.__dict__["_planner"] = planner
@@ -77,20 +77,20 @@ def reader_of(options: SourceOptions, log: Log) -> KafkaStreamReader:
 
 
 def initial(reader: KafkaStreamReader) -> Json:
-    """The offset before the first micro-batch, as it comes out of Spark's checkpoint."""
+    """Return the offset before the first micro-batch, as Spark's checkpoint gives it back."""
     return _through_text(reader.initialOffset())
 
 
 def latest(
     reader: KafkaStreamReader, start: Json | None = None, limit: ReadLimit | None = READ_ALL
 ) -> Json:
-    """The next end, asked for as Spark 4.2 does, or without `start` as earlier ones do."""
+    """Ask for the next end as Spark 4.2 does, or without `start` as earlier versions do."""
     found = reader.latestOffset() if start is None else reader.latestOffset(start, limit)
     return _through_text(found)
 
 
 def ranges(reader: KafkaStreamReader, start: Json, end: Json) -> list[OffsetRange]:
-    """What the tasks of a micro-batch read; for the leader epochs see `planned_epochs`."""
+    """Return the ranges of a micro-batch's tasks, without leader epochs."""
     found = []
     for partition in reader.partitions(start, end):
         assert isinstance(partition, KafkaInputPartition)

@@ -1,4 +1,4 @@
-"""Patterns and names of topics, drawn; and `java.util.regex.Pattern`, in a JVM of its own."""
+"""Random patterns and topic names; and `java.util.regex.Pattern`, in a JVM of its own."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.java_program import JavaProgram, RefusedError, run_java
 
 NAMES = st.lists(st.text("aabbABk01._-", min_size=1, max_size=9), min_size=8, max_size=8)
-"""Short ones: what is tried again and again is tried for each part of a name."""
+"""Short names, since patterns that try again and again do so for each part of a name."""
 
-# What one would write in place of another, closely mixed, so that most of it is nonsense.
+# Parts of patterns in any order, so that most patterns are nonsense.
 FRAGMENTS = st.lists(
     st.sampled_from([
         "a", "b", "B", "0", "1", ".", "-", "_", "|", "(", ")", "(?:", "(?=", "(?!", "(?>", "(?<=",
@@ -85,17 +85,17 @@ PLAIN = st.builds(
     ).map("".join),
     st.sampled_from(["", "$"]),
 )  # fmt: skip
-"""What means the same in Python's `re`, and is written every day."""
+"""Everyday patterns with the same meaning in Python's `re`."""
 
 
 class JavaPatterns:
-    """Java's own answers."""
+    """The answers of Java itself."""
 
     def __init__(self, program: JavaProgram) -> None:
         self._program = program
 
     def found(self, pattern: str, names: Sequence[str]) -> list[bool] | None:
-        """In which of the names the pattern is found; None where Java refuses it."""
+        """Return for each name whether the pattern is found in it; None if Java refuses it."""
         encoded = base64.b64encode(pattern.encode()).decode()
         try:
             answer = self._program.ask(" ".join([encoded, *names]))
@@ -106,6 +106,6 @@ class JavaPatterns:
 
 @contextmanager
 def run_java_patterns() -> Iterator[JavaPatterns]:
-    """Runs the Java program; it needs no jars."""
+    """Run the Java program. It needs no jars."""
     with run_java(Path(__file__).with_name("JavaPatterns.java"), []) as program:
         yield JavaPatterns(program)

@@ -1,4 +1,4 @@
-"""Random offsets, as Kafka has them."""
+"""Random partitions and offsets in Kafka's bounds."""
 
 from hypothesis import strategies as st
 
