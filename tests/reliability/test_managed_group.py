@@ -248,3 +248,29 @@ def test_two_queries_of_one_session_share_a_group(
         f"rows lost: {len(written - set(rows))}; doubled: {len(rows) - len(set(rows))}",
     )
     assert len(rows) - len(written) <= 10 * PARTITIONS  # What was in flight, at most.
+
+
+@PROTOCOLS
+def test_two_runs_at_once_read_what_is_available_between_them(
+    spark: SparkSession, events: Events, start: Start, trial: Trial, protocol: str
+) -> None:
+    """Each row once, though partitions change hands while a run has read its own part."""
+    events.fill(*[100] * PARTITIONS)
+    options = events.options(maxOffsetsPerTrigger=60) | QUICK
+    options |= {"kafka.group.id": events.name, "kafka.group.protocol": protocol}
+    sinks = {"a": Batches(), "b": Batches()}
+    queries = [
+        start(
+            stream(spark, options).writeStream.foreachBatch(sink).trigger(availableNow=True), name
+        )
+        for name, sink in sinks.items()
+    ]
+    for query in queries:
+        assert query.awaitTermination(TIMEOUT_SECONDS)
+    rows = [value for sink in sinks.values() for value in sink.values]
+    trial.report(
+        "managed group",
+        f"{protocol}: two runs of AvailableNow at once, {len(rows)} rows",
+        f"by each: {[len(sink.values) for sink in sinks.values()]}",
+    )
+    assert sorted(rows) == sorted(f"{each}:{at}" for each in range(PARTITIONS) for at in range(100))

@@ -30,6 +30,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 _LEAVE_MS = 10_000
+# How often a run over what is available asks how far the other members are.
+_LOOK_MS = 500
 _PROCESS_OF_A_QUERY = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
@@ -87,6 +89,39 @@ class ManagedGroup:
             readable([self._membership], deadline)
             self._membership.poll()
         return self._membership.member is not None
+
+    def wait_for_others(self, ends: Offsets, timeout_ms: int) -> bool:
+        """Wait while other members read up to `ends`. Return whether the assignment has changed.
+
+        Otherwise the group has committed all of `ends`, or has committed nothing new for
+        `timeout_ms`. Then a warning names the partitions that other members still hold.
+        """
+        known: Offsets = {}
+        deadline = Deadline.after_ms(timeout_ms)
+        while not self.changed():
+            left = self._left_to_others(ends)
+            if not left:
+                return False
+            if left != known:
+                known, deadline = left, Deadline.after_ms(timeout_ms)
+            if deadline.expired:
+                texts = [f"{each} at offset {at} of {ends[each]}" for each, at in left.items()]
+                logger.warning(
+                    "Group %r: other members have committed nothing for %s ms; left to them: %s",
+                    self._config.group_id,
+                    timeout_ms,
+                    ", ".join(texts),
+                )
+                return False
+            readable([self._membership], Deadline.after_ms(min(_LOOK_MS, timeout_ms)))
+        return True
+
+    def _left_to_others(self, ends: Offsets) -> Offsets:
+        """Return the committed offsets of other members' partitions that are before `ends`."""
+        others = sorted(ends.keys() - self._membership.assignment)
+        committed = committed_offsets(self._planner.client, self._config.group_id, others)
+        found = {each: committed.get(each, 0) for each in others}
+        return {each: at for each, at in found.items() if at < ends[each]}
 
     def share(self, position: SourceOffset, ends: LogEnds) -> tuple[SourceOffset, LogEnds, Offsets]:
         """Return the assigned part of the position and of the ends, and the new partitions' starts.

@@ -21,6 +21,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.fetch import UNKNOWN_TOPIC
 from spark_kafka_source.groups import CommitFailedError, commit_offsets
+from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.declaration import given_since
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.admission import (
@@ -215,6 +216,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return position
         asked_before = self._planner.client.requests_sent
         end = self._look(position, limit)
+        while end is position and self._others_gave_up():
+            end = self._look(position, limit)
         if end is position:
             asked = self._planner.client.requests_sent - asked_before
             self._pace.found_nothing(asked, watched=self._planner.watches)
@@ -241,15 +244,29 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _group_changed(self) -> bool:
         """Poll the group. Return whether the assignment has changed since the last look."""
-        if self._group is None or not self._group.changed():
+        return self._group is not None and self._forgets_commits(self._group.changed())
+
+    def _others_gave_up(self) -> bool:
+        """Wait while other members read their part of a run over what is available.
+
+        Return whether this query's assignment has changed.
+        """
+        if self._group is None or self._pinned is None:
             return False
-        if self._group_commits is not None:
+        timeout_ms = self._options.client.default_api_timeout_ms
+        changed = self._group.wait_for_others(self._pinned.offsets, timeout_ms)
+        return self._forgets_commits(changed)
+
+    def _forgets_commits(self, changed: bool) -> bool:
+        """Forget what this query committed, if other members may have committed more since."""
+        if changed and self._group_commits is not None:
             self._group_commits.forget()
-        return True
+        return changed
 
     def _look(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
         """Do as `_next` with new ends, and again if a topic goes away meanwhile."""
-        tries = 0
+        tries = refusals = 0
+        deadline = Deadline.after_ms(self._options.client.default_api_timeout_ms)
         while True:
             try:
                 self._ends = self._look_up_ends(position)
@@ -259,6 +276,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 # The group rebalances again. The query takes its partitions over after that.
                 if position is not None and not self._available_now:
                     return position
+                if deadline.expired:
+                    raise
+                refusals += 1
+                time.sleep(self._planner.client.pause_seconds(refusals))
             except BrokerError as error:
                 # The topic existed a moment ago, so the brokers are asked anew for all topics.
                 tries += 1

@@ -7,19 +7,22 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
-from spark_kafka_source.groups import commit_offsets, committed_offsets
+from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError, error_named
+from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed_offsets
+from spark_kafka_source.protocol import OffsetCommitRequest
 from spark_kafka_source.spark.source import pace, stream
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.memory_broker.consumer_coordinator import ConsumerGroup
 from tests.spark.settings import A0, A1, parsed
 from tests.spark.source.engine import Json, ranges
 
@@ -318,6 +321,81 @@ def test_a_run_that_is_assigned_nothing_in_time_fails(
     query.reader.prepareForTriggerAvailableNow()
     with pytest.raises(KafkaTimeoutError, match=r"'g' has assigned nothing to this query within"):
         query.batch()
+
+
+def run_to_the_end(query: Query) -> None:
+    """As Spark does a run over what is available: it stops the reader at the end."""
+    query.reader.prepareForTriggerAvailableNow()
+    while query.batch():
+        pass
+    time.sleep(0.3)  # Until Spark has ended all else; the query is a member as long.
+    query.stop()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("runs", [2, 3, 6])
+def test_runs_at_once_read_all_that_is_available_between_them(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, protocol: str, runs: int
+) -> None:
+    """Also where there are more runs than partitions."""
+    # A partition that changes hands is nobody's for some heartbeats.
+    if protocol == "consumer":
+        broker.cluster.consumer_groups["g"] = ConsumerGroup(heartbeat_interval_ms=200)
+    options = {"kafka.group.protocol": protocol, "maxOffsetsPerTrigger": "7"}
+    queries = [started(stack, broker, **options) for _ in range(runs)]
+    with ThreadPoolExecutor(runs) as pool:
+        list(pool.map(run_to_the_end, queries))
+    assert sum((each.read for each in queries), Counter()) == Counter(everything(logs))
+
+
+def test_a_run_whose_commits_are_refused_fails_in_time(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    broker.control(OffsetCommitRequest, error_named("UNKNOWN_MEMBER_ID"), times=None)
+    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "500"})
+    query.reader.prepareForTriggerAvailableNow()
+    with pytest.raises(CommitFailedError):
+        query.batch()
+
+
+def test_a_run_takes_over_what_a_lost_query_has_not_read(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    holder, query = started(stack, broker), started(stack, broker)
+    settle(holder, query)
+    for log in logs:
+        log.append(b"more")
+    query.reader.prepareForTriggerAvailableNow()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_to_the_end, query)
+        while not query.read.keys() >= {(each, 10) for each in query.assigned}:
+            time.sleep(0.01)
+        assert not running.done()
+        holder.vanish(broker)
+        running.result(PATIENCE_SECONDS)
+    assert holder.read + query.read == Counter(everything(logs))
+
+
+def test_a_run_ends_where_the_others_read_nothing(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    holder = started(stack, broker)
+    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "1000"})
+    settle(holder, query)
+    for log in logs:
+        log.append(b"more")
+    held = sorted(holder.assigned)
+    run_to_the_end(query)
+    assert {where for where, offset in query.read if offset == 10} == query_part(held)
+    (warning,) = (each.getMessage() for each in caplog.records if "left to them" in each.message)
+    assert all(f"{each} at offset 10 of 11" in warning for each in held)
+
+
+def query_part(held: list[TopicPartition]) -> set[TopicPartition]:
+    return {TopicPartition("a", each) for each in range(PARTITIONS)} - set(held)
 
 
 def test_what_others_committed_meanwhile_is_not_taken_back(
