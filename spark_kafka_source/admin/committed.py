@@ -8,7 +8,7 @@ from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError
 from spark_kafka_source.groups import OffsetAndMetadata
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.groups import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,

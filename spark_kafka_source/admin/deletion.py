@@ -8,7 +8,7 @@ from spark_kafka_source.admin.errors import typed
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
 from spark_kafka_source.groups.assignors.subscription import partitions_by_topic
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     OffsetDeleteRequest,

@@ -20,17 +20,19 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
-    PROTOCOL_TYPE,
+from spark_kafka_source.protocol.messages import consumer_group_describe, group_admin
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+)
+from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
+from spark_kafka_source.protocol.messages.group_admin import (
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     ListedGroup,
     ListGroupsRequest,
 )
-from spark_kafka_source.protocol.messages import consumer_group_describe, group_admin
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,11 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.fetch.offsets import latest_offsets
 from spark_kafka_source.producer import ProducerId
-from spark_kafka_source.protocol import DescribeProducersRequest, DescribeProducersResponse
-from spark_kafka_source.protocol.messages.describe_producers import TopicRequest
+from spark_kafka_source.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 

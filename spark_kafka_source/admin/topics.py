@@ -13,7 +13,7 @@ from spark_kafka_source.fetch import (
     list_offsets,
 )
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

@@ -10,9 +10,11 @@ from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerId, TransactionCoordinator
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+)
+from spark_kafka_source.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )

@@ -34,13 +34,9 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Address, Connection, Contacts, Deadline, Retry
-from spark_kafka_source.protocol import (
-    FindCoordinatorRequest,
-    MetadataRequest,
-    MetadataRequestTopic,
-    Request,
-    Response,
-)
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from spark_kafka_source.topic_partition import TopicPartition
 
 R = TypeVar("R", bound=Response)

@@ -9,7 +9,7 @@ from uuid import UUID
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
 from spark_kafka_source.net import Address
-from spark_kafka_source.protocol import MetadataResponse, MetadataResponseTopic
+from spark_kafka_source.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from spark_kafka_source.topic_partition import TopicPartition
 
 

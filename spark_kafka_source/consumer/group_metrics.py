@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_kafka_source.client.sensor import Sensor
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
-    Request,
     SyncGroupRequest,
 )
 

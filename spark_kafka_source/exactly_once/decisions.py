@@ -20,7 +20,7 @@ from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerFencedError, ProducerId, TransactionCoordinator
-from spark_kafka_source.protocol import OffsetFetchRequest, OffsetFetchRequestTopic
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest, OffsetFetchRequestTopic
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")

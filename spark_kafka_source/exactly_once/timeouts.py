@@ -3,7 +3,10 @@
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import DescribeConfigsRequest, DescribeConfigsResource
+from spark_kafka_source.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
 
 TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
 

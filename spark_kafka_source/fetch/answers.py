@@ -18,7 +18,7 @@ from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.reactions import Reactions
 from spark_kafka_source.fetch.session import Wanted
 from spark_kafka_source.net import Address
-from spark_kafka_source.protocol import FetchResponse, PartitionData
+from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.records import RecordLimit, next_offset
 from spark_kafka_source.records.batch import MAX_OFFSET
 from spark_kafka_source.topic_partition import TopicPartition

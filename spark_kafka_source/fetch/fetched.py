@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.protocol import PartitionData
+from spark_kafka_source.protocol.messages.fetch import PartitionData
 from spark_kafka_source.records import AbortedTransaction, Chunk, RecordLimit, chunks
 from spark_kafka_source.records.batch import MAX_OFFSET
 from spark_kafka_source.topic_partition import TopicPartition

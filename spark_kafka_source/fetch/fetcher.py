@@ -21,7 +21,7 @@ from spark_kafka_source.fetch.session import FetchSession, Wanted
 from spark_kafka_source.fetch.size import FetchSize
 from spark_kafka_source.fetch.source import Source
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import FetchPartition, FetchResponse, PartitionData
+from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchResponse, PartitionData
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)

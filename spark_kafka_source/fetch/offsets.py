@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
+)
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,

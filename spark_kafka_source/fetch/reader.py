@@ -22,7 +22,7 @@ from spark_kafka_source.fetch.position_checks import PositionChecks
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import FetchResponse
+from spark_kafka_source.protocol.messages.fetch import FetchResponse
 from spark_kafka_source.records import RecordLimit
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from spark_kafka_source.fetch.leaders import ByTopic
-from spark_kafka_source.protocol import FetchPartition, FetchTopic
+from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchTopic
 
 # Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
 FETCH_BY_NAME = 12

@@ -8,7 +8,7 @@ from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.fetch.request import FETCH_BY_NAME, fetch_topics
-from spark_kafka_source.protocol import FetchRequest, FetchResponse, PartitionData
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
 from spark_kafka_source.records import batches
 from spark_kafka_source.topic_partition import TopicPartition
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from uuid import UUID
 
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.fetch import (
     FetchPartition,
     FetchResponse,
     FetchTopic,

@@ -10,7 +10,7 @@ from spark_kafka_source.fetch.request import highest_version
 from spark_kafka_source.fetch.session import FetchSession, SessionRequest, Wanted
 from spark_kafka_source.fetch.size import FetchSize
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
 

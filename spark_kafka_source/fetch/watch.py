@@ -14,7 +14,7 @@ from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.leaders import ByTopic, by_leader
 from spark_kafka_source.fetch.request import fetch_topics, highest_version
 from spark_kafka_source.net import Deadline, refuses_login
-from spark_kafka_source.protocol import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
 _HELD_PART_OF_TIMEOUT = 0.8

@@ -40,8 +40,8 @@ from spark_kafka_source.groups.participant import (
 )
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
-    PROTOCOL_TYPE,
+from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
+from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -29,7 +29,7 @@ from spark_kafka_source.groups.participant import (
 )
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,

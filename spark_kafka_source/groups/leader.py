@@ -12,7 +12,10 @@ from spark_kafka_source.groups.assignors import (
 )
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import JoinGroupResponse, SyncGroupRequestAssignment
+from spark_kafka_source.protocol.messages.membership import (
+    JoinGroupResponse,
+    SyncGroupRequestAssignment,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 
 LONGEST_LOOKUP_MS = 10_000

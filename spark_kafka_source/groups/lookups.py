@@ -7,7 +7,7 @@ from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.groups.assignors import Cluster
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import MetadataRequest, MetadataRequestTopic
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 TopicsOf = Callable[[Collection[str], Deadline], Cluster]
 

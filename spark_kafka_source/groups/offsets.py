@@ -21,7 +21,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.groups import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -10,12 +10,12 @@ from enum import Enum
 from typing import Any
 
 from spark_kafka_source.errors import BrokerError, KafkaError
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
-    Request,
     SyncGroupRequest,
 )
 

@@ -13,12 +13,8 @@ from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.sasl import AuthenticationError, Mechanism
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecurityProtocol
-from spark_kafka_source.protocol import (
-    Request,
-    Response,
-    SaslAuthenticateRequest,
-    SaslHandshakeRequest,
-)
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 R = TypeVar("R", bound=Response)
 

@@ -34,13 +34,9 @@ from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mecha
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
 from spark_kafka_source.net.tls import start_tls
 from spark_kafka_source.net.tls_failures import speaks_no_tls, tls_failure
-from spark_kafka_source.protocol import (
-    ApiVersionsRequest,
-    Exchange,
-    Request,
-    Response,
-    SaslHandshakeRequest,
-)
+from spark_kafka_source.protocol import Exchange, Request, Response
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.sasl import SaslHandshakeRequest
 from spark_kafka_source.settings import setting
 
 R = TypeVar("R", bound=Response)

@@ -22,7 +22,7 @@ from spark_kafka_source.producer.config import Acks, ProducerConfig
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.reactions import Reaction, reaction
-from spark_kafka_source.protocol import PartitionProduceResponse, ProduceResponse
+from spark_kafka_source.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from spark_kafka_source.records import HEADER_BYTES
 from spark_kafka_source.topic_partition import TopicPartition
 

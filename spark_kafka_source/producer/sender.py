@@ -32,7 +32,7 @@ from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.sequences import next_sequence
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,

@@ -30,27 +30,30 @@ from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.errors import transaction_error
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from spark_kafka_source.protocol.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+)
+from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
     EndTxnRequest,
     EndTxnResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    ProduceRequest,
-    Request,
-    Response,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from spark_kafka_source.protocol.messages.describe_transactions import TransactionState
 from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from spark_kafka_source.client import Broker, ClientConfig, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code, error_named
 from spark_kafka_source.net import Deadline, parse_addresses
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.admin import (
     CreatableTopic,
     CreatableTopicConfig,
     CreatePartitionsRequest,

@@ -7,7 +7,7 @@ from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code
 from spark_kafka_source.net import Deadline, parse_addresses
 from spark_kafka_source.producer import KafkaProducer
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,

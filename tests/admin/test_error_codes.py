@@ -8,15 +8,17 @@ import pytest
 from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.admin import GroupNotEmptyError, GroupNotFoundError
 from spark_kafka_source.errors import ERRORS, ErrorCode, KafkaError, error_code
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
+)
+from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
     OffsetDeleteRequest,
-    OffsetFetchRequest,
-    Request,
 )
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from tests.admin.conftest import T0
 from tests.memory_broker import MemoryBroker
 

@@ -11,21 +11,23 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_named,
 )
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages import consumer_group_describe as kip_848
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+)
+from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
+    DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
-    FindCoordinatorRequest,
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
     OffsetDeleteRequest,
 )
-from spark_kafka_source.protocol.messages import consumer_group_describe as kip_848
-from spark_kafka_source.protocol.messages.group_admin import DescribedGroup
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from tests.admin.conftest import T0, T1, U0, address, fill
 from tests.groups.members import member
 from tests.memory_broker import KAFKA_2_1, MemoryBroker

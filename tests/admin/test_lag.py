@@ -5,7 +5,8 @@ import pytest
 
 from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.errors import BrokerError, error_named
-from spark_kafka_source.protocol import OffsetFetchRequest, Versions
+from spark_kafka_source.protocol import Versions
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, address, fill
 from tests.memory_broker import MemoryBroker

@@ -8,12 +8,12 @@ import pytest
 from spark_kafka_source import KafkaAdmin, Shift
 from spark_kafka_source.admin import GroupNotEmptyError
 from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError, error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.group_admin import (
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
-    OffsetCommitRequest,
 )
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, T1, U0

@@ -15,12 +15,12 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net import RequestTimeoutError
 from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError
-from spark_kafka_source.protocol import (
-    DescribeProducersRequest,
+from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
+from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
-    ListTransactionsRequest,
 )
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, U0, address
 from tests.memory_broker import Action, MemoryBroker

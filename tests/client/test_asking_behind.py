@@ -17,15 +17,17 @@ from spark_kafka_source.net import (
     SecuritySettings,
     authentication,
 )
-from spark_kafka_source.protocol import (
-    FindCoordinatorRequest,
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseTopic,
-    ProduceRequest,
-    SaslAuthenticateRequest,
 )
-from spark_kafka_source.protocol import MetadataResponsePartition as MetadataPartition
+from spark_kafka_source.protocol.messages.metadata import (
+    MetadataResponsePartition as MetadataPartition,
+)
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually

@@ -13,11 +13,8 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Address, ConnectionSettings, Deadline
-from spark_kafka_source.protocol import (
-    ApiVersionsRequest,
-    MetadataRequest,
-    MetadataResponse,
-)
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.memory_broker import ONE_TRY, Action, MemoryBroker, Raw
 from tests.net.ports import LOOPBACK, black_hole, refused_port
 

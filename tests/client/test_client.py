@@ -26,16 +26,18 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Address, ConnectionSettings, Deadline
-from spark_kafka_source.protocol import (
-    ApiVersionsRequest,
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    OffsetFetchRequest,
+)
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
-    MetadataRequest,
-    OffsetFetchRequest,
 )
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.client.clock import Clock
 from tests.memory_broker import ONE_TRY, Action, MemoryBroker

@@ -8,7 +8,7 @@ import pytest
 from spark_kafka_source.client import Broker, Cluster
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.net import Address
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,

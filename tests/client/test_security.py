@@ -13,7 +13,8 @@ from spark_kafka_source.net import (
     Deadline,
     SecuritySettings,
 )
-from spark_kafka_source.protocol import MetadataRequest, SaslAuthenticateRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker

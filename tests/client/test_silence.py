@@ -10,14 +10,13 @@ from spark_kafka_source.client import client as client_module
 from spark_kafka_source.client import race as race_module
 from spark_kafka_source.errors import BootstrapError, KafkaTimeoutError
 from spark_kafka_source.net import Address, ConnectionSettings, Deadline, RequestTimeoutError
-from spark_kafka_source.protocol import (
-    FindCoordinatorRequest,
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
-    MetadataRequest,
-    OffsetFetchRequest,
 )
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import Action, MemoryBroker
 from tests.net.ports import LOOPBACK, black_hole, dropping_port

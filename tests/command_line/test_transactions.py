@@ -11,11 +11,9 @@ from spark_kafka_source.command_line.transactions import _span
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction
-from spark_kafka_source.protocol import (
-    DescribeProducersRequest,
-    EndTxnRequest,
-    ListTransactionsRequest,
-)
+from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
+from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, dies_at

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from spark_kafka_source.consumer.consumer_records import ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
 

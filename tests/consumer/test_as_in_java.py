@@ -11,7 +11,7 @@ from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalErro
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import ConsumerGroupHeartbeatRequest
+from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition

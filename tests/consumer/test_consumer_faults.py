@@ -13,12 +13,9 @@ from spark_kafka_source.fetch import (
     OffsetOutOfRangeError,
     TopicGoneError,
 )
-from spark_kafka_source.protocol import (
-    FetchRequest,
-    FetchResponse,
-    MetadataRequest,
-    OffsetForLeaderEpochRequest,
-)
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from tests.consumer.consumers import (
     T0,
     T1,

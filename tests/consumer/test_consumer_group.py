@@ -19,11 +19,9 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
-from spark_kafka_source.protocol import (
-    LeaveGroupRequest,
-    MetadataRequest,
-    OffsetCommitRequest,
-)
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.membership import LeaveGroupRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
     IN_GROUP,

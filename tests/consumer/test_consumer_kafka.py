@@ -13,7 +13,7 @@ import confluent_kafka as ck
 import pytest
 
 from spark_kafka_source import KafkaConsumer, TopicPartition
-from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import Codec, Record
 from spark_kafka_source.testing import LocalKafka, Producer
 

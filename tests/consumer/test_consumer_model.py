@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from spark_kafka_source.consumer import reading
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
-    FetchRequest,
-    FetchResponse,
-    ListOffsetsRequest,
-    MetadataRequest,
-    OffsetForLeaderEpochRequest,
-)
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import Codec, Record
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import QUICK

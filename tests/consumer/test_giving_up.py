@@ -10,9 +10,9 @@ from spark_kafka_source.consumer.unread import Unread
 from spark_kafka_source.groups import classic
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.groups.classic_states import State
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.membership import (
     LeaveGroupRequest,
-    OffsetCommitRequest,
     SyncGroupRequest,
     SyncGroupResponse,
 )

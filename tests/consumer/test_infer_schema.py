@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source import infer_schema
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.protocol import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.values import SchemaError
 from tests.memory_broker import MemoryBroker

@@ -19,11 +19,9 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.fetch.offset_reset import NoOffsetError
-from spark_kafka_source.protocol import (
-    FetchRequest,
-    ListOffsetsRequest,
-    MetadataRequest,
-)
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import Record, TimestampType
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.errors import KafkaTimeoutError
-from spark_kafka_source.protocol import FetchRequest, OffsetCommitRequest, Request
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from tests.consumer.consumers import IN_GROUP, T0, consuming, fill, poll_until, polled
 from tests.memory_broker import Hold, MemoryBroker
 

@@ -12,7 +12,8 @@ from spark_kafka_source.errors import (
     KafkaError,
     error_named,
 )
-from spark_kafka_source.protocol import JoinGroupRequest, OffsetCommitRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.membership import JoinGroupRequest
 from tests.consumer.consumers import IN_GROUP, T0, consuming, eventually
 from tests.memory_broker import MemoryBroker
 

@@ -14,17 +14,16 @@ from spark_kafka_source.client import client as client_module
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
 from spark_kafka_source.fetch import fetcher, source
-from spark_kafka_source.protocol import (
-    FetchRequest,
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
-    HeartbeatRequest,
-    LeaveGroupRequest,
-    ListOffsetsRequest,
-    MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
-    OffsetForLeaderEpochRequest,
 )
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.membership import HeartbeatRequest, LeaveGroupRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
     IN_GROUP,

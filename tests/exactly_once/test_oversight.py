@@ -23,7 +23,7 @@ from spark_kafka_source.exactly_once.oversight import (
 )
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError, ProducerId
-from spark_kafka_source.protocol import EndTxnRequest
+from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
 from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run, client_of

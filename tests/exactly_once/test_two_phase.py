@@ -21,14 +21,14 @@ from spark_kafka_source.exactly_once import (
 )
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, TransactionOpenError
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
+from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
-    DescribeTransactionsRequest,
     EndTxnRequest,
-    InitProducerIdRequest,
-    ListTransactionsRequest,
-    OffsetFetchRequest,
-    Request,
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition

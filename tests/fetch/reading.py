@@ -4,7 +4,7 @@ from typing import Any
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch import FetchConfig, OffsetRange, RangeReader
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,

@@ -28,18 +28,16 @@ from spark_kafka_source.fetch import (
     latest_offsets,
 )
 from spark_kafka_source.groups import commit_offsets, committed_offsets
-from spark_kafka_source.protocol import (
-    FetchRequest,
-    FetchResponse,
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
-    ListOffsetsRequest,
-    MetadataRequest,
-    MetadataResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
-    OffsetForLeaderEpochRequest,
-    Request,
 )
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker

@@ -8,7 +8,7 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_named
 from spark_kafka_source.fetch import FetchConfig, OffsetOutOfRangeError
 from spark_kafka_source.fetch import size as size_module
-from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import Record, encode_batch, next_offset
 from tests.fetch.reading import fetched, offsets, reader
 from tests.memory_broker import Action, MemoryBroker, PartitionLog

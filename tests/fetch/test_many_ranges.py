@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaTimeoutError, error_named
 from spark_kafka_source.fetch import FetchConfig, OffsetRange, RangeReader, TopicGoneError
-from spark_kafka_source.protocol import FetchRequest, MetadataRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import to_arrow
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import fetches_of

@@ -7,15 +7,16 @@ import pytest
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch import OffsetRange, RangeReader
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    MetadataRequest,
-    OffsetForLeaderEpochRequest,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
-from spark_kafka_source.protocol.messages.fetch import LeaderIdAndEpoch, NodeEndpoint
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
 from tests.fetch.reading import SMALL, T0, fetched
 from tests.memory_broker import MemoryBroker, PartitionLog

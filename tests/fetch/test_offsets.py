@@ -20,17 +20,19 @@ from spark_kafka_source.fetch import (
     latest_offsets,
     list_offsets,
 )
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
-    MetadataRequest,
+)
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
 from spark_kafka_source.records import IsolationLevel, Record
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker

@@ -2,7 +2,7 @@
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch import FetchConfig, sampled_bytes_per_offset
-from spark_kafka_source.protocol import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from tests.fetch.reading import SMALL, T0, answer, fetched, reader, values
 from tests.memory_broker import MemoryBroker, PartitionLog
 

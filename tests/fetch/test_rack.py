@@ -5,7 +5,7 @@ import pytest
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ErrorCode, error_named
 from spark_kafka_source.fetch import FetchConfig
-from spark_kafka_source.protocol import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.records import Record, encode_batch
 from tests.fetch.reading import T0, answer, offsets, reader
 from tests.memory_broker import Action, MemoryBroker, PartitionLog

@@ -17,8 +17,8 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.fetch import FetchConfig, OffsetOutOfRangeError
-from spark_kafka_source.protocol import (
-    ZERO_UUID,
+from spark_kafka_source.protocol import ZERO_UUID
+from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,

@@ -21,7 +21,8 @@ from spark_kafka_source.fetch import (
     TopicGoneError,
 )
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import ZERO_UUID, FetchRequest
+from spark_kafka_source.protocol import ZERO_UUID
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import to_arrow
 from tests.fetch.reading import T0, fetched, fetches_of, offsets, reader, values
 from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog

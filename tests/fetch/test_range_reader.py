@@ -12,11 +12,8 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.net import ConnectionSettings
-from spark_kafka_source.protocol import (
-    AbortedTransaction,
-    FetchRequest,
-    MetadataRequest,
-)
+from spark_kafka_source.protocol.messages.fetch import AbortedTransaction, FetchRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import Codec, IsolationLevel, Record
 from tests.fetch.reading import (
     COMMITTED,

@@ -6,7 +6,7 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.fetch import sampled_bytes_per_offset
 from spark_kafka_source.fetch.sampling import SAMPLE_BYTES
-from spark_kafka_source.protocol import FetchRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import Codec, chunk
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import T0, answer

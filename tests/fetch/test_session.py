@@ -6,7 +6,7 @@ import pytest
 
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
 from spark_kafka_source.fetch.session import FetchSession, Wanted
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
     FetchResponse,

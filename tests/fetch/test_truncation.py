@@ -9,7 +9,8 @@ from spark_kafka_source.fetch import (
     OffsetRange,
     RangeReader,
 )
-from spark_kafka_source.protocol import MetadataRequest, OffsetForLeaderEpochRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
 from tests.fetch.reading import T0, values
 from tests.memory_broker import Action, MemoryBroker, PartitionLog

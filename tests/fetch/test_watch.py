@@ -10,7 +10,8 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch import FetchConfig, Watch
 from spark_kafka_source.net import ConnectionSettings, Deadline, SecuritySettings
-from spark_kafka_source.protocol import FetchRequest, SaslAuthenticateRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition

@@ -13,7 +13,7 @@ from spark_kafka_source.net import (
     SecuritySettings,
     connection,
 )
-from spark_kafka_source.protocol import MetadataRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.settings import Settings
 from tests.fuzz.judge import replaced
 

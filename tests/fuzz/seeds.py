@@ -15,14 +15,13 @@ import zstandard
 
 from spark_kafka_source.net.sasl.logins import PasswordLogin
 from spark_kafka_source.net.sasl.scram import Scram
-from spark_kafka_source.protocol import (
-    ApiVersionsResponse,
-    MetadataResponse,
+from spark_kafka_source.protocol import encode
+from spark_kafka_source.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from spark_kafka_source.protocol.messages.metadata import MetadataResponse
+from spark_kafka_source.protocol.messages.sasl import (
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
-    encode,
 )
-from spark_kafka_source.protocol.messages.api_versions import ApiVersion
 from spark_kafka_source.records import Codec, Record, encode_batch, encode_control_batch
 from spark_kafka_source.records.batch import HEADER_BYTES, batches
 from spark_kafka_source.records.compression import decompress

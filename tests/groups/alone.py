@@ -11,7 +11,8 @@ from spark_kafka_source.groups.classic import ClassicParticipant
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.groups.participant import Outgoing
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -19,7 +20,6 @@ from spark_kafka_source.protocol import (
     JoinGroupResponseMember,
     LeaveGroupRequest,
     LeaveGroupResponse,
-    Request,
     SyncGroupRequest,
     SyncGroupResponse,
 )

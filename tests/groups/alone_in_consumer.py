@@ -10,7 +10,7 @@ from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.consumer_states import ConsumerState
 from spark_kafka_source.groups.participant import Outgoing
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.membership import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

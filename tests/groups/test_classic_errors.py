@@ -17,16 +17,16 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, State
 from spark_kafka_source.groups.reactions import ADVICE, REACTIONS
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
-    Request,
     SyncGroupRequest,
 )
-from spark_kafka_source.protocol import MemberResponse as Left
+from spark_kafka_source.protocol.messages.membership import MemberResponse as Left
 from tests.groups.alone import T0, Alone
 
 CODES = [error for error in ERRORS.values() if error.code] + [error_code(999)]

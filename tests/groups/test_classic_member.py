@@ -23,7 +23,7 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.groups.leader import changed_topics, divide
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,

@@ -20,7 +20,7 @@ from spark_kafka_source.groups.consumer_states import (
     ConsumerEvent,
     ConsumerState,
 )
-from spark_kafka_source.protocol import TopicPartitions
+from spark_kafka_source.protocol.messages.membership import TopicPartitions
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.alone_in_consumer import AloneInConsumer, T, U
 

@@ -8,8 +8,8 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups.lookups import partition_racks, topic_names
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
-    ConsumerGroupHeartbeatRequest,
+from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
+from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseTopic,

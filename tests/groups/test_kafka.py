@@ -12,9 +12,9 @@ from spark_kafka_source.client import ClientConfig, CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.group_admin import DeleteGroupsRequest
+from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
-    DeleteGroupsRequest,
     LeaveGroupRequest,
     MemberIdentity,
 )

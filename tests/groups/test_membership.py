@@ -10,8 +10,8 @@ from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, erro
 from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.net import ConnectionSettings, Deadline, readable
-from spark_kafka_source.protocol import (
-    FindCoordinatorRequest,
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,

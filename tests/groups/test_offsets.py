@@ -18,7 +18,8 @@ from spark_kafka_source.groups import (
     committed_offsets,
 )
 from spark_kafka_source.net import ConnectionSettings
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Versions
+from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -28,7 +29,6 @@ from spark_kafka_source.protocol import (
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
-    Versions,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker

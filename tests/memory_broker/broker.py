@@ -11,16 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.net import Address, ConnectionSettings
-from spark_kafka_source.protocol import (
-    FetchRequest,
-    FetchResponse,
-    PartitionData,
-    Request,
-    Response,
-    SaslAuthenticateRequest,
-    SaslHandshakeRequest,
-    Versions,
-)
+from spark_kafka_source.protocol import Request, Response, Versions
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action, Answer, FixedAnswer, Hold, Raw
 from tests.memory_broker.cluster import HOST, MemoryCluster

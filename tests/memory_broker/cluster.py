@@ -7,39 +7,43 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
-from spark_kafka_source.protocol import (
-    AddOffsetsToTxnRequest,
-    AddPartitionsToTxnRequest,
-    ApiVersionsRequest,
+from spark_kafka_source.protocol import Request, Versions, versions
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
+)
+from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
+from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
-    DescribeProducersRequest,
-    DescribeTransactionsRequest,
-    EndTxnRequest,
-    FetchRequest,
+    ListGroupsRequest,
+    OffsetDeleteRequest,
+)
+from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
+from spark_kafka_source.protocol.messages.membership import (
+    ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
-    InitProducerIdRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
-    ListGroupsRequest,
-    ListOffsetsRequest,
-    ListTransactionsRequest,
-    MetadataRequest,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
-    OffsetForLeaderEpochRequest,
-    ProduceRequest,
-    Request,
-    SaslAuthenticateRequest,
-    SaslHandshakeRequest,
     SyncGroupRequest,
+)
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from spark_kafka_source.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
     TxnOffsetCommitRequest,
-    Versions,
-    versions,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.log import PartitionLog

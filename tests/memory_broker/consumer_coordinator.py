@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.membership import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    OffsetCommitRequest,
     TopicPartitions,
 )
 

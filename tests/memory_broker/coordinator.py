@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -20,9 +22,6 @@ from spark_kafka_source.protocol import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberResponse,
-    OffsetCommitRequest,
-    Request,
-    Response,
     SyncGroupRequest,
     SyncGroupResponse,
 )

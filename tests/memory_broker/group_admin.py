@@ -3,12 +3,17 @@
 from typing import Any
 from uuid import UUID
 
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages import consumer_group_describe as messages
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+)
+from spark_kafka_source.protocol.messages.group_admin import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -19,10 +24,7 @@ from spark_kafka_source.protocol import (
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
-    Request,
 )
-from spark_kafka_source.protocol.messages import consumer_group_describe as messages
-from spark_kafka_source.protocol.messages.group_admin import DescribedGroup
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.cluster import MemoryCluster
 from tests.memory_broker.consumer_coordinator import ConsumerGroup, Owned

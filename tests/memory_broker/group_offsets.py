@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.groups import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitResponse,
@@ -21,7 +22,8 @@ from spark_kafka_source.protocol import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
-    Request,
+)
+from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,

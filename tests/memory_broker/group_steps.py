@@ -5,30 +5,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Response
+from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
+)
+from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
-    FindCoordinatorRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    LeaveGroupRequest,
     ListGroupsRequest,
     ListGroupsResponse,
-    MemberIdentity,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
+)
+from spark_kafka_source.protocol.messages.groups import (
+    FindCoordinatorRequest,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
-    Response,
+)
+from spark_kafka_source.protocol.messages.membership import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     TopicPartitions,

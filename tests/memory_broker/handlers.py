@@ -5,39 +5,49 @@ from uuid import UUID
 
 from spark_kafka_source.client import CoordinatorKind
 from spark_kafka_source.errors import ErrorCode, error_named
-from spark_kafka_source.protocol import (
-    AbortedTransaction,
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
-    ConsumerGroupHeartbeatRequest,
-    Coordinator,
+)
+from spark_kafka_source.protocol.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    PartitionData,
+)
+from spark_kafka_source.protocol.messages.groups import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+)
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
+)
+from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
+from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
+)
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
-    PartitionData,
-    ProduceRequest,
-    Request,
 )
-from spark_kafka_source.protocol.messages.offset_for_leader_epoch import EpochEndOffset
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from tests.memory_broker.cluster import HOST, MemoryCluster
 from tests.memory_broker.consumer_coordinator import consumer_group_heartbeat
 from tests.memory_broker.coordinator import GROUP_HANDLERS, Handler

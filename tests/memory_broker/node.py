@@ -8,21 +8,23 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from spark_kafka_source.protocol import (
-    ApiVersionsRequest,
     Request,
     RequestHeader,
     Response,
     ResponseHeader,
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
     decode,
     decode_prefix,
     encode,
     request_header_version,
     response_header_version,
     versions,
+)
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
 )
 from tests.memory_broker.answers import Action, Raw
 from tests.memory_broker.cluster import HOST, REQUESTS, MemoryCluster, RefusedError, Verify

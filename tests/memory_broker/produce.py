@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -11,7 +13,6 @@ from spark_kafka_source.protocol import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from spark_kafka_source.protocol.messages.produce import LeaderIdAndEpoch, NodeEndpoint
 from spark_kafka_source.records import BatchHeader, batches
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker.answers import Action

@@ -9,27 +9,35 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Response
+from spark_kafka_source.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from spark_kafka_source.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from spark_kafka_source.protocol.messages.produce import (
+    InitProducerIdRequest,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
-    DescribeProducersRequest,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
     EndTxnRequest,
-    FindCoordinatorRequest,
-    InitProducerIdRequest,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-    PartitionProduceData,
-    ProduceRequest,
-    Response,
-    TopicProduceData,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from spark_kafka_source.protocol.messages.describe_producers import TopicRequest
 from spark_kafka_source.records import encode_batch
 from tests.memory_broker.sides import GROUP, Side, records
 from tests.memory_broker.steps import NOBODY, At, Metadata, Question, Step, by_topic

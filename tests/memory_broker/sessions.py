@@ -7,7 +7,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from spark_kafka_source.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
 
 _NO_SESSION, _FULL, _LAST_EPOCH = 0, 0, 2**31 - 1
 # From here on topics go by id, and a session keeps to the way that it began with.

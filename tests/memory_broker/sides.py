@@ -8,19 +8,17 @@ from typing import Any, TypeVar, cast
 
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Deadline
-from spark_kafka_source.protocol import (
-    DescribeGroupsRequest,
-    DescribeTransactionsRequest,
-    FindCoordinatorRequest,
-    InitProducerIdRequest,
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from spark_kafka_source.protocol.messages.group_admin import DescribeGroupsRequest
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
-    MetadataRequest,
-    MetadataRequestTopic,
-    Request,
-    Response,
 )
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition

@@ -10,21 +10,23 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchTopic,
     ForgottenTopic,
+)
+from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
-    MetadataRequest,
-    MetadataRequestTopic,
+)
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
-    Request,
-    Response,
 )
 from tests.memory_broker.sides import Side
 

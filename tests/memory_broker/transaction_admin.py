@@ -3,18 +3,22 @@
 from typing import Any
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
 from spark_kafka_source.protocol.messages import (
     describe_producers,
     describe_transactions,
     list_transactions,
+)
+from spark_kafka_source.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+)
+from spark_kafka_source.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from spark_kafka_source.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
 )
 from tests.memory_broker.cluster import MemoryCluster
 from tests.memory_broker.transactions import Transaction, coordinator_error

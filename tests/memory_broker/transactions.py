@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnPartitionResult,
@@ -18,8 +22,6 @@ from spark_kafka_source.protocol import (
     AddPartitionsToTxnTopicResult,
     EndTxnRequest,
     EndTxnResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
 )
 from spark_kafka_source.records import BatchHeader
 from spark_kafka_source.topic_partition import TopicPartition

@@ -18,10 +18,9 @@ from spark_kafka_source.net import (
 )
 from spark_kafka_source.net import connection as connection_module
 from spark_kafka_source.net.sasl import Mechanism, SaslSettings
-from spark_kafka_source.protocol import (
-    MetadataRequest,
-    MetadataResponse,
-    Request,
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,

@@ -19,14 +19,14 @@ from spark_kafka_source.net import (
     Deadline,
     RequestTimeoutError,
 )
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Versions
+from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
-    FetchRequest,
-    MetadataRequest,
-    Versions,
 )
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from tests.memory_broker import KAFKA_2_1, NEWEST, Action, MemoryBroker, Raw
 from tests.net.ports import LOOPBACK, black_hole, refused_port
 

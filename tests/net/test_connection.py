@@ -9,16 +9,17 @@ import pytest
 
 from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
 from spark_kafka_source.net import Connection, ConnectionSettings, Deadline, RequestTimeoutError
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    MetadataRequest,
-    MetadataResponse,
     PartitionData,
 )
+from spark_kafka_source.protocol.messages.groups import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.memory_broker import Action, Answer, MemoryBroker, Raw
 
 MIB = 1024 * 1024

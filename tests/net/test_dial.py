@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source.errors import ClosedError, ConnectionFailedError
 from spark_kafka_source.net import Address, ConnectionSettings, Contacts, Deadline, Dial, readable
-from spark_kafka_source.protocol import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from tests.memory_broker import Action, MemoryBroker
 from tests.net.ports import LOOPBACK, dropping_port, refused_port
 

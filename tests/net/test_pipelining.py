@@ -22,11 +22,12 @@ from spark_kafka_source.net import (
     SecuritySettings,
     readable,
 )
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    MetadataRequest,
-    MetadataResponse,
+)
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,

@@ -20,15 +20,15 @@ from spark_kafka_source.net import (
     TlsError,
 )
 from spark_kafka_source.net.tls import start_tls
-from spark_kafka_source.protocol import (
-    ApiVersionsRequest,
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    MetadataRequest,
     PartitionData,
-    SaslHandshakeRequest,
 )
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.sasl import SaslHandshakeRequest
 from spark_kafka_source.settings import Settings
 from tests.memory_broker import Action, MemoryBroker, Raw
 from tests.net.certificates import Certified, authority, certified_by

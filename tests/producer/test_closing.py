@@ -4,7 +4,7 @@ import threading
 
 from spark_kafka_source import KafkaProducer
 from spark_kafka_source.errors import ClosedError
-from spark_kafka_source.protocol import ProduceRequest
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from tests.memory_broker import MemoryBroker
 
 # Half of what its thread waits where nothing is to be done.

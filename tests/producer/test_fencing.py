@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.producer import ProducerFencedError, TransactionAbortableError
-from spark_kafka_source.protocol import AddPartitionsToTxnRequest
+from spark_kafka_source.protocol.messages.transactions import AddPartitionsToTxnRequest
 from tests.memory_broker import MemoryBroker
 from tests.producer.test_transaction import DENIED
 from tests.producer.writing import IN_TIME, producing

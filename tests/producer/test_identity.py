@@ -11,7 +11,7 @@ from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.identity import Anonymous, Idempotent
 from spark_kafka_source.producer.sequences import MAX_EPOCH, next_sequence
-from spark_kafka_source.protocol import InitProducerIdRequest
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from tests.consumer.consumers import eventually
 from tests.memory_broker import ONE_TRY, MemoryBroker
 from tests.producer.writing import T0, T1

@@ -30,7 +30,7 @@ from spark_kafka_source.producer import (
 )
 from spark_kafka_source.producer import sender as sender_module
 from spark_kafka_source.producer.partitioners import MURMUR2
-from spark_kafka_source.protocol import ProduceRequest
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually

@@ -10,7 +10,7 @@ from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import BootstrapError, BrokerError, error_named
 from spark_kafka_source.net import Address, Wakeup
 from spark_kafka_source.producer.leaders import Leaders
-from spark_kafka_source.protocol import MetadataRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
 from tests.memory_broker import ONE_TRY, MemoryBroker

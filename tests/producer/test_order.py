@@ -9,7 +9,7 @@ from spark_kafka_source.producer import KafkaProducer, ProducerId, SendFuture
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.identity import Idempotent
 from spark_kafka_source.producer.sequences import MAX_EPOCH
-from spark_kafka_source.protocol import InitProducerIdRequest, ProduceRequest
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from tests.consumer.consumers import eventually
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
 from tests.memory_broker.producers import Written

@@ -9,7 +9,8 @@ import pytest
 
 from spark_kafka_source.net import authentication
 from spark_kafka_source.producer import KafkaProducer
-from spark_kafka_source.protocol import ProduceRequest, SaslAuthenticateRequest
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
+from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
 from tests.client.test_asking_behind import plain
 from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.producer import KafkaProducer, SendFuture
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     ProduceRequest,
     ProduceResponse,

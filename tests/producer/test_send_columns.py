@@ -16,7 +16,7 @@ from spark_kafka_source.producer import (
     UnsendableRecordError,
 )
 from spark_kafka_source.producer.partitioners import MURMUR2
-from spark_kafka_source.protocol import ProduceRequest
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
 from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.producer.writing import HOUR_MS, IN_TIME, answering, producing, values, written

@@ -20,16 +20,17 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.producer import KafkaProducer, SendFuture
 from spark_kafka_source.producer import sender as sender_module
 from spark_kafka_source.producer.accumulator import PartitionQueue
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     InitProducerIdRequest,
-    MetadataRequest,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
-from spark_kafka_source.protocol.messages.produce import LeaderIdAndEpoch, NodeEndpoint
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
 from tests.memory_broker import Action, MemoryBroker, Raw

@@ -15,7 +15,11 @@ from spark_kafka_source.net import Address
 from spark_kafka_source.producer import ProducerConfig, UnknownPartitionError
 from spark_kafka_source.producer.config import Partitioner
 from spark_kafka_source.producer.topics import Topics
-from spark_kafka_source.protocol import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from spark_kafka_source.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import ONE_TRY, Action, MemoryBroker
 from tests.net.ports import LOOPBACK, refused_port

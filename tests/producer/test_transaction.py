@@ -18,13 +18,15 @@ from spark_kafka_source.producer import (
     TransactionStateError,
 )
 from spark_kafka_source.producer import transaction as transaction_module
-from spark_kafka_source.protocol import (
-    AddOffsetsToTxnRequest,
-    AddPartitionsToTxnRequest,
+from spark_kafka_source.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
-    EndTxnRequest,
     InitProducerIdRequest,
     ProduceRequest,
+)
+from spark_kafka_source.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
     TxnOffsetCommitRequest,
 )
 from tests.consumer.consumers import eventually

@@ -23,17 +23,19 @@ from spark_kafka_source.producer.transaction_coordinator import (
     TransactionCoordinator,
     new_producer_id,
 )
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.produce import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopicResult,
     EndTxnRequest,
-    FindCoordinatorRequest,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    Request,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.errors import KafkaError, error_named
 from spark_kafka_source.producer import KafkaProducer
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
+from spark_kafka_source.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
-    InitProducerIdRequest,
-    ProduceRequest,
 )
 from tests.memory_broker import Action, MemoryBroker
 from tests.producer.test_producer_model import (

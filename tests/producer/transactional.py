@@ -7,7 +7,11 @@ from spark_kafka_source.errors import BrokerError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import FIRST_GENERATION
-from spark_kafka_source.protocol import PartitionProduceData, ProduceRequest, TopicProduceData
+from spark_kafka_source.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from spark_kafka_source.records import Record, encode_batch
 from spark_kafka_source.topic_partition import TopicPartition
 

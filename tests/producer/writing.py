@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spark_kafka_source.errors import ErrorCode, error_named
 from spark_kafka_source.producer import KafkaProducer
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,

@@ -3,25 +3,33 @@
 import itertools
 import uuid
 from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-from spark_kafka_source import protocol
 from spark_kafka_source.protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
     Message,
     Request,
     RequestHeader,
     ResponseHeader,
+    messages,
     versions,
 )
 from spark_kafka_source.protocol.declaration import Array, Kind, wire_fields
+from spark_kafka_source.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, STRING, Identifier, Number
 
+MODULES = [
+    import_module(f"{messages.__name__}.{each.name}") for each in iter_modules(messages.__path__)
+]
 REQUESTS: list[type[Request[Any]]] = [
     value
-    for name in protocol.__all__
-    if name.endswith("Request") and (value := getattr(protocol, name)) is not Request
+    for module in MODULES
+    for value in vars(module).values()
+    if isinstance(value, type) and issubclass(value, Request) and value is not Request
 ]
 MESSAGES: list[type[Message]] = [
     *REQUESTS,

@@ -10,23 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import LocalError, ProtocolError, UnsupportedVersionError
-from spark_kafka_source.protocol import (
-    CreatableTopic,
-    CreateTopicsRequest,
+from spark_kafka_source.protocol import Message, decode, encode, wire_fields
+from spark_kafka_source.protocol.declaration import Array
+from spark_kafka_source.protocol.messages.admin import CreatableTopic, CreateTopicsRequest
+from spark_kafka_source.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchTopic,
-    FindCoordinatorRequest,
-    ListOffsetsRequest,
-    Message,
-    MetadataRequest,
-    OffsetFetchRequest,
     ReplicaState,
-    decode,
-    encode,
-    wire_fields,
 )
-from spark_kafka_source.protocol.declaration import Array
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from tests.protocol import vectors
 from tests.protocol.messages import MESSAGES, MESSAGES_AND_VERSIONS, sample
 from tests.protocol.strategies import messages_in_a_version

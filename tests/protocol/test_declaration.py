@@ -5,17 +5,14 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.protocol import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    Message,
-    MetadataRequest,
+from spark_kafka_source.protocol import Message, Versions
+from spark_kafka_source.protocol.declaration import Array, Kind, wire_fields
+from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
-    Versions,
 )
-from spark_kafka_source.protocol.declaration import Array, Kind, wire_fields
 from spark_kafka_source.protocol.wire import (
     BOOLEAN,
     RECORDS,

@@ -15,24 +15,11 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
 )
 from spark_kafka_source.protocol import (
-    ApiVersion,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
     Exchange,
-    FetchRequest,
-    FetchResponse,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    MetadataRequest,
-    MetadataResponse,
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
     Request,
     RequestHeader,
     Response,
     ResponseHeader,
-    TopicProduceData,
     decode,
     decode_prefix,
     encode,
@@ -41,6 +28,23 @@ from spark_kafka_source.protocol import (
     versions,
 )
 from spark_kafka_source.protocol.exchange import client_software_version
+from spark_kafka_source.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
+from spark_kafka_source.protocol.messages.groups import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from tests.protocol.messages import REQUESTS
 
 UNSUPPORTED_VERSION = 35

@@ -16,7 +16,9 @@ import pytest
 
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.errors import RemoteError
-from spark_kafka_source.protocol import ApiVersionsRequest, MetadataRequest, Request
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.testing.properties import LOOPBACK
 from tests.memory_broker import MemoryBroker, Raw
 from tests.net.certificates import authority, certified_by

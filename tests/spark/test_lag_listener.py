@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from spark_kafka_source.errors import ConfigurationError, error_named
-from spark_kafka_source.protocol import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.spark.lag_listener import Lag, LagListener
 from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
 from tests.memory_broker import MemoryBroker

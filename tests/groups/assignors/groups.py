@@ -10,7 +10,11 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from spark_kafka_source.groups.assignors import ASSIGNORS, Assignment, Subscription
-from spark_kafka_source.protocol import ConsumerProtocolSubscription, decode_versioned, encode
+from spark_kafka_source.protocol import encode
+from spark_kafka_source.protocol.messages.consumer_protocol import (
+    ConsumerProtocolSubscription,
+    decode_versioned,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.assignors.topics import partitions
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.groups.assignors import Assignment, Subscription
-from spark_kafka_source.protocol import (
+from spark_kafka_source.protocol import encode
+from spark_kafka_source.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     decode_versioned,
-    encode,
     encode_versioned,
 )
 from tests.groups.assignors.topics import partition

@@ -21,12 +21,14 @@ from spark_kafka_source.producer import (
     ProducerId,
     TransactionOpenError,
 )
-from spark_kafka_source.protocol import (
-    AddPartitionsToTxnRequest,
-    EndTxnRequest,
+from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
     ProduceRequest,
+)
+from spark_kafka_source.protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
 )
 from spark_kafka_source.spark.sink import exactly_once
 from spark_kafka_source.spark.sink.attempt import Attempt, Written

@@ -9,7 +9,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_kafka_source import KafkaDataSource
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, error_named
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
-from spark_kafka_source.protocol import ProduceRequest
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import chunks, to_arrow
 from spark_kafka_source.spark.sink import at_least_once
 from spark_kafka_source.spark.sink.kept import Kept

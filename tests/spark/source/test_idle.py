@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_kafka_source.protocol import FetchRequest, ListOffsetsRequest, MetadataRequest
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.stream import KafkaStreamReader

@@ -16,7 +16,7 @@ import pytest
 
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError, error_named
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed_offsets
-from spark_kafka_source.protocol import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.spark.source import pace, stream
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.stream import KafkaStreamReader

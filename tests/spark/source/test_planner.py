@@ -6,11 +6,9 @@ from uuid import UUID
 import pytest
 
 from spark_kafka_source.errors import BrokerError, ConfigurationError, error_named
-from spark_kafka_source.protocol import (
-    ZERO_UUID,
-    MetadataRequest,
-    OffsetForLeaderEpochRequest,
-)
+from spark_kafka_source.protocol import ZERO_UUID
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets

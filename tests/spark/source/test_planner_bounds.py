@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.protocol import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.source.bounds import Extreme, NamedBound, ending_bound

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_kafka_source.protocol import ListOffsetsRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
