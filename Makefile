@@ -105,16 +105,21 @@ define new_environment
 	$(PYTHON) -m venv $(@:/bin/python=)
 endef
 INSTALL := python -m pip install --quiet --disable-pip-version-check
+# As pip does for a wheel. Spark starts a Python process for each step of a query, and where Python
+# may not write its own bytecode (PYTHONDONTWRITEBYTECODE) each one would compile the package anew.
+COMPILE := python -m compileall -q
 
 .venv/bin/python:
 	$(new_environment)
 
 .venv/run: .venv/bin/python pyproject.toml Makefile
 	$(BIN)/$(INSTALL) --editable . 'pyspark==$(PYSPARK)'
+	$(BIN)/$(COMPILE) spark_kafka_source
 	touch $@
 
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,docs,fast,bench]' 'pyspark==$(PYSPARK)'
+	$(BIN)/$(COMPILE) tests
 	touch $@
 
 # Where there is no wheel of atheris, the fuzzer goes on without it, blind.

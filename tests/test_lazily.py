@@ -17,10 +17,14 @@ PACKAGES = [
     if "importing(" in path.read_text()
 ]
 LEFT_OUT = (
+    "http.client",
+    "pyarrow.compute",
     "spark_kafka_source.admin",
     "spark_kafka_source.consumer.kafka_consumer",
     "spark_kafka_source.exactly_once.two_phase",
+    "spark_kafka_source.groups.assignors",
     "spark_kafka_source.producer.kafka_producer",
+    "spark_kafka_source.protocol.messages.group_admin",
     "spark_kafka_source.registry.client",
     "spark_kafka_source.spark.sink.writer",
     "spark_kafka_source.typed.columns",

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.groups.assignors import assignors_named
 from spark_kafka_source.settings import setting
 
 _EARLY_ENOUGH = "Give less than 'kafka.session.timeout.ms'; a third of it is usual"
@@ -45,4 +44,7 @@ class GroupConfig:
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             found = f"found {self.heartbeat_interval_ms}, too long for a session"
             raise ConfigurationError("kafka.heartbeat.interval.ms", found, _EARLY_ENOUGH)
+        # The options of a query without a group import no assignors.
+        from spark_kafka_source.groups.assignors import assignors_named  # noqa: PLC0415
+
         assignors_named(self.partition_assignment_strategy)

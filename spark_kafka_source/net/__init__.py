@@ -10,7 +10,6 @@ from spark_kafka_source.net.connection import (
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
-from spark_kafka_source.net.http_connection import HttpAnswer, HttpConnection, HttpRequest
 from spark_kafka_source.net.readable import HasFileno, readable
 from spark_kafka_source.net.retry import NextTry, Retry
 from spark_kafka_source.net.sasl import (
@@ -44,9 +43,6 @@ __all__ = [
     "Deadline",
     "Dial",
     "HasFileno",
-    "HttpAnswer",
-    "HttpConnection",
-    "HttpRequest",
     "NextTry",
     "Peer",
     "RequestTimeoutError",

@@ -3,19 +3,13 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import cast
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import ConnectionSettings, TokenProvider
-from spark_kafka_source.producer.partitioners import (
-    CONSISTENT_RANDOM,
-    MURMUR2,
-    MURMUR2_RANDOM,
-    KeyPartitioner,
-)
 from spark_kafka_source.records import Codec, Compression
 from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, as_written, current_spelling
@@ -52,15 +46,12 @@ class Acks(IntEnum):
         return "all" if self is Acks.ALL else str(self.value)
 
 
-class Partitioner(Enum):
-    """The hash that maps a key to a partition: Java's, or one of librdkafka's, by its name."""
+class Partitioner(StrEnum):
+    """The name of the hash that maps a key to a partition: Java's, or one of librdkafka's."""
 
-    MURMUR2 = MURMUR2
-    MURMUR2_RANDOM = MURMUR2_RANDOM
-    CONSISTENT_RANDOM = CONSISTENT_RANDOM
-
-    def __str__(self) -> str:
-        return self.value.name
+    MURMUR2 = "murmur2"
+    MURMUR2_RANDOM = "murmur2_random"
+    CONSISTENT_RANDOM = "consistent_random"
 
 
 KEYS_IGNORED_BY_CLASS: Mapping[str, bool] = MappingProxyType(
@@ -177,11 +168,6 @@ class ProducerConfig:
     def compression(self) -> Compression:
         """The codec with its level."""
         return Compression(self.compression_type, self._level(self.compression_type))
-
-    @property
-    def key_partitioner(self) -> KeyPartitioner | None:
-        """The function from a key to its partition; None if keys are ignored."""
-        return None if self.partitioner_ignore_keys else self.partitioner.value
 
     @property
     def has_sticky_partition(self) -> bool:

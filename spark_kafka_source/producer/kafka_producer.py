@@ -33,7 +33,7 @@ from spark_kafka_source.producer.delivery import ColumnsFuture, OnDelivery, Run,
 from spark_kafka_source.producer.errors import UnsendableRecordError
 from spark_kafka_source.producer.identity import Anonymous, Idempotent
 from spark_kafka_source.producer.metrics import ProducerMetrics
-from spark_kafka_source.producer.partitioners import NO_PARTITION
+from spark_kafka_source.producer.partitioners import NO_PARTITION, key_partitioner
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.producer.record import (
     checked_headers,
@@ -121,6 +121,7 @@ class KafkaProducer:
             self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
             self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
         self._partitioner = partitioner
+        self._key_partitioner = key_partitioner(config)
         client = KafkaClient(config.client)
         self._callers_client = client.sibling()
         clients = [self._callers_client]
@@ -353,8 +354,8 @@ class KafkaProducer:
         chosen = NO_PARTITION
         if self._partitioner is not None:
             chosen = self._by_function(found, key)
-        elif self._config.key_partitioner is not None:
-            chosen = self._config.key_partitioner.partition(key, found.count)
+        elif self._key_partitioner is not None:
+            chosen = self._key_partitioner.partition(key, found.count)
         if chosen == NO_PARTITION:
             chosen = found.next_one(size)
         return TopicPartition(topic, chosen)
@@ -381,8 +382,8 @@ class KafkaProducer:
             keys = keys if len(left) == len(found) else keys.take(pa.array(left))
             if self._partitioner is not None:
                 found[left] = [self._by_function(partitions, each) for each in _bytes_of(keys)]
-            elif self._config.key_partitioner is not None and has_key:
-                found[left] = self._config.key_partitioner.partitions(keys, partitions.count)
+            elif self._key_partitioner is not None and has_key:
+                found[left] = self._key_partitioner.partitions(keys, partitions.count)
             left = np.flatnonzero(found == NO_PARTITION)
         if len(left):
             found[left] = partitions.next_ones(piece.sizes[left])

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
+from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.hashes import Hash, HashOfOne, crc32, crc32_of, murmur2, murmur2_of
 from spark_kafka_source.records import ByteColumn, Integers
 
@@ -63,6 +64,11 @@ PARTITIONERS: Mapping[str, KeyPartitioner] = MappingProxyType(
 """The partitioners by name. The first two differ in records without a partition: with murmur2 the
 caller keeps them on one partition for a while, as Java does. With the two others the caller sends
 each to any partition."""
+
+
+def key_partitioner(config: ProducerConfig) -> KeyPartitioner | None:
+    """Return the configured partitioner, or None if keys are ignored."""
+    return None if config.partitioner_ignore_keys else PARTITIONERS[config.partitioner]
 
 
 @dataclass(frozen=True, slots=True)

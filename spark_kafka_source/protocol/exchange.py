@@ -7,8 +7,6 @@ KIP-896 for the oldest supported broker.
 import re
 from collections import deque
 from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as package_version
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import (
@@ -235,6 +233,10 @@ def _is_unsupported_version(body: memoryview) -> bool:
 @cache
 def client_software_version() -> str:
     """Return this package's version, in the characters that a broker accepts (KIP-511)."""
+    # It imports the parsers of mail and CSV, which only a process with a connection needs.
+    from importlib.metadata import PackageNotFoundError  # noqa: PLC0415
+    from importlib.metadata import version as package_version  # noqa: PLC0415
+
     try:
         found = package_version(DISTRIBUTION)
     except PackageNotFoundError:

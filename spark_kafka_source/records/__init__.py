@@ -5,51 +5,56 @@ Arrow, fastest while the chunk is still in the cache. `encode_columns` goes the 
 Arrow to record batches. The format is https://kafka.apache.org/documentation/#recordbatch.
 """
 
-from spark_kafka_source.records.batch import HEADER_BYTES, BatchHeader, batches, cut_batch_bytes
-from spark_kafka_source.records.byte_columns import ByteColumn
-from spark_kafka_source.records.chunk import (
-    CHUNK_BYTES,
-    MAX_CHUNK_BYTES,
-    Chunk,
-    Segment,
-    chunks,
-)
-from spark_kafka_source.records.column_encoder import (
-    MAX_RECORD_OVERHEAD,
-    encode_columns,
-    record_sizes,
-)
-from spark_kafka_source.records.columns import (
-    COLUMNS,
-    COLUMNS_WITH_HEADERS,
-    record_batch,
-    schema,
-    to_arrow,
-)
-from spark_kafka_source.records.compression import NO_COMPRESSION, Compression
-from spark_kafka_source.records.encode import (
-    NO_TIMESTAMP,
-    Record,
-    encode_batch,
-    encode_control_batch,
-)
-from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
-from spark_kafka_source.records.join_columns import join_columns
-from spark_kafka_source.records.peek import next_offset
-from spark_kafka_source.records.split import cut_batch, split_batch
-from spark_kafka_source.records.types import (
-    AbortedTransaction,
-    Bytes,
-    Codec,
-    ColumnTypeError,
-    IsolationLevel,
-    RecordLimit,
-    RecordTooLargeError,
-    RowTooLargeError,
-    TimestampType,
-    UnencodableRowError,
-)
-from spark_kafka_source.records.varints import Integers
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
+
+if TYPE_CHECKING:
+    from spark_kafka_source.records.batch import HEADER_BYTES, BatchHeader, batches, cut_batch_bytes
+    from spark_kafka_source.records.byte_columns import ByteColumn
+    from spark_kafka_source.records.chunk import (
+        CHUNK_BYTES,
+        MAX_CHUNK_BYTES,
+        Chunk,
+        Segment,
+        chunks,
+    )
+    from spark_kafka_source.records.column_encoder import (
+        MAX_RECORD_OVERHEAD,
+        encode_columns,
+        record_sizes,
+    )
+    from spark_kafka_source.records.columns import (
+        COLUMNS,
+        COLUMNS_WITH_HEADERS,
+        record_batch,
+        schema,
+        to_arrow,
+    )
+    from spark_kafka_source.records.compression import NO_COMPRESSION, Compression
+    from spark_kafka_source.records.encode import (
+        NO_TIMESTAMP,
+        Record,
+        encode_batch,
+        encode_control_batch,
+    )
+    from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
+    from spark_kafka_source.records.joining import join_columns
+    from spark_kafka_source.records.peek import next_offset
+    from spark_kafka_source.records.split import cut_batch, split_batch
+    from spark_kafka_source.records.types import (
+        AbortedTransaction,
+        Bytes,
+        Codec,
+        ColumnTypeError,
+        IsolationLevel,
+        RecordLimit,
+        RecordTooLargeError,
+        RowTooLargeError,
+        TimestampType,
+        UnencodableRowError,
+    )
+    from spark_kafka_source.records.varints import Integers
 
 __all__ = [
     "CHUNK_BYTES",
@@ -94,3 +99,51 @@ __all__ = [
     "split_batch",
     "to_arrow",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = importing(
+        __name__,
+        {
+            "AbortedTransaction": "types",
+            "BatchHeader": "batch",
+            "ByteColumn": "byte_columns",
+            "Bytes": "types",
+            "CHUNK_BYTES": "chunk",
+            "COLUMNS": "columns",
+            "COLUMNS_WITH_HEADERS": "columns",
+            "Chunk": "chunk",
+            "Codec": "types",
+            "ColumnTypeError": "types",
+            "Compression": "compression",
+            "EncodedBatch": "encoded_batch",
+            "HEADER_BYTES": "batch",
+            "Integers": "varints",
+            "IsolationLevel": "types",
+            "MAX_BATCH_BYTES": "encoded_batch",
+            "MAX_CHUNK_BYTES": "chunk",
+            "MAX_RECORD_OVERHEAD": "column_encoder",
+            "NO_COMPRESSION": "compression",
+            "NO_TIMESTAMP": "encode",
+            "Record": "encode",
+            "RecordLimit": "types",
+            "RecordTooLargeError": "types",
+            "RowTooLargeError": "types",
+            "Segment": "chunk",
+            "TimestampType": "types",
+            "UnencodableRowError": "types",
+            "batches": "batch",
+            "chunks": "chunk",
+            "cut_batch": "split",
+            "cut_batch_bytes": "batch",
+            "encode_batch": "encode",
+            "encode_columns": "column_encoder",
+            "encode_control_batch": "encode",
+            "join_columns": "joining",
+            "next_offset": "peek",
+            "record_batch": "columns",
+            "record_sizes": "column_encoder",
+            "schema": "columns",
+            "split_batch": "split",
+            "to_arrow": "columns",
+        },
+    )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_kafka_source.records.types import ColumnTypeError
 from spark_kafka_source.records.varints import Integers, Octets
@@ -47,7 +46,7 @@ class ByteColumn:
         if array.null_count:
             null = array.is_null().to_numpy(zero_copy_only=False)
             if lengths[null].any():
-                array = pc.fill_null(array, b"")
+                array = array.fill_null(b"")
                 bounds = _bounds(array)
             lengths[null] = NULL_LENGTH
         return cls(kind, bounds, _buffer(array), lengths)

@@ -53,7 +53,7 @@ def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | Non
     """
     if pa.types.is_null(array.type):
         return None
-    counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
+    counts = array.value_lengths().fill_null(0).to_numpy().astype(np.int64)
     headers = array.flatten()
     if not len(headers):
         return None

@@ -16,7 +16,8 @@ from spark_kafka_source.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from spark_kafka_source.net import Deadline, HttpAnswer, Retry
+from spark_kafka_source.net import Deadline, Retry
+from spark_kafka_source.net.http_connection import HttpAnswer
 from spark_kafka_source.registry.config import RegistryConfig
 from spark_kafka_source.registry.errors import RegistryUnavailableError, SchemaNotFoundError
 from spark_kafka_source.registry.once import Once

@@ -1,6 +1,6 @@
 """Errors for a registry's answers with a status other than 200, with the option to change."""
 
-from spark_kafka_source.net import HttpAnswer
+from spark_kafka_source.net.http_connection import HttpAnswer
 from spark_kafka_source.registry.config import TOKEN_OPTION, USER_INFO_OPTION, RegistryConfig
 from spark_kafka_source.registry.errors import (
     IncompatibleSchemaError,

@@ -5,14 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import ProtocolError
-from spark_kafka_source.net import (
-    Deadline,
-    HttpAnswer,
-    HttpConnection,
-    HttpRequest,
-    Peer,
-    RequestTimeoutError,
-)
+from spark_kafka_source.net import Deadline, Peer, RequestTimeoutError
+from spark_kafka_source.net.http_connection import HttpAnswer, HttpConnection, HttpRequest
 from spark_kafka_source.registry.config import RegistryConfig, own_names
 from spark_kafka_source.registry.errors import RegistryError
 from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl

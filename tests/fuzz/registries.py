@@ -3,7 +3,8 @@
 import socket
 
 from spark_kafka_source.errors import ConnectionFailedError
-from spark_kafka_source.net import Deadline, HttpConnection
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.net.http_connection import HttpConnection
 from spark_kafka_source.registry import RegistryConfig, RegistryError
 from spark_kafka_source.registry.refusals import may_heal, refusal, said
 from spark_kafka_source.registry.server import Question, RegistryServer

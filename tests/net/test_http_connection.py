@@ -13,13 +13,12 @@ from spark_kafka_source.errors import ConnectionFailedError, ProtocolError
 from spark_kafka_source.net import (
     Address,
     Deadline,
-    HttpConnection,
-    HttpRequest,
     Peer,
     RequestTimeoutError,
     TlsError,
     TlsSettings,
 )
+from spark_kafka_source.net.http_connection import HttpConnection, HttpRequest
 from spark_kafka_source.secret import Secret
 from tests.net.certificates import Certified
 from tests.net.ports import LOOPBACK, black_hole, refused_port

@@ -10,12 +10,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl import jaas
 from spark_kafka_source.net.sasl.jaas import JaasEntry
 from spark_kafka_source.net.sasl.logins import AwsLogin, KerberosLogin, PasswordLogin, TokenLogin
-from spark_kafka_source.net.sasl.token_endpoint import (
-    URL_OPTION,
-    TokenEndpoint,
-    token_endpoint_url,
-)
-from spark_kafka_source.net.sasl.tokens import RefreshSettings, TokenProvider
+from spark_kafka_source.net.sasl.tokens import URL_OPTION, RefreshSettings, TokenProvider
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings
 
@@ -172,7 +167,13 @@ def refresh_settings(settings: Settings) -> RefreshSettings:
     )
 
 
-def _token_endpoint(given: GivenOptions) -> TokenEndpoint:
+def _token_endpoint(given: GivenOptions) -> TokenProvider:
+    # Only those with an endpoint import an HTTP client.
+    from spark_kafka_source.net.sasl.token_endpoint import (  # noqa: PLC0415
+        TokenEndpoint,
+        token_endpoint_url,
+    )
+
     settings = given.settings
     client_id = given.either(_CLIENT_ID, "clientId")
     client_secret = given.either(_CLIENT_SECRET, "clientSecret")

@@ -16,10 +16,9 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.http_answer import BoundedLink, set_timeout
 from spark_kafka_source.net.sasl.errors import AuthenticationError, TokenUnavailableError
-from spark_kafka_source.net.sasl.tokens import MECHANISM, Token
+from spark_kafka_source.net.sasl.tokens import MECHANISM, URL_OPTION, Token
 from spark_kafka_source.secret import Secret
 
-URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
 MAXIMUM_RESPONSE_BYTES = 256 * 1024
 """Limit for an answer's body. One with a token has a few kilobytes."""
 

@@ -19,6 +19,7 @@ from spark_kafka_source.secret import Secret
 
 logger = logging.getLogger(__name__)
 
+URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
 MECHANISM = "OAUTHBEARER"
 # https://www.rfc-editor.org/rfc/rfc6750#section-2.1
 _BEARER = re.compile(r"[A-Za-z0-9\-._~+/]+=*")

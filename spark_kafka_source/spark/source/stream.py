@@ -7,7 +7,7 @@ It only pickles a second reader, for `read`. So nothing is looked up before the 
 import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark
@@ -46,13 +46,15 @@ from spark_kafka_source.spark.source.continuity import (
 from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.source.group_commits import GroupCommits
 from spark_kafka_source.spark.source.log_ends import LogEnds
-from spark_kafka_source.spark.source.managed_group import ManagedGroup
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.pace import Pace
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.planning import limit_offsets
 from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
+
+if TYPE_CHECKING:
+    from spark_kafka_source.spark.source.managed_group import ManagedGroup
 
 _MOST_LOOKS = 3
 _NONE: Offsets = {}
@@ -171,9 +173,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return OffsetPlanner(self._options)
 
     @cached_property
-    def _group(self) -> ManagedGroup | None:
-        managed = self._options.managed_group is not None
-        return ManagedGroup(self._options, self._planner) if managed else None
+    def _group(self) -> "ManagedGroup | None":
+        if self._options.managed_group is None:
+            return None
+        # Only such queries import what a member of a group needs.
+        from spark_kafka_source.spark.source.managed_group import ManagedGroup  # noqa: PLC0415
+
+        return ManagedGroup(self._options, self._planner)
 
     @cached_property
     def _group_commits(self) -> GroupCommits | None:
