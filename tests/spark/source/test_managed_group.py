@@ -314,7 +314,7 @@ def test_a_run_that_is_assigned_nothing_in_time_fails(
 ) -> None:
     holder = started(stack, broker)
     settle(holder)  # And then it does not poll: the group waits for it.
-    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "300"})
+    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "1000"})
     query.reader.prepareForTriggerAvailableNow()
     with pytest.raises(KafkaTimeoutError, match=r"'g' has assigned nothing to this query within"):
         query.batch()
