@@ -225,7 +225,7 @@ def test_who_was_away_does_not_take_back_what_others_committed(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
     """Its micro-batch takes longer than it may be silent, so others read on meanwhile."""
-    slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "200"}), Query(broker)
+    slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "600"}), Query(broker)
     settle(slow, other)
     for log in logs:
         log.append(b"more")
