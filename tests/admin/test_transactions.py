@@ -158,7 +158,7 @@ def test_brokers_that_are_too_old(broker: MemoryBroker, admin: KafkaAdmin) -> No
 def test_silence_of_one_broker_is_said(broker: MemoryBroker) -> None:
     broker.control(ListTransactionsRequest, Action.SILENCE, node_id=2)
     with (
-        KafkaAdmin(bootstrap_servers=address(broker), request_timeout_ms=300) as admin,
+        KafkaAdmin(bootstrap_servers=address(broker), request_timeout_ms=1_000) as admin,
         pytest.raises(RequestTimeoutError, match=f"{broker.address(2)}: timed out"),
     ):
         admin.list_transactions()

@@ -114,7 +114,7 @@ def test_where_all_are_silent_each_is_named(broker: MemoryBroker) -> None:
     with black_hole() as one, black_hole() as other:
         config = broker.config(settings=HOUR, bootstrap_servers=(one, other))
         with KafkaClient(config) as client, pytest.raises(BootstrapError) as caught:
-            topics(client, deadline_ms=200)
+            topics(client, deadline_ms=500)
     assert {text.split(": ")[0] for text in caught.value.failures} == {str(one), str(other)}
 
 
@@ -210,12 +210,17 @@ def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
     topics(client)
     broker.control(OffsetFetchRequest, Action.SILENCE, node_id=2, times=None)
 
-    def moved(_: Any) -> Action:
-        broker.cluster.coordinators["g"] = 1
+    looks = 0
+
+    def moved_on_the_second_look(_: Any) -> Action:
+        nonlocal looks
+        # Before the first look several brokers may be asked, where one takes its time.
+        looks += bool(broker.requests(OffsetFetchRequest))
+        if looks == 2:
+            broker.cluster.coordinators["g"] = 1
         return Action.HANDLE
 
-    broker.control(FindCoordinatorRequest, Action.HANDLE, times=2)
-    broker.control(FindCoordinatorRequest, moved)
+    broker.control(FindCoordinatorRequest, moved_on_the_second_look, times=None)
 
     def attempt(deadline: Deadline) -> Any:
         return client.send_to_coordinator(OffsetFetchRequest("g"), GROUP, deadline, max_version=7)
@@ -240,7 +245,8 @@ def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: Mem
             )
 
         client.retrying("OffsetFetch", attempt, timeout_ms=20_000)
-    assert len(broker.requests(OffsetFetchRequest)) == 3
+    # Or more, where an answer takes longer than that.
+    assert len(broker.requests(OffsetFetchRequest)) >= 3
 
 
 def test_the_time_is_up_all_the_same(broker: MemoryBroker, client: KafkaClient) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source.client import LOOKUP_MS
 from spark_kafka_source.consumer.consumer_records import RecordDeserializationError
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
 from spark_kafka_source.errors import (
@@ -131,6 +132,8 @@ def test_paused_partitions_keep_what_is_here_until_they_are_resumed(
         got = [each for each in first if each[0] == T0]
         rest = polled(consumer, 10 - (len(first) - len(got)))
         assert {where for where, _ in rest} == {T1}
+        # What was asked for before the pause has come in by then.
+        eventually(lambda: all(each.is_over() for each in consumer._reading._reader.in_flight))
         asked = len(fetches(broker))
         consumer.poll(timeout_ms=120)
         assert all(0 not in dict(each) for _, _, each in fetches(broker)[asked:])
@@ -451,7 +454,7 @@ def test_close_is_bounded_while_brokers_hang(
             broker.control(request_type, Action.SILENCE, times=None)
         began = time.monotonic()
         consumer.close(timeout_ms=300)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < PATIENCE_MS / 2000
         eventually(lambda: threading.active_count() <= before)
 
 
@@ -556,14 +559,14 @@ def test_what_is_handed_out_is_not_lost_to_an_error_that_comes_after(
         found: list[Any] = []
         errors = 0
         broker.control(FetchRequest, refused, times=None, node_id=1)
-        for _ in range(100):
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while errors < 2 or len(found) < 10:
+            assert time.monotonic() < deadline, (found, errors)
             try:
                 found += places(consumer.poll(timeout_ms=20))
             except BrokerError as error:
                 assert error.error == refused
                 errors += 1
-            if errors >= 2 and len(found) >= 10:
-                break
         assert found == of(T0, range(10))
 
 
@@ -576,7 +579,7 @@ def test_one_partition_without_a_leader_does_not_keep_the_others_waiting(
     with consuming(broker, T0, T1) as consumer:
         began = time.monotonic()
         assert polled(consumer, 10) == of(T0, range(10))
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 0.8 * LOOKUP_MS / 1000
         fill(broker, T1, 1)
         broker.start(1)
         assert polled(consumer, 10) == of(T1, range(10))
@@ -610,8 +613,13 @@ def test_a_topic_that_is_yet_to_come_is_waited_for(broker: MemoryBroker) -> None
     with consuming(broker, T0) as consumer:
         for _ in range(3):
             assert len(consumer.poll(timeout_ms=20)) == 0
-        with pytest.raises((KafkaTimeoutError, BrokerError), match="UNKNOWN_TOPIC"):
-            consumer.position(T0, timeout_ms=100)
+        said = ""
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while "UNKNOWN_TOPIC" not in said:  # Nothing answers in time where the machine is busy.
+            assert time.monotonic() < deadline, said
+            with pytest.raises((KafkaTimeoutError, BootstrapError, BrokerError)) as caught:
+                consumer.position(T0, timeout_ms=100)
+            said = str(caught.value)
         broker.create_topic("t")
         fill(broker, T0, 1)
         assert polled(consumer, 10) == of(T0, range(10))
@@ -624,7 +632,7 @@ def test_no_broker_at_all(broker: MemoryBroker, caplog: pytest.LogCaptureFixture
     with KafkaConsumer(bootstrap_servers="127.0.0.1:1", retry_backoff_ms=1) as consumer:
         consumer.assign([T0])
         assert len(consumer.poll(timeout_ms=50)) == 0
-        assert "127.0.0.1:1" in caplog.text
+        poll_until(consumer, lambda: "127.0.0.1:1" in caplog.text)
     broker.start(0)
 
 

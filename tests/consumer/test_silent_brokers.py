@@ -197,7 +197,8 @@ def test_brokers_that_are_all_gone_are_told_of_once(
     with consuming(broker, T0) as consumer, caplog.at_level(logging.WARNING):
         for node_id in (0, 1):
             broker.stop(node_id)
-        for _ in range(30):
+        poll_until(consumer, lambda: "No broker of" in caplog.text)
+        for _ in range(20):
             consumer.poll(timeout_ms=10)
         assert caplog.text.count("No broker of") == 1
         fill(broker, T0, 1)
@@ -341,12 +342,11 @@ def test_wakeup_ends_every_wait(broker: MemoryBroker, call: str) -> None:
 
 
 def test_a_wait_ends_with_its_time_too(broker: MemoryBroker) -> None:
-    broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
-    with (
-        consuming(broker, T0, group_id="g") as consumer,
-        pytest.raises(KafkaTimeoutError, match="OffsetFetch"),
-    ):
-        consumer.committed([T0], timeout_ms=50)
+    with consuming(broker, T0, group_id="g") as consumer:
+        consumer.committed([T0])  # Now it knows the coordinator.
+        broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
+        with pytest.raises(KafkaTimeoutError, match="OffsetFetch"):
+            consumer.committed([T0], timeout_ms=50)
 
 
 # -- what shows ------------------------------------------------------------------------------------

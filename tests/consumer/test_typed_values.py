@@ -6,6 +6,7 @@ import logging
 import struct
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
 from spark_kafka_source.registry import RegistryDeniedError, RegistryUnavailableError
 from spark_kafka_source.typed import ERROR_TYPE, BadRecordError
-from tests.consumer.consumers import T0, T1, consuming, poll_until
+from tests.consumer.consumers import PATIENCE_MS, T0, T1, consuming, poll_until
 from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.registry.server import Reply, TestRegistry, Then, error, registry_server, schema, version
 from tests.values.avro_oracle import written
@@ -360,6 +361,9 @@ def test_a_registry_that_is_away_for_a_while_loses_nothing(
         found: list[ConsumerRecord] = []
         with pytest.raises(RegistryUnavailableError):
             poll_until(consumer, lambda: False, found.extend)
+        # It may take its time now, as on a machine that is busy.
+        client = consumer._typed._registry
+        client.config = replace(client.config, timeout_ms=PATIENCE_MS)
         registry.on("/schemas/ids/1", schema(json.dumps(V1)))
         poll_until(consumer, lambda: len(found) >= 2, found.extend)
         assert [each.offset for each in found] == [0, 1]

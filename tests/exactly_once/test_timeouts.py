@@ -37,6 +37,28 @@ def wait_until_aborted(query: Query, transactions: Iterable[PreparedTransaction]
             time.sleep(0.1)
 
 
+def decided_in_time(query: Query, *, patient: int) -> list[PreparedTransaction]:
+    """Writes and decides a micro-batch of two tasks, and dies before it ends their transactions.
+
+    So many of the tasks are patient; the transactions of the others are soon out of time. Where
+    that is before the decision, since the machine is busy, they are given longer.
+    """
+    for timeout_ms in (SOON_MS, 4 * SOON_MS, 16 * SOON_MS):
+        run = query.start()
+        winners = []
+        for task in range(2):
+            query.timeout_ms = PATIENCE_MS if task < patient else timeout_ms
+            with run.producer() as producer:
+                winners.append(run.write_task(producer, 0, task))
+        try:
+            run.commit(0, winners, _interrupting)
+        except KeyboardInterrupt:
+            return winners
+        except TransactionTimedOutError:
+            run.abort(0, winners)
+    pytest.fail("nothing was decided in time")
+
+
 def test_out_of_time_before_the_decision(trial: Trial) -> None:
     query = trial.query
     query.timeout_ms = SOON_MS
@@ -46,6 +68,7 @@ def test_out_of_time_before_the_decision(trial: Trial) -> None:
     with pytest.raises(TransactionTimedOutError, match="is in state CompleteAbort"):
         run.commit(0, winners)
     run.abort(0, winners)
+    query.timeout_ms = PATIENCE_MS
     run = query.start()
     run.commit(0, run.write(0))
     trial.judge()
@@ -54,13 +77,9 @@ def test_out_of_time_before_the_decision(trial: Trial) -> None:
 def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
     """Nobody has seen a row of it: it is decided anew, as often as it takes."""
     query = trial.query
-    query.timeout_ms = SOON_MS
     for _ in range(2):
-        run = query.start()
-        winners = run.write(0)
-        with pytest.raises(KeyboardInterrupt):
-            run.commit(0, winners, _interrupting)
-        wait_until_aborted(query, winners)
+        wait_until_aborted(query, decided_in_time(query, patient=0))
+    query.timeout_ms = PATIENCE_MS
     run = query.start()
     run.commit(0, run.write(0))
     run.commit(1, run.write(1))
@@ -70,13 +89,7 @@ def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
 def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
     """What is open still is aborted first; then it is decided anew."""
     query = trial.query
-    run = query.start()
-    winners = run.write(0, 1)
-    query.timeout_ms = SOON_MS
-    with run.producer() as producer:
-        late = run.write_task(producer, 0, 1)
-    with pytest.raises(KeyboardInterrupt):
-        run.commit(0, [*winners, late], _interrupting)
+    _, late = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])
     query.timeout_ms = PATIENCE_MS
     run = query.start()
@@ -87,18 +100,11 @@ def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
 def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
     """One of its tasks is committed: the other's rows are lost, and no replay hides it."""
     query = trial.query
-    run = query.start()
-    committed = run.write(0, 1)
-    query.timeout_ms = SOON_MS
-    with run.producer() as producer:
-        late = run.write_task(producer, 0, 1)
-    with pytest.raises(KeyboardInterrupt):
-        run.commit(0, [*committed, late], _interrupting)
+    committed, late = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])
     with client_of(query.servers) as client:
-        for each in committed:
-            coordinator = TransactionCoordinator(client, each.transactional_id)
-            coordinator.end(each.producer, commit=True)
+        coordinator = TransactionCoordinator(client, committed.transactional_id)
+        coordinator.end(committed.producer, commit=True)
     query.timeout_ms = PATIENCE_MS
     for _ in range(2):
         replay = query.start()

@@ -1,6 +1,7 @@
 """Odd situations of a commit, in memory: the errors, and every row once."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from spark_kafka_source.exactly_once import (
     PrefixInUseError,
     PrefixIsGroupError,
     TransactionTimedOutError,
+    TwoPhaseCommit,
 )
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, TransactionOpenError
@@ -167,18 +169,24 @@ def test_what_is_decided_and_cannot_be_ended_is_not_called_lost(
     trial.judge()
 
 
+def hurry(driver: TwoPhaseCommit) -> None:
+    """From now on its requests have 500 ms, and its calls 600 ms. What came before had more."""
+    config = driver._client.config
+    connection = replace(config.connection, request_timeout_ms=500)
+    driver._client.config = replace(config, connection=connection, default_api_timeout_ms=600)
+
+
 def test_all_ends_together_take_no_longer_than_one_may(broker: MemoryBroker, trial: Trial) -> None:
-    query = trial.query
-    query.settings |= {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
-    run = query.start()
+    run = trial.query.start()
     winners = run.write(0, 40)
 
     def silence(step: Step) -> None:
         if step is Step.DECIDED:
+            hurry(driver)
             broker.control(EndTxnRequest, Action.SILENCE, times=None)
 
-    with pytest.raises(NotYetCommittedError) as raised:
-        run.commit(0, winners, silence)
+    with run.driver(silence) as driver, pytest.raises(NotYetCommittedError) as raised:
+        driver.commit(run.batch(0), winners, trial.query.where)
     assert len(raised.value.left) == 40
     assert isinstance(raised.value.error, KafkaTimeoutError)
     # Eight at once, each with all of the time; there was none left for the others.
@@ -191,20 +199,19 @@ def test_all_ends_together_take_no_longer_than_one_may(broker: MemoryBroker, tri
 def test_a_decision_whose_answer_is_lost_for_good_is_found_by_abort(
     broker: MemoryBroker, trial: Trial
 ) -> None:
-    query = trial.query
-    query.settings |= {"default_api_timeout_ms": 600, "request_timeout_ms": 500}
-    run = query.start()
+    run = trial.query.start()
     winners = run.write(0)
 
     def lose(step: Step) -> None:
+        if step is Step.CHECKED:
+            hurry(driver)
         if step is Step.RECORDED:
             broker.control(EndTxnRequest, Action.LOSE)
             broker.control(EndTxnRequest, Action.SILENCE, times=None)
 
-    with pytest.raises(
-        KafkaTimeoutError, match=r"EndTxn \(commit\) of transactional id '.*control"
-    ):
-        run.commit(0, winners, lose)
+    said = r"EndTxn \(commit\) of transactional id '.*control"
+    with run.driver(lose) as driver, pytest.raises(KafkaTimeoutError, match=said):
+        driver.commit(run.batch(0), winners, trial.query.where)
     broker.forget()
     run.abort(0, winners)
     trial.judge()
@@ -556,8 +563,9 @@ def test_a_transaction_with_little_time_left_is_not_decided(
     query.timeout_ms = timeout_ms
     run = query.start()
     winners = run.write(0)
-    found = transaction_of(broker, winners[1])
-    found.started_at_ms = broker.cluster.now_ms() + left_ms - timeout_ms
+    now_ms = broker.cluster.now_ms()
+    broker.cluster.now_ms = lambda: now_ms
+    transaction_of(broker, winners[1]).started_at_ms = now_ms + left_ms - timeout_ms
     with pytest.raises(TransactionTimedOutError, match=r"only \d+ ms of 'kafka.transaction"):
         run.commit(0, winners)
     control: Transaction = broker.cluster.transactions[query.names.control_id]

@@ -17,7 +17,7 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import to_arrow
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import fetches_of
-from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.memory_broker import ONE_TRY, MemoryBroker, PartitionLog
 
 MANY = 64
 
@@ -161,7 +161,7 @@ def test_what_goes_wrong_is_told_once_nothing_else_is_left(broker: MemoryBroker)
     logs = broker.create_topic("t", 2)
     fill(logs, 3)
     broker.control(FetchRequest, error_named("REQUEST_TIMED_OUT"), node_id=1, times=None)
-    config = broker.config(retry_backoff_ms=5, default_api_timeout_ms=50)
+    config = broker.config(**ONE_TRY)
     found = []
     with KafkaClient(config) as client, pytest.raises(KafkaTimeoutError) as caught:
         for chunk in RangeReader(client, ranges_of([3, 3]), FetchConfig()).chunks():

@@ -196,7 +196,7 @@ def test_one_whose_instance_id_another_took_is_fenced_for_good(broker: MemoryBro
 
 
 def test_one_who_does_not_poll_is_replaced(broker: MemoryBroker) -> None:
-    with member(broker, max_poll_interval_ms=300) as slow, member(broker) as other:
+    with member(broker, max_poll_interval_ms=600) as slow, member(broker) as other:
         settle_all(slow, other, partitions=4)
         other.settle(*ALL)
         owned = tuple(sorted(slow.membership.assignment))

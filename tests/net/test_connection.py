@@ -121,7 +121,8 @@ def test_a_connection_that_failed_once_stays_closed(
     for _ in range(2):
         with pytest.raises(ConnectionFailedError, match="the connection is closed"):
             connection.request(MetadataRequest(), in_time())
-    assert len(broker.requests(MetadataRequest)) == 1
+    # Or none, where the time was up before it was sent.
+    assert len(broker.requests(MetadataRequest)) <= 1
 
 
 def test_a_flood_is_refused_before_memory_is_taken(

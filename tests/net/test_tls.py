@@ -145,7 +145,7 @@ def test_a_name_is_checked_with_a_dot_at_its_end_or_without(
 
 def test_silence_in_the_handshake_ends_with_the_deadline(settings: ConnectionSettings) -> None:
     with black_hole() as address, pytest.raises(RequestTimeoutError, match="starting TLS"):
-        Connection.connect(address, settings, Deadline.after_ms(50))
+        Connection.connect(address, settings, Deadline.after_ms(300))
 
 
 def test_close_wakes_a_thread_that_waits_in_the_handshake(settings: ConnectionSettings) -> None:

@@ -41,6 +41,7 @@ from tests.producer.writing import (
     IN_TIME,
     T0,
     answering,
+    knowing,
     producing,
     values,
     written,
@@ -203,17 +204,24 @@ def test_a_partitioner_by_name_and_what_is_none(broker: MemoryBroker) -> None:
 def test_a_topic_that_does_not_come_names_the_option_as_its_user_writes_it(
     broker: MemoryBroker,
 ) -> None:
+    broker.create_topic("other")
     said = r"topic 'nope' .* within 100 ms \('max_block_ms'\)"
     with producing(broker, max_block_ms=100) as producer:
+        knowing(producer, "other")
         with pytest.raises(KafkaTimeoutError, match=said):
             producer.send("nope")
+        knowing(producer, "t")
         assert producer.send("t").result(IN_TIME).offset == 0
 
 
 def test_no_broker_at_all_names_the_addresses() -> None:
     with refused_port() as port:
         producer = KafkaProducer(
-            bootstrap_servers=f"{LOOPBACK}:{port}", max_block_ms=50, retry_backoff_ms=1
+            bootstrap_servers=f"{LOOPBACK}:{port}",
+            # It gives up before a pause that is longer than the time that is left.
+            max_block_ms=60_000,
+            retry_backoff_ms=HOUR_MS,
+            retry_backoff_max_ms=HOUR_MS,
         )
         with producer, pytest.raises(BootstrapError, match=rf"'bootstrap_servers'.*:{port}"):
             producer.send("t")
@@ -221,6 +229,7 @@ def test_no_broker_at_all_names_the_addresses() -> None:
 
 def test_a_full_buffer_waits_and_then_fails_by_name(broker: MemoryBroker) -> None:
     with producing(broker, buffer_memory=300, max_block_ms=30) as producer:
+        knowing(producer, "t")
         held = broker.hold(ProduceRequest)
         futures = [producer.send("t", bytes(200))]
         with pytest.raises(BufferFullError) as caught:

@@ -81,6 +81,8 @@ def test_while_one_broker_reads_nothing_others_get_theirs(two: MemoryBroker) -> 
         held = two.hold(ProduceRequest, node_id=0)
         futures = [producer.send("t", bytes(MIB - 200), partition=0) for _ in range(8)]
         eventually(lambda: any(each.asked.has_unsent for each in producer._sender._flights))
+        # From now on the broker reads nothing, which would wake the producer.
+        two.wait_for(ProduceRequest, 3)
         Steps(producer).are_few()
         for number in range(20):
             assert producer.send("t", b"", partition=1).result(IN_TIME).offset == 1 + number

@@ -19,7 +19,7 @@ from spark_kafka_source.producer.partitioners import MURMUR2
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
 from tests.memory_broker import MemoryBroker, PartitionLog
-from tests.producer.writing import HOUR_MS, IN_TIME, answering, producing, values, written
+from tests.producer.writing import HOUR_MS, IN_TIME, answering, knowing, producing, values, written
 from tests.records.record_tables import record_tables
 from tests.records.strategies import untimed
 
@@ -198,7 +198,8 @@ def test_a_partition_that_the_topic_has_got_meanwhile_is_written_to(broker: Memo
 
 
 def test_a_topic_that_is_not_there_is_named_before_any_row_is_sent(broker: MemoryBroker) -> None:
-    with producing(broker, max_block_ms=500) as producer:
+    with producing(broker, max_block_ms=100) as producer:
+        knowing(producer, "t")
         columns = table(topic=["t", "nope"], value=[b"", b""])
         with pytest.raises(KafkaTimeoutError, match="topic 'nope'"):
             producer.send_columns(None, columns)
@@ -235,8 +236,8 @@ def test_many_rows_are_cut_into_batches_and_wait_for_room(broker: MemoryBroker) 
 def test_where_there_is_no_room_in_time_the_rows_before_are_on_their_way(
     broker: MemoryBroker,
 ) -> None:
-    with producing(broker, batch_size=300, buffer_memory=500, max_block_ms=300) as producer:
-        producer.partitions_for("t")
+    with producing(broker, batch_size=300, buffer_memory=500, max_block_ms=30) as producer:
+        knowing(producer, "t")
         held = broker.hold(ProduceRequest)
         with pytest.raises(BufferFullError, match="'max_block_ms'"):
             producer.send_columns("t", table(value=[bytes(100)] * 20))

@@ -427,8 +427,10 @@ def test_a_topic_that_is_denied_fails_in_all_partitions_at_once_and_works_once_i
             names = [each.name for each in request.topics or ()]
             return DENIED if "t" in names else Action.HANDLE
 
-        two.control(MetadataRequest, answer)
+        # Both records wait for the answer. Else the second could come after it.
+        held = two.hold(MetadataRequest, then=answer)
         futures = [producer.send("t", b"1", partition=each) for each in (0, 1)]
+        held.release()
         for future in futures:
             assert "needs WRITE on topic 't'" in str(error_of(future))
         assert len(two.requests(MetadataRequest)) == looked + 1

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -178,8 +179,9 @@ def test_what_the_producers_thread_has_learnt_is_known_without_asking(
 
 def test_old_knowledge_serves_while_no_broker_answers(broker: MemoryBroker) -> None:
     with KafkaClient(broker.config(metadata_max_age_ms=0)) as client:
-        topics = topics_of(client, max_block_ms=50)
+        topics = topics_of(client)
         assert topics.of("t").count == 2
+        topics._config = replace(topics._config, max_block_ms=50)
         broker.control(MetadataRequest, Action.SILENCE, times=None)
         assert topics.of("t").count == 2
         with pytest.raises(KafkaTimeoutError, match="topic 'other' are not known within 50 ms"):

@@ -16,6 +16,7 @@ from spark_kafka_source.producer import (
     TransactionAbortableError,
     TransactionAbortedError,
     TransactionStateError,
+    transaction_coordinator,
 )
 from spark_kafka_source.producer import transaction as transaction_module
 from spark_kafka_source.protocol.messages.produce import (
@@ -36,6 +37,7 @@ from tests.producer.writing import (
     IN_TIME,
     T0,
     answering,
+    blocking_for,
     committed_values,
     headers,
     in_flight,
@@ -466,7 +468,8 @@ def test_where_nobody_knows_whether_it_has_begun_the_abort_finds_out(
 def test_partitions_that_cannot_be_added_yet_are_asked_about_after_a_pause(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction_module, "LOOKUP_MS", 10)
+    # A look-up ends before a pause that is longer than its time.
+    monkeypatch.setattr(transaction_coordinator, "_FIRST_PAUSE_MS", HOUR_MS)
     pauses = {"retry_backoff_ms": HOUR_MS, "retry_backoff_max_ms": HOUR_MS}
     with transactional(broker, **pauses) as producer:
         begun(producer)
@@ -479,12 +482,13 @@ def test_partitions_that_cannot_be_added_yet_are_asked_about_after_a_pause(
 def test_a_commit_without_an_answer_can_be_called_again_and_nothing_else_can(
     broker: MemoryBroker,
 ) -> None:
-    with transactional(broker, max_block_ms=500) as producer:
+    with transactional(broker) as producer:
         begun(producer)
         producer.send("t", b"0").result(IN_TIME)
-        broker.control(EndTxnRequest, Action.SILENCE)
-        with pytest.raises(KafkaTimeoutError):
+        broker.control(EndTxnRequest, Action.SILENCE, times=None)
+        with blocking_for(producer, 100), pytest.raises(KafkaTimeoutError):
             producer.commit_transaction()
+        broker.forget()
         for call in (producer.abort_transaction, producer.begin_transaction):
             with pytest.raises(TransactionStateError, match="call `commit_transaction` again"):
                 call()
@@ -497,12 +501,13 @@ def test_a_commit_without_an_answer_can_be_called_again_and_nothing_else_can(
 
 
 def test_an_abort_without_an_answer_can_be_called_again(broker: MemoryBroker) -> None:
-    with transactional(broker, max_block_ms=500) as producer:
+    with transactional(broker) as producer:
         begun(producer)
         producer.send("t", b"0").result(IN_TIME)
-        broker.control(EndTxnRequest, Action.SILENCE)
-        with pytest.raises(KafkaTimeoutError):
+        broker.control(EndTxnRequest, Action.SILENCE, times=None)
+        with blocking_for(producer, 100), pytest.raises(KafkaTimeoutError):
             producer.abort_transaction()
+        broker.forget()
         with pytest.raises(TransactionStateError, match="call `abort_transaction` again"):
             producer.commit_transaction()
         producer.abort_transaction()
@@ -585,10 +590,13 @@ def test_without_the_right_to_the_id_nothing_begins(broker: MemoryBroker) -> Non
 def test_no_coordinator_in_time_names_what_was_tried_and_it_can_be_tried_again(
     broker: MemoryBroker,
 ) -> None:
-    with transactional(broker, max_block_ms=500) as producer:
-        broker.control(InitProducerIdRequest, Action.SILENCE)
-        with pytest.raises(KafkaTimeoutError, match="InitProducerId of transactional id 'x'"):
+    with transactional(broker) as producer:
+        broker.control(InitProducerIdRequest, Action.SILENCE, times=None)
+        said = pytest.raises(KafkaTimeoutError, match="InitProducerId of transactional id 'x'")
+        producer.partitions_for("t")
+        with blocking_for(producer, 300), said:
             producer.init_transactions()
+        broker.forget()
         producer.init_transactions()
 
 
@@ -606,13 +614,14 @@ def test_a_producer_that_is_closed_leaves_its_transaction_open(broker: MemoryBro
 
 
 def test_another_id_counts_only_once_it_is_there(broker: MemoryBroker) -> None:
-    with transactional(broker, max_block_ms=500) as producer:
+    with transactional(broker) as producer:
         begun(producer)
         producer.send("t", b"0")
         producer.commit_transaction()
-        broker.control(InitProducerIdRequest, Action.SILENCE)
-        with pytest.raises(KafkaTimeoutError):
+        broker.control(InitProducerIdRequest, Action.SILENCE, times=None)
+        with blocking_for(producer, 100), pytest.raises(KafkaTimeoutError):
             producer.begin_as("y", 1_000)
+        broker.forget()
         producer.begin_transaction()
         producer.send("t", b"1")
         producer.commit_transaction()

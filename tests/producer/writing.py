@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_kafka_source.errors import ErrorCode, error_named
+from spark_kafka_source.errors import BootstrapError, ErrorCode, KafkaTimeoutError, error_named
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -46,6 +47,33 @@ def producing(broker: MemoryBroker, **settings: Any) -> Iterator[KafkaProducer]:
     finally:
         producer.close(0)
         assert_all_given_back(producer)
+
+
+def knowing(producer: KafkaProducer, topic: str) -> None:
+    """Asks for a topic until it is known, for a test whose `max.block.ms` is short.
+
+    What is known is not asked for again. So the short time bounds only what the test is about.
+    """
+
+    def is_known() -> bool:
+        try:
+            return bool(producer.partitions_for(topic))
+        except (BootstrapError, KafkaTimeoutError):
+            return False
+
+    eventually(is_known)
+
+
+@contextmanager
+def blocking_for(producer: KafkaProducer, max_block_ms: int) -> Iterator[None]:
+    """Within the block, calls about transactions wait no longer than this."""
+    transaction: Any = producer._transaction
+    config = transaction._config
+    transaction._config = replace(config, max_block_ms=max_block_ms)
+    try:
+        yield
+    finally:
+        transaction._config = config
 
 
 def in_flight(producer: KafkaProducer, count: int) -> None:

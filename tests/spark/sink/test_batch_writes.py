@@ -174,7 +174,7 @@ def test_a_row_that_is_too_large_is_refused_with_its_place(
 
 def test_a_topic_that_is_not_there_is_an_error_in_time(spark: SparkSession, events: Events) -> None:
     started_seconds = time.monotonic()
-    text = refused(rows(spark, "a"), to(events.another("missing"), **{"kafka.max.block.ms": 500}))
+    text = refused(rows(spark, "a"), to(events.another("missing"), **{"kafka.max.block.ms": 2_000}))
     assert f"{events.name}-missing" in text
     assert "'kafka.max.block.ms'" in text
     assert time.monotonic() - started_seconds < 60  # No default was waited for twice over.

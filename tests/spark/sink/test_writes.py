@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_kafka_source import KafkaDataSource
-from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, error_named
+from spark_kafka_source.errors import BootstrapError, BrokerError, KafkaTimeoutError, error_named
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import chunks, to_arrow
@@ -15,6 +15,7 @@ from spark_kafka_source.spark.sink import at_least_once
 from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import values
@@ -108,10 +109,23 @@ def test_a_small_buffer_holds_a_task_up_and_loses_nothing(broker: MemoryBroker) 
     assert log.end_offset == 200
 
 
+def is_written(broker: MemoryBroker, **options: str) -> bool:
+    """Writes a row to topic a. It is late where a broker is not reached within `max.block.ms`.
+
+    The producer is kept: the next writer with these options has reached the broker already.
+    """
+    try:
+        writer(broker, topic="a", **options).write(iter([values("a")]))
+    except (BootstrapError, KafkaTimeoutError):
+        return False
+    return True
+
+
 def test_a_broker_that_takes_nothing_is_an_error_in_time(broker: MemoryBroker) -> None:
     broker.create_topic("a", 1)
-    held = broker.hold(ProduceRequest)
     given = {"kafka_max_block_ms": "300", "kafka_buffer_memory": "16384"}
+    eventually(lambda: is_written(broker, **given))
+    held = broker.hold(ProduceRequest)
     with pytest.raises(KafkaTimeoutError, match=r"'kafka\.buffer\.memory'"):
         writer(broker, topic="a", **given).write(iter([values("x" * 15_000)] * 10))
     held.release()
@@ -119,6 +133,7 @@ def test_a_broker_that_takes_nothing_is_an_error_in_time(broker: MemoryBroker) -
 
 def test_errors_name_the_options_of_a_spark_user(broker: MemoryBroker) -> None:
     broker.create_topic("a", 1)
+    eventually(lambda: is_written(broker, kafka_max_block_ms="100"))
     with pytest.raises(KafkaTimeoutError, match=r"topic 'none' .*'kafka\.max\.block\.ms'"):
         writer(broker, topic="none", kafka_max_block_ms="100").write(iter([values("a")]))
 

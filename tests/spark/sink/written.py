@@ -69,7 +69,7 @@ def to(events: Events, **more: object) -> dict[str, Any]:
     given = {
         "kafka.bootstrap.servers": events.kafka.bootstrap_servers,
         "topic": events.name,
-        "kafka.max.block.ms": 5_000,
+        "kafka.max.block.ms": 30_000,
         **more,
     }
     return {name: value for name, value in given.items() if value is not None}

@@ -228,7 +228,7 @@ def test_who_was_away_does_not_take_back_what_others_committed(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
     """Its micro-batch takes longer than it may be silent, so others read on meanwhile."""
-    slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "200"}), Query(broker)
+    slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "600"}), Query(broker)
     settle(slow, other)
     for log in logs:
         log.append(b"more")
@@ -317,7 +317,7 @@ def test_a_run_that_is_assigned_nothing_in_time_fails(
 ) -> None:
     holder = started(stack, broker)
     settle(holder)  # And then it does not poll: the group waits for it.
-    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "300"})
+    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "1000"})
     query.reader.prepareForTriggerAvailableNow()
     with pytest.raises(KafkaTimeoutError, match=r"'g' has assigned nothing to this query within"):
         query.batch()
