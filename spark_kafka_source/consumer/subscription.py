@@ -320,7 +320,7 @@ class Subscription:
     # -- what a membership tells -------------------------------------------------------------------
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """See `RebalanceListener`."""
+        """Handle revoked partitions. See `RebalanceListener`."""
         try:
             if self._ends_by is not None:
                 # Needed even if a commit is under way: partitions that were not held back have
@@ -340,7 +340,7 @@ class Subscription:
             self._wait(lambda: commit.is_done, commit_by)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """See `RebalanceListener`."""
+        """Handle new partitions. See `RebalanceListener`."""
         group = self._config.group
         if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
             self._look_at_seconds = 0.0  # A new topic may be the cause of the rebalance.
@@ -351,7 +351,7 @@ class Subscription:
             self._listener.on_partitions_assigned(partitions)
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
-        """See `RebalanceListener`."""
+        """Handle lost partitions. See `RebalanceListener`."""
         self._metrics.rebalance_failed()
         try:
             if self._listener is not None:
