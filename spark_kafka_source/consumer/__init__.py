@@ -1,4 +1,4 @@
-"""Kafka's consumer on `fetch` and `groups`: subscription, commits, records."""
+"""Kafka consumer on `fetch` and `groups`: subscription, commits, records."""
 
 from typing import TYPE_CHECKING
 

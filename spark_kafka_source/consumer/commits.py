@@ -1,4 +1,4 @@
-"""What a consumer commits: when it is told to, and by itself."""
+"""Commits of a consumer: requested and automatic ones."""
 
 import logging
 import time
@@ -17,11 +17,11 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 OffsetsToCommit = Mapping[TopicPartition, OffsetAndMetadata | int]
-"""The next offset to read of each partition, perhaps with a text for people."""
+"""The next offset to read of each partition, optionally with a metadata text."""
 
 
 class Commits:
-    """The offsets of one consumer in its group. `committer` is None where there is no group."""
+    """Committed offsets of one consumer. `committer` is None without a group."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Commits:
         committer: Committer | None,
         wait: Wait,
     ) -> None:
-        """`wait` is how the consumer's thread waits for commits."""
+        """Keep the parts. The consumer's thread waits for commits by `wait`."""
         self._config = config
         self._wait = wait
         self._positions = positions
@@ -43,7 +43,7 @@ class Commits:
         self._last_failure = ""
 
     def commit(self, offsets: OffsetsToCommit | None, timeout_ms: int) -> None:
-        """These, or what was handed out, after all that was asked for before; waits for it."""
+        """Commit these offsets, or the positions, after all earlier commits, and wait."""
         committer = self._group_committer()
         wanted = self._consumed() if offsets is None else _with_metadata(offsets)
         if wanted:
@@ -52,7 +52,7 @@ class Commits:
     def commit_async(
         self, offsets: OffsetsToCommit | None, callback: CommitCallback | None
     ) -> None:
-        """The same without waiting; the callback is told within `attend` or `commit`."""
+        """Commit without waiting. A later call, such as `attend`, runs the callback."""
         committer = self._group_committer()
         wanted = self._consumed() if offsets is None else _with_metadata(offsets)
         committer.run_callbacks()
@@ -61,7 +61,7 @@ class Commits:
     def committed(
         self, client: KafkaClient, topic_partitions: Iterable[TopicPartition], timeout_ms: int
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """What the group has; partitions without are left out, and there are none without group."""
+        """Return the group's offsets, without partitions that have none. Empty without a group."""
         if self._config.group is None:
             return {}
         return committed(
@@ -73,16 +73,16 @@ class Commits:
         )
 
     def require_group(self) -> None:
-        """Raises `ConfigurationError` where there is none."""
+        """Raise `ConfigurationError` without a group."""
         self._group_committer()
 
     @property
     def due_seconds(self) -> float | None:
-        """When, on the monotonic clock, it commits by itself."""
+        """The time of the next automatic commit, on the monotonic clock."""
         return self._due_seconds
 
     def attend(self) -> None:
-        """Runs callbacks, and commits what was handed out before if it is time to."""
+        """Run callbacks, and commit the positions if an automatic commit is due."""
         if self._committer is not None:
             self._committer.run_callbacks()
         if not self._by_itself:
@@ -96,23 +96,23 @@ class Commits:
 
     @property
     def _is_idle(self) -> bool:
-        """Whether the last commit of its own is through: a slow coordinator gets no queue."""
+        """Whether the last automatic commit is done, so a slow coordinator gets no queue."""
         return self._automatic is None or self._automatic.is_done
 
     def commit_consumed_async(self) -> None:
-        """What was handed out, where that is to be done, and can be now."""
+        """Begin an automatic commit, except for a group member outside of a generation."""
         can_be = not self._subscription.in_group or self._subscription.member() is not None
         if can_be:
             self.begin_automatic()
 
     def commit_before_giving_up(self, deadline: Deadline) -> None:
-        """What was handed out, and waits for it; a failure is only logged."""
+        """Commit the positions if commits are automatic, and wait. A failure is only logged."""
         commit = self.begin_automatic(deadline.remaining_ms())
         if commit is not None:
             self._wait(lambda: commit.is_done, deadline)
 
     def begin_automatic(self, timeout_ms: int | None = None) -> Commit | None:
-        """Begins to commit what was handed out, if that is to be done; a failure is only logged."""
+        """Begin to commit the positions if commits are automatic. A failure is only logged."""
         consumed = self._consumed()
         if not self._by_itself or self._committer is None or not consumed:
             return None
@@ -120,20 +120,20 @@ class Commits:
             self._automatic = self._committer.begin(
                 consumed, self._member_of, timeout_ms, self._log_failure
             )
-        except LocalError as error:  # As many as there may be wait already.
+        except LocalError as error:  # Too many commits wait already.
             self._log_failure(consumed, error)
             return None
         return self._automatic
 
     def _log_failure(self, _: object, error: Exception | None) -> None:
-        """Once for each cause: a topic that is gone would be told of every few seconds."""
+        """Warn once for each cause: a deleted topic fails every few seconds."""
         text = "" if error is None else str(error)
         if text and text != self._last_failure:
             logger.warning("Offsets were not committed: %s", text)
         self._last_failure = text
 
     def close(self, deadline: Deadline) -> None:
-        """Waits for the commits that were asked for, and runs their callbacks."""
+        """Wait for the requested commits until the deadline, and run their callbacks."""
         if self._committer is not None:
             self._committer.close(deadline)
             self._committer.run_callbacks()
@@ -147,11 +147,12 @@ class Commits:
 
     @property
     def _member_of(self) -> MemberOf | None:
-        """Says who commits; None for a consumer that is assigned its partitions by hand.
+        """A function that returns the committing member, or None for assigned partitions.
 
-        With the classic protocol the one who it was when the commit was asked for: what waited
-        through a rebalance is refused, or it would undo what the new owner has committed. With
-        KIP-848 the one who it is by then, since its epoch goes on while it keeps its partitions.
+        With the classic protocol it is the member at the time of the request. The coordinator then
+        refuses a commit that waited through a rebalance, which would undo the new owner's commits.
+        With KIP-848 it is the current member, because a member that keeps its partitions gets new
+        epochs.
         """
         if not self._subscription.in_group:
             return None
@@ -164,7 +165,7 @@ class Commits:
     def next_offsets(
         self, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Where it goes on in each of these."""
+        """Return the known positions of these partitions."""
         found = {each: self._positions[each].next for each in topic_partitions}
         return {
             each: OffsetAndMetadata(at.offset, at.leader_epoch) for each, at in found.items() if at

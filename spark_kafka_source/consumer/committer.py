@@ -1,6 +1,6 @@
-"""Commits of a consumer, one after another, from a thread of their own.
+"""Commits of a consumer, one after another, in a thread of their own.
 
-So no commit overtakes another: who commits and waits comes after all who did not wait.
+So no commit overtakes another: a commit that waits comes after all earlier asynchronous ones.
 """
 
 import threading
@@ -18,20 +18,20 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[Offsets, Exception | None], None]
-"""Told what was to be committed, and why it was not, or None."""
+"""A function of the offsets, and the error of their commit or None."""
 
 Wait = Callable[[Callable[[], bool], Deadline], bool]
-"""Waits until something is so, or until the deadline; returns whether it is so."""
+"""A function that waits for a condition or the deadline. It returns the condition."""
 
 _MOST_WAITING = 1_000
 _LAST_TRY_SECONDS = 0.5
-# To have the thread end once nobody waits for what it does.
+# The time for the thread to end after its client is closed.
 _LAST_WORDS_SECONDS = 1.0
 
 
 @dataclass(slots=True)
 class Commit:
-    """One commit. Once `is_done`, `error` is why it failed, or None."""
+    """One commit. Once `is_done`, `error` is its error, or None."""
 
     offsets: Offsets
     member_of: MemberOf | None
@@ -43,7 +43,7 @@ class Commit:
 
 
 class Committer:
-    """Belongs to one thread, that of the consumer, which also runs all callbacks."""
+    """Queue of commits. Only the consumer's thread uses it, and runs all callbacks."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Committer:
         done: Wakeup,
         on_commit: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """`done` is woken after each commit, and `on_commit` told how many ms it took."""
+        """Wake `done` after each commit. `on_commit` gets the duration in ms."""
         self._client = client.sibling()
         self._group_id = group_id
         self._done = done
@@ -67,13 +67,13 @@ class Committer:
     def commit(
         self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int, wait: Wait
     ) -> None:
-        """Commits after all that was asked for before, and waits for it.
+        """Commit after all earlier commits, and wait for the end.
 
-        Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`; what callbacks raise, too,
-        and what `wait` raises.
+        Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`, and the errors of callbacks
+        and of `wait`.
         """
         commit = self.begin(offsets, member_of, timeout_ms)
-        # The last try has its own time to end in.
+        # The last try gets extra time to end.
         deadline = Deadline(commit.deadline.at_seconds + _LAST_TRY_SECONDS, timeout_ms)
         in_time = wait(lambda: commit.is_done, deadline)
         self.run_callbacks()
@@ -91,7 +91,7 @@ class Committer:
         timeout_ms: int | None = None,
         callback: CommitCallback | None = None,
     ) -> Commit:
-        """Commits without waiting; the callback is told in `run_callbacks`."""
+        """Commit without waiting. `run_callbacks` calls the callback."""
         if timeout_ms is None:
             timeout_ms = self._client.config.default_api_timeout_ms
         commit = Commit(dict(offsets), member_of, callback, Deadline.after_ms(timeout_ms))
@@ -111,8 +111,8 @@ class Committer:
         return commit
 
     def run_callbacks(self) -> None:
-        """Tells who asked for a commit what came of it, one after another."""
-        if self._is_telling:  # A callback may commit itself.
+        """Call the callbacks of finished commits, in order."""
+        if self._is_telling:  # A callback may commit, too.
             return
         self._is_telling = True
         try:
@@ -125,9 +125,9 @@ class Committer:
             self._is_telling = False
 
     def close(self, deadline: Deadline) -> None:
-        """Waits for all commits until then, gives up the rest and ends the thread.
+        """Wait for all commits until the deadline, give up the rest, and end the thread.
 
-        Callbacks are still to run.
+        The callbacks are not called here.
         """
         with self._changed:
             self._is_closing = True

@@ -1,4 +1,4 @@
-"""The configuration of a `KafkaConsumer`: Kafka's names with underscores, and our own few."""
+"""Configuration of a `KafkaConsumer`: Kafka's names with underscores, and a few more."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,10 +23,10 @@ from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
 
 @dataclass(frozen=True, slots=True)
 class PollConfig:
-    """What a poll does; names and, but for `max_poll_records`, defaults are Kafka's.
+    """Settings of a poll. Names and defaults are Kafka's, except that of `max_poll_records`.
 
-    `max_poll_records` is 500 in Java, where each is an object. Here a poll hands out Arrow, and
-    10,000 are about what fits a cache.
+    Its default is 500 in Java, where each record is an object. Here a poll returns Arrow, and
+    10,000 records are about what fits a cache.
     """
 
     max_poll_records: int = setting(10_000, minimum=1)
@@ -38,9 +38,9 @@ class PollConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
-    """All that a consumer needs to know. `group` is None for a consumer that is in none.
+    """Configuration of a consumer. `group` is None for a consumer without a group.
 
-    `spelling` is how its user writes the names of settings, for errors to name them so.
+    `spelling` is how the user wrote the names of settings. Errors use the same names.
     """
 
     client: ClientConfig
@@ -55,9 +55,9 @@ class ConsumerConfig:
     def from_arguments(
         cls, arguments: Mapping[str, object], token_provider: TokenProvider | None = None
     ) -> "ConsumerConfig":
-        """Reads them under Kafka's names, with underscores or dots.
+        """Read the settings under Kafka's names, with underscores or dots.
 
-        Raises `ConfigurationError` under the name that was given.
+        Raises `ConfigurationError` with the name as the user wrote it.
         """
         spelling = VOCABULARY.spelling(arguments)
         with spelt(spelling):
@@ -89,7 +89,7 @@ KNOWN = frozenset(
         *settings_of(GroupConfig),
     }
 )
-"""Every configuration there is, as an option."""
+"""Option names of all settings."""
 
 VOCABULARY = Vocabulary(
     "consumer",
@@ -101,4 +101,4 @@ VOCABULARY = Vocabulary(
     {**LISTENER, **MEANT},
     READ_OPTIONS,
 )
-"""What a consumer says of names, known and unknown."""
+"""Vocabulary of a consumer: its known, refused and ineffective settings."""

@@ -1,4 +1,4 @@
-"""What a poll hands out: records of several partitions, as Arrow or one by one."""
+"""Records of one poll, from several partitions, as Arrow or one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -14,14 +14,14 @@ from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import PARTS, error_column
 
 Deserializer: TypeAlias = Callable[[bytes], Any]
-"""Makes a value of a record's bytes; it is not asked where there are none."""
+"""A function that makes a value from bytes. It is not called for null."""
 
 _MOST_OF_A_REASON = 200
 _ERRORS = tuple(error_column(each) for each in PARTS)
 
 
 def deserializer(name: str, given: object) -> Deserializer | None:
-    """What is given by this name, if it can be called. Raises `ConfigurationError`."""
+    """Return the given deserializer. Raises `ConfigurationError` if it cannot be called."""
     if given is None or callable(given):
         return given
     found = f"found a {type(given).__name__}, which cannot be called"
@@ -29,10 +29,11 @@ def deserializer(name: str, given: object) -> Deserializer | None:
 
 
 class RecordDeserializationError(RemoteError):
-    """A deserializer raised; that error is the cause of this one, and `reason` its type and text.
+    """Error of a record that cannot become Python objects. The original error is its cause.
 
-    `field` is `key` or `value`. To read on after it, seek to `offset + 1`. The text of the cause
-    may quote the record, so that no more than 200 characters of it are shown.
+    `reason` is the type and text of the cause. `field` is `key` or `value`, or a column whose
+    value Python cannot hold. To read on after the record, seek to `offset + 1`. The text of the
+    cause may quote the record, so only its first 200 characters are shown.
     """
 
     def __init__(
@@ -57,9 +58,9 @@ def _reason(error: Exception) -> str:
 
 
 class MixedColumnsError(LocalError):
-    """Records of topics whose values have different types were to be one table.
+    """Error of `to_arrow` for topics whose values have different types.
 
-    `topics` are some of them, one for each type.
+    `topics` has one topic for each type.
     """
 
     def __init__(self, topics: Sequence[str]) -> None:
@@ -75,9 +76,9 @@ class MixedColumnsError(LocalError):
 
 
 class ConsumerRecord(NamedTuple):
-    """One record. Of columns that the consumer was not asked for it knows nothing: None.
+    """One record. Fields of columns that were not requested are None, or empty for headers.
 
-    Where bad records are `null`, `key_error` and `value_error` say what is bad, as a dict of
+    If bad records are `null`, `key_error` and `value_error` describe the error, as a dict of
     `reason`, `schema_id` and `bytes`.
     """
 
@@ -94,10 +95,10 @@ class ConsumerRecord(NamedTuple):
 
 
 class ConsumerRecords:
-    """The records that one poll brought; `len` counts them, and an iteration yields each.
+    """Records of one poll. `len` counts them, and iteration yields each.
 
-    Iterating deserializes, `to_arrow` does not. What a consumer decodes, by `value_format` or
-    `key_format`, is decoded either way.
+    Iteration applies the deserializers, `to_arrow` does not. `value_format` and `key_format`
+    decode for both.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class ConsumerRecords:
         *,
         without_rows: pa.Schema | None = None,
     ) -> None:
-        """`without_rows` is the schema of no records, where it is not always the same."""
+        """Keep the records. `without_rows` is the schema without records, for typed values."""
         self._batches = batches
         self._columns = columns
         self._without_rows = without_rows
@@ -129,25 +130,25 @@ class ConsumerRecords:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Those that have records here."""
+        """The partitions that have records here."""
         return list(dict.fromkeys(where for where, _ in self._batches))
 
     def first_offset(self, topic_partition: TopicPartition) -> int:
-        """That of the first record of a partition that has some here."""
+        """Return the offset of the first record of a partition that has records here."""
         first = next(batch for where, batch in self._batches if where == topic_partition)
         offset: int = first.column("offset")[0].as_py()
         return offset
 
     @property
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Where the consumer goes on after these, to be kept or committed with what came of them.
+        """The positions after these records, to store or commit with their results.
 
-        It may be further than after the last record: what is not shown takes offsets, too.
+        A position may be beyond the last record, because records that are not shown have offsets.
         """
         return {each: self._next_offsets[each] for each in self.partitions}
 
     def of(self, where: TopicPartition | str) -> "ConsumerRecords":
-        """Only those of one partition, or of one topic."""
+        """Return only the records of one partition, or of one topic."""
         mine = [each for each in self._batches if where in (each[0], each[0].topic)]
         key, value = self._deserializers["key"], self._deserializers["value"]
         return ConsumerRecords(
@@ -155,13 +156,13 @@ class ConsumerRecords:
         )
 
     def to_batches(self) -> list[pa.RecordBatch]:
-        """As they were decoded, some for each partition, in the order of their offsets."""
+        """Return the batches as decoded, one or more for each partition, in offset order."""
         return [batch.select(self._shown(batch.schema)) for _, batch in self._batches]
 
     def to_arrow(self) -> pa.Table:
-        """All of them as one table; nothing is copied.
+        """Return all records as one table, without a copy.
 
-        Raises `MixedColumnsError` where topics have values of different types.
+        Raises `MixedColumnsError` if topics have values of different types.
         """
         batches = self.to_batches()
         if batches and self._without_rows is not None:
@@ -172,7 +173,7 @@ class ConsumerRecords:
         return pa.Table.from_batches(batches, schema=pa.schema([found.field(n) for n in names]))
 
     def _shown(self, found: pa.Schema) -> list[str]:
-        """The columns that were asked for, and those of errors."""
+        """Return the requested columns and the error columns."""
         return [*self._columns, *(each for each in _ERRORS if each in found.names)]
 
     def _check_alike(self, batches: Sequence[pa.RecordBatch]) -> None:
@@ -215,7 +216,7 @@ class ConsumerRecords:
 
 
 def _rows(where: TopicPartition, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows as Python has them, but timestamps as the milliseconds that Kafka has."""
+    """Yield the rows as Python objects, with timestamps as Kafka's milliseconds."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     if "timestamp" in columns:
         columns["timestamp"] = pc.divide(columns["timestamp"].cast(pa.int64()), 1000)
@@ -229,7 +230,7 @@ def _rows(where: TopicPartition, batch: pa.RecordBatch) -> Iterator[dict[str, An
 
 
 def _row_by_row(where: TopicPartition, columns: Mapping[str, pa.Array]) -> Iterator[dict[str, Any]]:
-    """The same where a row has what Arrow has and Python has not, such as the year 10,000."""
+    """Yield the rows up to the first one that Python cannot hold, as with the year 10,000."""
     for row, offset in enumerate(columns["offset"].to_pylist()):
         found: dict[str, Any] = {}
         for name, column in columns.items():

@@ -1,4 +1,4 @@
-"""How a consumer fares in its group: joins, heartbeats and rebalances, those that failed too.
+"""Metrics of a group member: joins, heartbeats and rebalances, with failed ones.
 
 https://kafka.apache.org/documentation/#consumer_group_monitoring
 """
@@ -25,10 +25,11 @@ _NAMES: Mapping[type[Request[Any]], str] = {
 
 
 class GroupMetrics:
-    """Told by the thread that talks to the coordinator; `snapshot` reads all, in any thread.
+    """Sensors of one group member. `snapshot` reads all of them, in any thread.
 
-    A rebalance begins when the member joins, or with KIP-848 when its first heartbeat goes out or
-    partitions are taken from it, and ends once its assignment is complete.
+    The thread that talks to the coordinator records. A rebalance begins when the member joins.
+    With KIP-848 it begins with the first heartbeat, or when the member must give up partitions.
+    It ends once the assignment is complete.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class GroupMetrics:
         self._rebalancing_since_seconds: float | None = None
 
     def requested(self, request: Request[Any], took_ms: float, error: Exception | None) -> None:
-        """A request to the coordinator is over."""
+        """Record the end of a request to the coordinator."""
         name = _NAMES.get(type(request))
         if name is None:
             return
@@ -49,23 +50,23 @@ class GroupMetrics:
             self._failed[name].record()
 
     def rebalance_began(self) -> None:
-        """The member joins, or gives partitions up; not told twice of one rebalance."""
+        """Record that a rebalance began. A second call in the same rebalance has no effect."""
         if self._rebalancing_since_seconds is None:
             self._rebalancing_since_seconds = time.monotonic()
 
     def rebalance_ended(self) -> None:
-        """The member has its assignment."""
+        """Record that the member has its assignment."""
         since_seconds = self._rebalancing_since_seconds or time.monotonic()
         self._rebalancing_since_seconds = None
         self._rebalance_ms.record((time.monotonic() - since_seconds) * 1000)
 
     def rebalance_failed(self) -> None:
-        """The member has lost what it owned: a rebalance went on without it."""
+        """Record that the member lost its partitions: a rebalance went on without it."""
         self._rebalancing_since_seconds = None
         self._failed_rebalances.record()
 
     def snapshot(self) -> dict[str, float]:
-        """All of them now; times are in milliseconds, rates a second."""
+        """Return all current values. Times are in milliseconds, rates per second or hour."""
         found: dict[str, float] = {
             "last-heartbeat-seconds-ago": self._done_ms["heartbeat"].seconds_ago,
             "heartbeat-response-time-max": self._done_ms["heartbeat"].most,

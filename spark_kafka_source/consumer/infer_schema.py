@@ -1,4 +1,4 @@
-"""The type of a topic's values, or keys, as DDL: that of the registry, or what its records show."""
+"""Type of a topic's values or keys as DDL, from the schema registry or from its records."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from spark_kafka_source.values.json import infer
 _POLL_MS = 500
 _FRAMING = b"\0"
 _FRAMING_BYTES = 5
-# What reads without being seen: it is in no group, and commits nothing.
+# The consumer here joins no group and commits nothing.
 _NOT_NEEDED = frozenset({"kafka.group.id", "kafka.group.instance.id", "kafka.enable.auto.commit"})
 
 
@@ -28,14 +28,14 @@ def infer_schema(
     token_provider: TokenProvider | None = None,
     **configuration: object,
 ) -> str:
-    """Return the columns of a topic's values as DDL, to be given as `value_schema`.
+    """Return the columns of a topic's values as DDL, for `value_schema`.
 
         infer_schema("events", bootstrap_servers="localhost:9092")
 
-    Configuration is that of `KafkaConsumer`. With `value_format` and a schema registry it is the
-    schema that is read with, and no record is looked at. Without, it is what the newest records,
-    so many at most, have in common as JSON. `part` may be `key`. Raises `ConfigurationError`,
-    `SchemaError` where there is no JSON object, and what a consumer does.
+    The settings are those of `KafkaConsumer`. With `value_format` and a schema registry, the
+    result is the reader's schema, and no record is read. Without, the result is inferred from
+    about `records` of the newest records, as JSON. `part` may be `key`. Raises
+    `ConfigurationError`, `SchemaError` if there is no JSON object, and a consumer's errors.
     """
     with spelt(VOCABULARY.spelling(configuration)):
         settings = VOCABULARY.settings(configuration)
@@ -58,7 +58,7 @@ def infer_schema(
 
 
 def _newest(consumer: KafkaConsumer, topic: str, most: int, deadline: Deadline) -> Iterator[bytes]:
-    """Keys or values of about so many records, the same number of each partition."""
+    """Yield the keys or values of about `most` records, the same number per partition."""
     partitions = consumer.partitions_for(topic)
     starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     share = -(-most // len(partitions))
@@ -68,7 +68,7 @@ def _newest(consumer: KafkaConsumer, topic: str, most: int, deadline: Deadline) 
     while _is_left(consumer, ends) and not deadline.expired:
         for batch in consumer.poll(_POLL_MS).to_batches():
             for data in batch.column(0).to_pylist():
-                # A schema's id, which no text begins with.
+                # A schema id begins with a byte that no text begins with.
                 is_framed = data is not None and data.startswith(_FRAMING)
                 if data is not None:
                     yield data[_FRAMING_BYTES:] if is_framed else data

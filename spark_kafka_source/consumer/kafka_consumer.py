@@ -1,4 +1,4 @@
-"""Kafka's consumer, which hands out Arrow: https://kafka.apache.org/documentation/#consumerapi."""
+"""Kafka's consumer, with Arrow records: https://kafka.apache.org/documentation/#consumerapi."""
 
 import re
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-# What typed values need is imported by the first consumer that has any.
+# The first consumer with typed values imports what they need.
 from spark_kafka_source import consumer
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 class WakeupError(LocalError):
-    """`wakeup` was called while a `poll` waited, or before it."""
+    """Error of a call that waits, after `wakeup` was called."""
 
 
 def _by_one_thread(
@@ -80,20 +80,21 @@ def _by_one_thread(
 
 
 class KafkaConsumer:
-    """Reads topics, alone or as a member of a group, and hands out Arrow.
+    """Read topics as Arrow, alone or as a member of a group.
 
         with KafkaConsumer(bootstrap_servers="localhost:9092", group_id="g") as consumer:
             consumer.subscribe(["events"])
             table = consumer.poll(timeout_ms=1000).to_arrow()
 
-    Configuration has Kafka's names, with underscores. Belongs to one thread at a time; only
-    `wakeup` may be called from another. Raises `ConfigurationError` for what cannot be used.
+    The settings have Kafka's names, with underscores. One thread at a time may use the consumer.
+    Only `wakeup` may be called from another thread. Raises `ConfigurationError` for settings that
+    cannot be used.
 
-    `key_deserializer` and `value_deserializer` make values of bytes where records are iterated;
-    `columns` names those of Arrow, in order, by default all eight of the Spark source. With
-    `value_format` and `key_format`, and what else Spark's options have for typed values, values
-    are decoded: into columns of Arrow, and where records are iterated into dicts.
-    `assignors` are classes of your own, in place of `partition_assignment_strategy`.
+    `key_deserializer` and `value_deserializer` are functions of bytes. They apply to iterated
+    records. `columns` names the Arrow columns, in order. The default is the eight columns of the
+    Spark source. With `value_format` and `key_format`, and Spark's other options for typed values,
+    the consumer decodes values: into Arrow columns, and into dicts for iterated records.
+    `assignors` are your own, and replace `partition_assignment_strategy`.
     """
 
     def __init__(
@@ -147,14 +148,14 @@ class KafkaConsumer:
     def _new_typed(self) -> "consumer.TypedDecoding | None":
         if not self._config.typed.parts:
             return None
-        # Apart from the others: a registry that is silent must not keep brokers from being asked.
+        # Own lookups: a silent registry must not block requests to brokers.
         lookups = Lookups(self._client, self._wakeup)
         with spelt(self._config.spelling):
             return consumer.TypedDecoding(self._config.typed, self._columns_read, lookups)
 
     @property
     def _columns_read(self) -> tuple[str, ...]:
-        # Without the offset a batch could not be handed out in parts.
+        # A batch can only be divided with its offsets.
         return tuple(dict.fromkeys((*self._columns, _OFFSET)))
 
     def _new_reading(self) -> Reading:
@@ -191,7 +192,7 @@ class KafkaConsumer:
 
     @contextmanager
     def _used_here(self) -> Iterator[None]:
-        """That of two threads at once would end in records lost or read twice."""
+        """Refuse a second thread: two at once would lose records or read them twice."""
         me = threading.get_ident()
         with self._taking_over:
             before = self._user
@@ -217,18 +218,18 @@ class KafkaConsumer:
         listener: ConsumerRebalanceListener | None = None,
         server_pattern: str | None = None,
     ) -> None:
-        """Reads these topics, or those whose whole names match a pattern, from the next poll on.
+        """Read these topics, or topics whose whole names match a pattern, from the next poll on.
 
-        With `group_id` the group shares their partitions out; without, this consumer reads all
-        of them. Takes the place of topics subscribed before, and cannot be mixed with `assign`.
-        `server_pattern` is in RE2's syntax, and the coordinator looks for what matches it: with
-        `group_protocol` `consumer` only (KIP-848), else raises `ConfigurationError`.
+        With `group_id` the group divides the partitions. Without, this consumer reads all of them.
+        The call replaces an earlier subscription, and cannot be mixed with `assign`. The
+        coordinator matches `server_pattern`, in RE2's syntax. It needs `group_protocol` `consumer`
+        (KIP-848), and raises `ConfigurationError` without.
         """
         self._subscription.begin(topics, pattern, listener, server_pattern)
 
     @_by_one_thread
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Reads these partitions and no others, whatever the group's other members read."""
+        """Read only these partitions, whatever the group's other members read."""
         if self._subscription.is_active:
             raise LocalError("Topics are subscribed: unsubscribe() first")
         self._commits.commit_consumed_async()
@@ -236,7 +237,7 @@ class KafkaConsumer:
 
     @_by_one_thread
     def unsubscribe(self) -> None:
-        """Reads nothing any more, and leaves the group."""
+        """Stop reading, and leave the group."""
         if not self._subscription.in_group:
             self._commits.commit_consumed_async()
         self._is_ending = True
@@ -246,11 +247,11 @@ class KafkaConsumer:
             self._is_ending = False
 
     def subscription(self) -> set[str]:
-        """The topics subscribed to, or of a pattern those that match it, as far as known here."""
+        """Return the subscribed topics, or the known topics that match the pattern."""
         return self._subscription.names
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read now."""
+        """Return the partitions that the consumer reads now."""
         return set(self._positions.partitions)
 
     # -- reading -----------------------------------------------------------------------------------
@@ -259,13 +260,12 @@ class KafkaConsumer:
     def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`.
 
-        Brokers that are silent do not prolong it, nor do commits; a rebalance listener does.
-        Positions move behind the records. Raises `LocalError` for a negative time,
-        `NoOffsetError`, kinds of `RecordsLostError` where `auto_offset_reset` is `none`,
-        `CorruptRecordError`, `BrokerError`, `WakeupError`, and what the rebalance listener raises.
-        With `value_format`, raises `BadRecordError` and what keeps schemas from being known; the
-        position stays, and the next call tries again.
-        Call it again at least every `max_poll_interval_ms`.
+        Silent brokers and commits do not prolong the call. A rebalance listener does. Positions
+        move behind the records. Raises `LocalError` for a negative time, `NoOffsetError`, kinds of
+        `RecordsLostError` if `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`,
+        `WakeupError`, and errors of the rebalance listener. With `value_format`, raises
+        `BadRecordError` and errors of schema lookups. The position stays then, and the next call
+        tries again. Call `poll` at least every `max_poll_interval_ms`.
         """
         if timeout_ms < 0:
             raise LocalError(f"timeout_ms is {timeout_ms}: give 0 or more, in milliseconds")
@@ -292,10 +292,10 @@ class KafkaConsumer:
             self._wait(deadline)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Records one by one, for ever: of one poll after another.
+        """Yield records one by one, from one poll after another, without end.
 
-        Positions move with each record, so that a commit covers just those that were seen, and who
-        stops before the end of a poll, also by an error, goes on there later.
+        The position moves with each record, so a commit covers only the yielded records. After a
+        stop in the middle of a poll, or an error, a later iteration goes on there.
         """
         while True:
             yield from self._one_by_one(self.poll())
@@ -311,7 +311,7 @@ class KafkaConsumer:
                 continue
             is_assigned = self._positions.get(where) is position
             if not is_assigned or position.paused or position.next is not marks[where]:
-                del places[where]  # The rest is for a later poll, or somebody has moved it.
+                del places[where]  # Paused, revoked or moved by the user.
                 continue
             marks[where] = position.back_to(record.offset + 1)
             yield record
@@ -320,10 +320,10 @@ class KafkaConsumer:
                 position.next = ends[where]
 
     def wakeup(self) -> None:
-        """Have the call that another thread waits in, or the next one that waits, end.
+        """End the call that another thread waits in, or the next call that waits.
 
-        `poll`, `commit`, `committed`, `position` and all others that wait raise `WakeupError`;
-        only `close` and `unsubscribe` go on.
+        `poll`, `commit`, `committed`, `position` and all other calls that wait raise
+        `WakeupError`. Only `close` and `unsubscribe` go on.
         """
         self._is_woken = True
         self._wakeup.wake()
@@ -335,7 +335,7 @@ class KafkaConsumer:
             raise WakeupError("wakeup() was called")
 
     def _wait_until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
-        """Waits for other threads; returns whether it is so. Raises `WakeupError`."""
+        """Wait until `is_so()` or the deadline. Return whether it is so. Raises `WakeupError`."""
         while not is_so():
             if self._is_ending:
                 self._wakeup.clear()
@@ -349,9 +349,9 @@ class KafkaConsumer:
         return True
 
     def _ask(self, what: str, question: Callable[[KafkaClient], T], timeout_ms: int) -> T:
-        """Puts a question in another thread, and waits for the answer."""
+        """Ask a question in another thread, and wait for the answer."""
         lookup = self._lookups.ask(question)
-        # A question ends by itself in this time: but the last try takes its own to end.
+        # A question ends by itself in `timeout_ms`, but its last try may take longer.
         deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
         try:
             if not self._wait_until(lambda: lookup.is_done, deadline):
@@ -362,7 +362,7 @@ class KafkaConsumer:
         return lookup.result()
 
     def _wait(self, deadline: Deadline) -> None:
-        """Until something comes in, or is to be tried again, or committed, or the time is up."""
+        """Wait for data, the next try, the next automatic commit or lookup, or the deadline."""
         moments = [
             deadline.at_seconds,
             self._reading.next_try_seconds(),
@@ -382,55 +382,55 @@ class KafkaConsumer:
     # -- the group ---------------------------------------------------------------------------------
 
     def enforce_rebalance(self, reason: str = "rebalance enforced by the user") -> None:
-        """Has the group share the partitions out anew, from the next poll on (KIP-568)."""
+        """Make the group rebalance, from the next poll on (KIP-568)."""
         self._subscription.rejoin(reason)
 
     def group_metadata(self) -> Member | None:
-        """Who this consumer is in its group; None while it is in no generation of it."""
+        """Return this consumer's member identity, or None outside of a generation."""
         return self._subscription.member()
 
     # -- positions ---------------------------------------------------------------------------------
 
     @_by_one_thread
     def pause(self, *topic_partitions: TopicPartition) -> None:
-        """Hands out nothing of these until `resume`; a rebalance forgets it."""
+        """Return no records of these partitions until `resume`, or until they are revoked."""
         for each in topic_partitions:
             self._positions[each].paused = True
 
     @_by_one_thread
     def resume(self, *topic_partitions: TopicPartition) -> None:
-        """Hands out records of these again."""
+        """Return records of these partitions again."""
         for each in topic_partitions:
             self._positions[each].paused = False
 
     def paused(self) -> set[TopicPartition]:
-        """Those that are paused."""
+        """Return the paused partitions."""
         return {each.topic_partition for each in self._positions if each.paused}
 
     @_by_one_thread
     def seek(self, topic_partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
-        """Goes on at this offset; its leader epoch, where known, lets a cut log be noticed."""
+        """Go on at this offset. With its leader epoch, a truncated log is noticed."""
         if offset < 0:
             raise LocalError(f"Cannot seek to offset {offset} of {topic_partition}")
         self._positions[topic_partition].seek(offset, leader_epoch)
 
     @_by_one_thread
     def seek_to_beginning(self, *topic_partitions: TopicPartition) -> None:
-        """Goes on at the first offset of these, or of all that are assigned."""
+        """Go on at the first offset of these partitions, or of all assigned ones."""
         for each in topic_partitions or self._positions.partitions:
             self._positions[each].reset(EARLIEST)
 
     @_by_one_thread
     def seek_to_end(self, *topic_partitions: TopicPartition) -> None:
-        """Goes on after the last record of these, or of all that are assigned."""
+        """Go on after the last record of these partitions, or of all assigned ones."""
         for each in topic_partitions or self._positions.partitions:
             self._positions[each].reset(LATEST)
 
     @_by_one_thread
     def position(self, topic_partition: TopicPartition, timeout_ms: int | None = None) -> int:
-        """The offset of the record that is handed out next.
+        """Return the offset of the next record. Ask for a position that is not known yet.
 
-        Where it is not known yet it is asked for; raises `KafkaTimeoutError`, `NoOffsetError`.
+        Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
         position = self._positions[topic_partition]
         if position.next is None:
@@ -450,7 +450,7 @@ class KafkaConsumer:
             position.seek(*found[where])
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
-        """How many offsets are between the position and the end, as last heard of; or None."""
+        """Return the number of offsets from the position to the last known end, or None."""
         position = self._positions[topic_partition]
         committed_only = self._config.fetch.isolation_level.value
         return position.lag(
@@ -467,12 +467,12 @@ class KafkaConsumer:
 
     @_by_one_thread
     def list_topics(self, timeout_ms: int | None = None) -> dict[str, Topic]:
-        """All topics that this user may see, and who leads their partitions."""
+        """Return all topics that this user may see, with their partitions' leaders."""
         return {each.name: each for each in self._describe(None, timeout_ms)}
 
     @_by_one_thread
     def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[TopicPartition]:
-        """The partitions of a topic. Raises `BrokerError` where there is none by that name."""
+        """Return the partitions of a topic. Raises `BrokerError` if there is no such topic."""
         for found in self._describe([topic], timeout_ms):
             if found.error.code:
                 raise topic_failure(found.error, topic)
@@ -491,21 +491,21 @@ class KafkaConsumer:
     def beginning_offsets(
         self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset that each partition still has."""
+        """Return the first offset that each partition still has."""
         return self._ends(dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP), timeout_ms)
 
     @_by_one_thread
     def end_offsets(
         self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last record of each partition that `isolation_level` shows."""
+        """Return each partition's offset after the last record that `isolation_level` shows."""
         return self._ends(dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), timeout_ms)
 
     @_by_one_thread
     def offsets_for_times(
         self, timestamps_ms: Mapping[TopicPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first offset at or after a time, in ms since the epoch; None where there is none."""
+        """Return the first offset at or after a time, in ms since the epoch, or None."""
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
@@ -535,9 +535,9 @@ class KafkaConsumer:
         offsets: OffsetsToCommit | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        """Commits these offsets, of the next records to read, or all positions, and waits.
+        """Commit these offsets, of the next records to read, or all positions, and wait.
 
-        Raises `CommitFailedError` where the group has rebalanced meanwhile, `BrokerError`,
+        Raises `CommitFailedError` if the group has rebalanced meanwhile, `BrokerError`,
         `KafkaTimeoutError`.
         """
         self._commits.commit(offsets, self._or_default(timeout_ms))
@@ -548,9 +548,9 @@ class KafkaConsumer:
         offsets: OffsetsToCommit | None = None,
         callback: CommitCallback | None = None,
     ) -> None:
-        """Commits without waiting; commits are made in the order they were asked for.
+        """Commit without waiting. Commits keep their order.
 
-        `callback` is told what came of it within a later `poll`, `commit` or `close`.
+        A later `poll`, `commit` or `close` calls `callback` with the result.
         """
         self._commits.commit_async(offsets, callback)
 
@@ -558,7 +558,7 @@ class KafkaConsumer:
     def committed(
         self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group committed last; None where it did not yet."""
+        """Return the group's last committed offsets, None for partitions without one."""
         self._commits.require_group()
         topic_partitions = list(topic_partitions)
         time_ms = self._or_default(timeout_ms)
@@ -572,7 +572,7 @@ class KafkaConsumer:
     # -- the end -----------------------------------------------------------------------------------
 
     def metrics(self) -> dict[str, float]:
-        """Counts and rates by Kafka's names; of partitions as `topic-0.records-lag`."""
+        """Return counts and rates by Kafka's names, for partitions as `topic-0.records-lag`."""
         found = self._metrics.snapshot()
         found["assigned-partitions"] = len(self._positions)
         lags = {each: self.current_lag(each) for each in self._positions.partitions}
@@ -583,9 +583,9 @@ class KafkaConsumer:
         return found | {f"{each}.records-lag": lag for each, lag in known.items()}
 
     def close(self, timeout_ms: int = _CLOSE_MS) -> None:
-        """Commits what `enable_auto_commit` has it commit, leaves the group, and ends all.
+        """Commit if `enable_auto_commit` is set, leave the group, and close all connections.
 
-        Waits no longer than that, and may be called again. Raises what the listener raises.
+        Waits up to `timeout_ms`. A second call does nothing. Raises the listener's errors.
         """
         if self._is_closed:
             return

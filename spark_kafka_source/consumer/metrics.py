@@ -1,4 +1,4 @@
-"""Counts and rates of one consumer, by the names that Kafka's own gives them.
+"""Counts and rates of one consumer, under the names of Kafka's consumer.
 
 https://kafka.apache.org/documentation/#consumer_monitoring
 """
@@ -10,7 +10,7 @@ from spark_kafka_source.consumer.group_metrics import GroupMetrics
 
 
 class Metrics:
-    """The sensors of one consumer; `snapshot` reads them all."""
+    """Sensors of one consumer. `snapshot` reads all of them."""
 
     def __init__(self) -> None:
         self.fetch_ms = Sensor()
@@ -23,14 +23,14 @@ class Metrics:
         self._polled_at_seconds: float | None = None
 
     def poll_began(self) -> None:
-        """A poll began."""
+        """Record the start of a poll."""
         now_seconds = time.monotonic()
         if self._polled_at_seconds is not None:
             self.between_polls_ms.record((now_seconds - self._polled_at_seconds) * 1000)
         self._polled_at_seconds = now_seconds
 
     def snapshot(self) -> dict[str, float]:
-        """All of them now; times are in milliseconds, rates a second."""
+        """Return all current values. Times are in milliseconds, rates per second."""
         polled = self._polled_at_seconds
         return {
             "fetch-latency-avg": self.fetch_ms.average,

@@ -1,4 +1,4 @@
-"""Reads the partitions of a consumer: finds where to begin, fetches, and hands records out."""
+"""Reading of a consumer's partitions: start offsets, fetches, records."""
 
 import logging
 import time
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Reading:
-    """The positions of a consumer, and what comes in from there on. Nothing in it waits."""
+    """Positions of a consumer, and the records fetched from there. No method waits."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class Reading:
         )
 
     def close(self) -> None:
-        """Ends the fetch sessions."""
+        """End the fetch sessions."""
         self._reader.close()
 
     def prepare(self) -> None:
-        """Finds leaders and positions as far as they are missing, and asks for records there.
+        """Find missing leaders and positions, and fetch records. Do not wait.
 
-        Takes what was found since the last call, asks for what is still missing, and waits for
-        nothing. Raises what cannot heal; what can is tried again by a later call.
+        Takes the answers since the last call, and asks for what is still missing. Raises errors
+        that cannot heal. A later call retries after errors that can.
         """
         self._reader.look()
         self._reader.step(self._start_lookups.take)
@@ -82,20 +82,20 @@ class Reading:
 
     @property
     def waited_for(self) -> list[Any]:
-        """What becomes readable once there is something to take."""
+        """The objects that become readable once there is something to take."""
         return list(self._reader.in_flight)
 
     def next_try_seconds(self) -> float | None:
-        """When `prepare` has something to do even if nothing comes in."""
+        """Return when `prepare` has something to do even if nothing comes in."""
         return self._reader.next_try_seconds()
 
     def take(self, max_records: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
-        """Up to so many of the records that are here; positions move behind them.
+        """Return up to `max_records` fetched records, and move the positions behind them.
 
-        Partitions take turns, and what comes after is asked for. Raises `CorruptRecordError` and
-        `BadRecordError` with the position still before what is wrong; where there were records
-        first, in the next call. After Ctrl-C all positions are where they were: nobody was given
-        the records.
+        Partitions take turns. The next records are fetched. Raises `CorruptRecordError` and
+        `BadRecordError` with the position before the bad record. If there are records before it,
+        the next call raises. After Ctrl-C all positions are as before the call, because no caller
+        got the records.
         """
         self._raise_kept()
         self._keep_error(self._reader.take)
@@ -133,7 +133,7 @@ class Reading:
         return found
 
     def _keep_error(self, step: Callable[[], object]) -> None:
-        """What is here is handed out before an error is raised: positions are behind it already."""
+        """Keep an error of `step` until the records are returned: positions are behind them."""
         try:
             step()
         except KafkaError as error:
@@ -145,7 +145,7 @@ class Reading:
             raise error
 
     def _in_turn(self) -> list[Position]:
-        """Those that have something, beginning after the one that was last."""
+        """Return the positions with records, from the partition after the last read one on."""
         positions = list(self.positions)
         names = [each.topic_partition for each in positions]
         start = names.index(self._last) + 1 if self._last in names else 0
@@ -161,7 +161,7 @@ class Reading:
                 return
             try:
                 batch = unread.take(max_records)
-            finally:  # Records that nobody is shown were passed over, perhaps.
+            finally:  # `take` may have passed records that are not shown.
                 position.handed_out(unread.next_offset, unread.leader_epoch)
             if batch is None:
                 position.fetched.popleft()
@@ -173,7 +173,7 @@ class Reading:
             yield batch
 
     def _unread_of(self, fetched: Fetched) -> Unread:
-        """Return what is left of it, which is dropped with it."""
+        """Return the unread rest of a fetch. It is dropped together with the fetch."""
         unread = self._unread.get(fetched)
         if unread is None:
             unread = self._unread[fetched] = Unread(fetched, self._decoding)
@@ -182,7 +182,7 @@ class Reading:
     # -- where to begin ----------------------------------------------------------------------------
 
     def _find_positions(self) -> None:
-        """Asks where to begin, in partitions whose leader is known."""
+        """Ask for the starts of partitions whose leader is known."""
         now_seconds = time.monotonic()
         self._start_lookups.ask(
             {

@@ -1,4 +1,4 @@
-"""What a consumer does where its records are lost: it goes on by `auto.offset.reset`, or raises."""
+"""Reaction of a consumer to lost records: a reset by `auto.offset.reset`, or an error."""
 
 import logging
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Resetting:
-    """Moves positions by the policy. What may heal is logged."""
+    """Reset of positions by the policy. Errors that may heal are logged."""
 
     def __init__(self, policy: ResetPolicy) -> None:
         self._policy = policy
@@ -21,7 +21,7 @@ class Resetting:
         self._told_kinds: set[type[KafkaError]] = set()
 
     def out_of_range(self, position: Position) -> bool:
-        """Go on by the policy; without one, it is to be found out what there is instead."""
+        """Reset by the policy. Return False without one: the caller finds out what was lost."""
         if self._policy.is_none:
             return False
         where, offset = position.topic_partition, position.fetch_offset
@@ -45,13 +45,13 @@ class Resetting:
         position.seek(error.diverged)
 
     def failed(self, error: KafkaError, _: Position | None = None) -> None:
-        """Once of each kind, until brokers answer again: it is tried again many times a minute."""
+        """Warn once of each kind until brokers answer again: retries come many times a minute."""
         is_new = not isinstance(error, BrokerError) and type(error) not in self._told_kinds
         logger.log(logging.WARNING if is_new else logging.DEBUG, "%s; trying again", error)
         self._told_kinds.add(type(error))
 
     def described(self, topics: Sequence[Topic]) -> None:
-        """Warn once of a topic that is missing, until it is there: it is asked for all the time."""
+        """Warn once of a missing topic until it is there, because lookups of it repeat."""
         self._told_kinds.clear()
         for topic in topics:
             if topic.error.code and topic.error.retriable and topic.name not in self._told:

@@ -1,4 +1,4 @@
-"""Where positions begin: where the group has committed, or else by `auto.offset.reset`."""
+"""Start offsets: the group's committed offsets, or offsets by `auto.offset.reset`."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -17,14 +17,16 @@ from spark_kafka_source.topic_partition import TopicPartition
 Committed = Callable[
     [KafkaClient, Collection[TopicPartition], int], Mapping[TopicPartition, OffsetAndEpoch]
 ]
-"""What the group committed, asked for so many ms; partitions without an offset are left out."""
+"""A function of the client, the partitions and the timeout in ms.
+
+It returns the group's committed offsets, without partitions that have none."""
 
 Wanted = Mapping[TopicPartition, ResetPolicy | None]
-"""The policy to begin by, or None: where the group has committed."""
+"""The reset policy of each partition. None stands for the committed offset."""
 
 
 class Starts:
-    """Finds starts, in any thread."""
+    """Finder of start offsets, for any thread."""
 
     def __init__(
         self,
@@ -33,7 +35,7 @@ class Starts:
         isolation_level: IsolationLevel,
         on_answer: Callable[[], None],
     ) -> None:
-        """`on_answer` is called whenever some starts are found."""
+        """Keep what `find` needs. `find` calls `on_answer` whenever it has found some starts."""
         self._committed = committed
         self._reset = reset
         self._isolation_level = isolation_level
@@ -48,8 +50,8 @@ class Starts:
     ) -> None:
         """Put each start into `found` as soon as its answer is here.
 
-        Raises `NoOffsetError` where there is neither an offset nor a policy, `KafkaTimeoutError`,
-        `BrokerError`.
+        Raises `NoOffsetError` if a partition has neither an offset nor a policy. Raises
+        `KafkaTimeoutError` and `BrokerError`, too.
         """
         deadline = Deadline.after_ms(timeout_ms)
         uncommitted = [where for where, policy in wanted.items() if policy is None]
@@ -72,7 +74,7 @@ class Starts:
         found: dict[TopicPartition, OffsetAndEpoch],
         deadline: Deadline,
     ) -> list[TopicPartition]:
-        """Return those of which no record is as late as the policy says."""
+        """Return the partitions that have no record as late as the policy's timestamp."""
         listed: dict[TopicPartition, OffsetAndTimestamp] = {}
 
         def share() -> None:
@@ -81,7 +83,7 @@ class Starts:
                 for where, at in listed.items()
                 if at.offset != NO_OFFSET
             }
-            # In one go: what the consumer finds here, its next fetch asks for.
+            # One update for all: the next fetch asks for the starts that the consumer finds here.
             found.update(new)
             self._on_answer()
 

@@ -1,4 +1,4 @@
-"""Which topics a consumer reads, and which of their partitions: its group's share, or all."""
+"""Topics of a consumer, and its partitions of them: its share in the group, or all."""
 
 import logging
 import re
@@ -31,39 +31,39 @@ _FAREWELL_MS = 2_000
 
 
 class ConsumerRebalanceListener:
-    """Told, within `poll`, `unsubscribe` and `close`, which partitions come and go.
+    """Listener to rebalances. `poll`, `unsubscribe` and `close` call it.
 
-    It may use the consumer: commit or store offsets of what is revoked, seek in what is assigned.
-    What it raises comes out of `poll` once the rebalance is through.
+    A listener may use the consumer: commit or store offsets of revoked partitions, seek in assigned
+    ones. `poll` raises the listener's errors once the rebalance is done.
     """
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """These are given up: the last moment to commit what was read of them."""
+        """Handle revoked partitions. This is the last moment to commit their offsets."""
 
     def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """These are new; called after each rebalance, also with none."""
+        """Handle new partitions. Called after each rebalance, also without new partitions."""
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        """These are another's already, maybe: nothing can be committed any more.
+        """Handle partitions that another member may own already. Commits are not possible.
 
-        For who does not say otherwise, the same as revoked.
+        The default calls `on_partitions_revoked`.
         """
         self.on_partitions_revoked(partitions)
 
 
 @dataclass(frozen=True, slots=True)
 class _GivingUp:
-    """Partitions that hand out nothing until what was handed out of them is committed."""
+    """Partitions that are held back until their offsets are committed."""
 
     partitions: frozenset[TopicPartition]
     commit: Commit
 
 
 class Subscription:
-    """Keeps a consumer's positions those of the partitions that it is to read.
+    """Subscription of a consumer, which keeps its positions to the partitions to read.
 
-    Also what a membership tells (`revoked`, `assigned`, `lost`): before partitions are revoked
-    their offsets are committed; then the user's listener is told, and only then are they gone.
+    It is also the listener of the membership (`revoked`, `assigned`, `lost`). Before a revocation
+    it commits the offsets. Then it calls the user's listener, and then it drops the positions.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Subscription:
         wait: Wait,
         metrics: GroupMetrics,
     ) -> None:
-        """`begin_commit` commits what was handed out, within so many ms; None: nothing is to be.
+        """Keep the parts. `begin_commit` gets a timeout in ms, and commits the positions.
 
-        `wait` is how the consumer's thread waits for it where it leaves for good.
+        It returns None if there is nothing to commit. `end` waits for the commit by `wait`.
         """
         self._client = client
         self._lookups = lookups
@@ -108,34 +108,34 @@ class Subscription:
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is subscribed to."""
+        """Whether there is a subscription."""
         return bool(self.topics) or self._pattern is not None or self._server_pattern is not None
 
     @property
     def names(self) -> set[str]:
-        """The topics; of a pattern that the coordinator looks for, those that are assigned."""
+        """The topics. With a pattern for the coordinator, the topics of assigned partitions."""
         if self._server_pattern is not None:
             return {each.topic for each in self._positions.partitions}
         return set(self.topics)
 
     @property
     def in_group(self) -> bool:
-        """Whether the group says which partitions to read."""
+        """Whether the group assigns the partitions."""
         return self._membership is not None
 
     def member(self) -> Member | None:
-        """Who this consumer is in its group; None while it is in no generation of it."""
-        membership = self._membership  # Commits ask from their own thread.
+        """Return this consumer's member identity, or None outside of a generation."""
+        membership = self._membership  # The thread of commits calls this, too.
         return None if membership is None else membership.member
 
     @property
     def waited_for(self) -> list[Any]:
-        """What becomes readable once there is something to `follow`."""
+        """The objects that become readable once there is something to `follow`."""
         return [] if self._membership is None else [self._membership]
 
     @property
     def next_look_seconds(self) -> float | None:
-        """When, on the monotonic clock, topics are looked for again."""
+        """The time of the next topic lookup, on the monotonic clock."""
         is_due = self._looks_for_itself and self._look is None
         return self._look_at_seconds if is_due else None
 
@@ -146,7 +146,7 @@ class Subscription:
         listener: ConsumerRebalanceListener | None,
         server_pattern: str | None = None,
     ) -> None:
-        """Takes the place of what was subscribed to before; see `KafkaConsumer.subscribe`."""
+        """Replace the subscription. See `KafkaConsumer.subscribe`."""
         wanted = frozenset((topics,) if isinstance(topics, str) else topics)
         if [bool(wanted), pattern is not None, bool(server_pattern)].count(True) != 1:
             raise LocalError("Give either topics or a pattern; unsubscribe() ends a subscription")
@@ -178,7 +178,7 @@ class Subscription:
             )
 
     def end(self, deadline: Deadline) -> None:
-        """Leaves the group, if there is one, and reads nothing any more."""
+        """Leave the group, if there is one, and stop reading."""
         self._ends_by = deadline
         try:
             if self._membership is not None:
@@ -190,14 +190,14 @@ class Subscription:
             self._positions.keep(())
 
     def rejoin(self, reason: str) -> None:
-        """Has the group share its partitions out anew."""
+        """Make the group rebalance."""
         if self._membership is not None:
             self._membership.rejoin(reason)
 
     def follow(self) -> None:
-        """Looks for topics when it is time to, and does what the group demands; waits for nothing.
+        """Look for topics if a lookup is due, and take the group's next step. Do not wait.
 
-        Raises `BrokerError`, and what the listener raises.
+        Raises `BrokerError`, and the listener's errors.
         """
         self._take_look()
         if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
@@ -206,14 +206,14 @@ class Subscription:
             self._positions.hold(())
             self._holds_back = False
             self._membership.poll()
-            if not self._holds_back:  # The step that waited for a commit is not to be taken now.
+            if not self._holds_back:  # No step waits for a commit now.
                 self._giving_up = None
 
     def _is_ready(self, step: Step) -> bool:
-        """Return whether a step can be taken now; its preparation may take several polls.
+        """Return whether a step can be taken now. Its preparation may take several polls.
 
-        Before joining a member looks at the topics again that its pattern may match, so that all
-        members join with the same. Before partitions are given up, their offsets are committed.
+        Before a join, a member with a pattern looks up the topics again, so all members join with
+        the same topics. Before a revocation, the member commits the offsets.
         """
         if step.joins or step.revokes:
             self._metrics.rebalance_began()
@@ -231,9 +231,9 @@ class Subscription:
         return True
 
     def _is_committed(self, partitions: frozenset[TopicPartition]) -> bool:
-        """Whether their commit is through, which begins here. One of other partitions says nothing.
+        """Begin a commit, if needed, and return whether it is done.
 
-        Those were held back since it began, but these have been handed out further.
+        A commit for other partitions does not count: only those were held back since it began.
         """
         if self._giving_up is None or self._giving_up.partitions != partitions:
             commit = self._begin_commit(None)
@@ -242,9 +242,9 @@ class Subscription:
 
     @property
     def _looks_for_itself(self) -> bool:
-        """Whether this consumer asks for topics. A group's leader asks for those that are named.
+        """Whether this consumer looks up topics. The group's leader looks up named topics.
 
-        A member asks for them once, to tell its user of topics that are not there.
+        A member looks up named topics only once, to warn its user of missing ones.
         """
         in_group = self._membership is not None
         return self._pattern is not None or (
@@ -264,7 +264,7 @@ class Subscription:
         if look is None or not look.is_done:
             return
         self._look = None
-        if not self._has_looked:  # The first one is also that before the first join.
+        if not self._has_looked:  # The first lookup also counts as the one before the join.
             self._look_to_join = look
         try:
             asked = look.result()
@@ -290,7 +290,7 @@ class Subscription:
             self._positions.keep(each for topic in found for each in self._partitions_of(topic))
 
     def _warn_of_unknown(self, topics: Iterable[Topic]) -> None:
-        """Once, and again when a topic was there meanwhile."""
+        """Warn once of each unknown topic, and again if it was there meanwhile."""
         for topic in topics:
             if topic.error.code and topic.name not in self._told:
                 logger.warning("Topic %r: %s; looking for it again", topic.name, topic.error)
@@ -302,7 +302,7 @@ class Subscription:
         self._look_at_seconds = time.monotonic() + pause_seconds
 
     def _partitions_of(self, topic: Topic) -> list[TopicPartition]:
-        """Those of a topic that a broker does not know (yet, or now) are those that there were."""
+        """Return a topic's partitions. A topic with an error keeps its present ones."""
         if topic.error.code:
             return [each for each in self._positions.partitions if each.topic == topic.name]
         return topic.topic_partitions
@@ -320,11 +320,11 @@ class Subscription:
     # -- what a membership tells -------------------------------------------------------------------
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """See `RebalanceListener`."""
+        """Handle revoked partitions. See `RebalanceListener`."""
         try:
             if self._ends_by is not None:
-                # Also where a commit is under way: the coordinator takes none after the farewell,
-                # and what was not held back has been handed out further.
+                # Needed even if a commit is under way: partitions that were not held back have
+                # moved on since, and the coordinator accepts no commit after the member has left.
                 self._commit(self._ends_by)
             if self._listener is not None:
                 self._listener.on_partitions_revoked(partitions)
@@ -332,7 +332,7 @@ class Subscription:
             self._drop(partitions)
 
     def _commit(self, deadline: Deadline) -> None:
-        """Leaves the coordinator some of the time to be told that the member leaves."""
+        """Commit and wait, but leave some time to tell the coordinator of the leave."""
         left_ms = deadline.remaining_ms()
         commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
         commit = self._begin_commit(commit_by.remaining_ms())
@@ -340,10 +340,10 @@ class Subscription:
             self._wait(lambda: commit.is_done, commit_by)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """See `RebalanceListener`."""
+        """Handle new partitions. See `RebalanceListener`."""
         group = self._config.group
         if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
-            self._look_at_seconds = 0.0  # What made the group move may be a topic yet unknown here.
+            self._look_at_seconds = 0.0  # A new topic may be the cause of the rebalance.
         self._metrics.rebalance_ended()
         if self._membership is not None:
             self._positions.keep(sorted(self._membership.assignment))
@@ -351,7 +351,7 @@ class Subscription:
             self._listener.on_partitions_assigned(partitions)
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
-        """See `RebalanceListener`."""
+        """Handle lost partitions. See `RebalanceListener`."""
         self._metrics.rebalance_failed()
         try:
             if self._listener is not None:
@@ -374,7 +374,7 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
 def describe_topics(
     client: KafkaClient, names: Iterable[str] | None, deadline: Deadline
 ) -> list[Topic]:
-    """The named topics, or all with None, asked for until there is an answer."""
+    """Return the named topics, or all for None. Retry until there is an answer."""
     names = None if names is None else list(names)
     attempt = partial(client.topics, names)
     return client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())

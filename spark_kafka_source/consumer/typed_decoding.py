@@ -1,4 +1,4 @@
-"""How a consumer makes typed record batches: schemas are asked for while it does other things."""
+"""Typed record batches of a consumer, with schema lookups in other threads."""
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -29,7 +29,7 @@ from spark_kafka_source.values.avro import TIME
 from spark_kafka_source.values.protobuf.reader import descriptors_of
 
 ASK_AGAIN_SECONDS = 60.0
-"""Ids that the registry did not have are asked for again so much later."""
+"""The time until the consumer asks again for ids that the registry did not have."""
 
 _ALL_TOPICS = ""
 
@@ -38,13 +38,13 @@ V = TypeVar("V")
 
 
 class TypedDecoding:
-    """Makes record batches of chunks; a topic's schema is the one that it had when first read.
+    """Decoder of chunks into record batches, for the thread of a consumer.
 
-    Nothing in it waits. Used by the thread of a consumer.
+    A topic keeps the schema that it had at its first read. No method waits for an answer.
     """
 
     def __init__(self, config: TypedConfig, columns: tuple[str, ...], lookups: Lookups) -> None:
-        """Raises `ConfigurationError` for a schema that is given and cannot be used."""
+        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used."""
         self._config, self._columns, self._lookups = config, columns, lookups
         self._registry = None if config.registry is None else RegistryClient(config.registry)
         self._plans = _Answers(lookups, self._plan)
@@ -57,19 +57,19 @@ class TypedDecoding:
             self._keep(_ALL_TOPICS, self._plan(_ALL_TOPICS))
 
     def close(self) -> None:
-        """Give up what is not answered."""
+        """Give up the lookups that have no answer."""
         if self._registry is not None:
             self._registry.end()
         self._lookups.close()
 
     @property
     def skipped(self) -> int:
-        """How many records were left out because they are bad."""
+        """The number of bad records that were left out."""
         return sum(each.skipped for each in self._records.values())
 
     @property
     def schema(self) -> pa.Schema:
-        """Of a table without rows: a type that is not known, or is several, is null."""
+        """The schema of a table without rows. An unknown or ambiguous type is null."""
         if len(self._kinds) == 1:
             return next(iter(self._kinds))
         is_null = self._config.bad_records is BadRecords.NULL
@@ -79,10 +79,10 @@ class TypedDecoding:
         return pa.schema([*((name, types[name]) for name in self._columns), *errors])
 
     def decoded(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
-        """Return the records, and what is wrong with the one after them, if anything.
+        """Return the records, and the error of the bad record after them, or None.
 
-        Raises `NotKnownYetError`: then it is to be called again with the same chunk. Raises what
-        kept a schema from being known; the next call asks again.
+        Raises `NotKnownYetError` while a lookup runs: call again with the same chunk. Raises the
+        error of a failed lookup, too. The next call asks again.
         """
         records = self._records_of(chunk.topic_partition.topic)
         if monotonic() >= self._ask_again_at_seconds:
@@ -116,14 +116,17 @@ class TypedDecoding:
 
 
 class _Answers(Generic[K, V]):
-    """Answers to what is asked in other threads."""
+    """Answers to questions that run in other threads."""
 
     def __init__(self, lookups: Lookups, question: Callable[[K], V]) -> None:
         self._lookups, self._question = lookups, question
         self._under_way: dict[K, Lookup[V]] = {}
 
     def get(self, key: K) -> V:
-        """Return the answer, once; or ask, and raise `NotKnownYetError`. Raises what went wrong."""
+        """Return the answer, once. Without one, ask and raise `NotKnownYetError`.
+
+        Raises the error of a failed question.
+        """
         lookup = self._under_way.get(key)
         if lookup is None:
             question = partial(self._asked, key)
@@ -135,25 +138,25 @@ class _Answers(Generic[K, V]):
         return lookup.result()
 
     def _asked(self, key: K, _: Any) -> V:
-        """The registry is no broker: the client is not needed."""
+        """Ask without the client, because the registry is no broker."""
         return self._question(key)
 
 
 class _Schemas:
-    """A `SchemaSource` that does not wait."""
+    """`SchemaSource` that does not wait."""
 
     def __init__(self, lookups: Lookups, registry: RegistryClient) -> None:
         self._registry = registry
         self._answers = _Answers(lookups, self._found)
 
     def schema(self, id: int | UUID) -> SchemaText:
-        """See `SchemaSource`; raises `NotKnownYetError`, too."""
+        """Return the schema, as in `SchemaSource`. Raises `NotKnownYetError`, too."""
         return self._answers.get(id)
 
     def _found(self, id: int | UUID) -> SchemaText:
-        """In another thread; there also what makes descriptors of the text, and keeps them."""
+        """Fetch the schema in another thread, and build its Protobuf descriptors there, too."""
         found = self._registry.schema(id)
         if found.type is SchemaType.PROTOBUF:
-            with suppress(SchemaError):  # Who reads its rows will say so.
+            with suppress(SchemaError):  # The reader of its rows raises it again.
                 descriptors_of(found)
         return found

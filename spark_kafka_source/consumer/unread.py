@@ -1,4 +1,4 @@
-"""What one fetch brought and nobody has read yet, as Arrow, a few records at a time."""
+"""Unread records of one fetch, as Arrow, a few records at a time."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,39 +9,39 @@ from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.records import Chunk, RecordLimit, record_batch
 
-if TYPE_CHECKING:  # Most consumers need nothing of it.
+if TYPE_CHECKING:  # Most consumers do not need these.
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
     from spark_kafka_source.typed import BadRecordError
 
 
 class NotKnownYetError(Exception):
-    """A schema is being asked for; the consumer is woken once there is an answer."""
+    """Error while a schema lookup runs. The lookup wakes the consumer at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How records are made of bytes: which columns, and within which bounds.
+    """Decoding of bytes into records: the columns and the limits.
 
-    `offset` must be among the columns, or nobody could say where a part of a batch ends.
+    `offset` must be among the columns, because it tells where a part of a batch ends.
     """
 
     columns: tuple[str, ...]
     fetch: FetchConfig
     limit: RecordLimit = field(default_factory=RecordLimit)
     typed: "TypedDecoding | None" = None
-    """How keys and values are decoded, unless they stay bytes."""
+    """Decoder of keys and values, or None: they stay bytes."""
 
     def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
-        """Return the records, and what is wrong with the one after them, if anything."""
+        """Return the records, and the error of the bad record after them, or None."""
         if self.typed is None:
             return record_batch(chunk, self.columns), None
         return self.typed.decoded(chunk)
 
 
 class Unread:
-    """Hands out the records of one fetch from `offset` on, in order.
+    """Records of one fetch from `offset` on, in order.
 
-    `next_offset` is after what was handed out. `cut_batch_bytes` is known in the end: see `Chunk`.
+    `next_offset` is after the taken records. `cut_batch_bytes` is known at the end: see `Chunk`.
     """
 
     def __init__(self, fetched: Fetched, decoding: Decoding) -> None:
@@ -57,10 +57,10 @@ class Unread:
         self._after_batch = fetched.offset
 
     def take(self, max_records: int) -> pa.RecordBatch | None:
-        """Up to so many of the next records, and None once there are no more.
+        """Return up to `max_records` of the next records, or None after the last one.
 
-        `next_offset` is then after them. Raises `CorruptRecordError`, and what is wrong with the
-        next record; `NotKnownYetError` until it is known how they are decoded.
+        `next_offset` moves behind them. Raises `CorruptRecordError`, the `BadRecordError` of the
+        next record, and `NotKnownYetError` while their schema is not known.
         """
         while self._batch is None or self._row >= self._batch.num_rows:
             if self._failure is not None:

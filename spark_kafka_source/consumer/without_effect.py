@@ -1,6 +1,6 @@
-"""Settings of Kafka's clients that are not settings of a consumer here, each with the reason.
+"""Kafka client settings that this consumer does not have, each with the reason.
 
-Those without effect are for a consumer as for a Spark source; what Spark has of its own is in
+The settings without effect are the same for a consumer and a Spark source. Spark's own are in
 `spark/source/without_effect.py`. https://kafka.apache.org/documentation/#consumerconfigs
 """
 
@@ -25,10 +25,10 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Why a setting of Kafka's clients does nothing, by the name of its option."""
+"""The reason why a Kafka client setting does nothing, by option name."""
 
 OF_A_CONSUMER: Mapping[str, str] = MappingProxyType({**WITHOUT_EFFECT, **FIGURES})
-"""The same for a `KafkaConsumer`, its figures included."""
+"""`WITHOUT_EFFECT` and `FIGURES`, for a `KafkaConsumer`."""
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What a consumer may rely on, and what to use in its place here."""
+"""Refused settings, each with its replacement."""
 
 LISTENER: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(
@@ -55,7 +55,7 @@ LISTENER: Mapping[str, str] = MappingProxyType(
         "Give a `ConsumerRebalanceListener` as the argument `listener` of `subscribe`",
     )
 )
-"""What others call the listener to rebalances, which is no setting of a `KafkaConsumer`."""
+"""Other clients' names of the rebalance listener, each with its replacement."""
 
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
@@ -64,4 +64,4 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
         "kafka.share.acknowledgement.mode": "implicit",
     }
 )
-"""The value of a setting with which nothing is left undone, so that nothing need be said."""
+"""Values of settings without effect that need no warning, because they hold here anyway."""
