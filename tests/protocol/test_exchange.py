@@ -136,7 +136,7 @@ def test_api_versions_says_who_we_are_in_letters_that_a_broker_takes() -> None:
 def test_the_package_version_is_told_without_a_plus(
     monkeypatch: pytest.MonkeyPatch, found: str, said: str
 ) -> None:
-    monkeypatch.setattr("spark_kafka_source.protocol.exchange.package_version", lambda _: found)
+    monkeypatch.setattr(metadata, "version", lambda _: found)
     assert client_software_version.__wrapped__() == said
 
 
@@ -144,7 +144,7 @@ def test_a_package_that_is_not_installed_has_no_version(monkeypatch: pytest.Monk
     def not_installed(_: str) -> str:
         raise metadata.PackageNotFoundError
 
-    monkeypatch.setattr("spark_kafka_source.protocol.exchange.package_version", not_installed)
+    monkeypatch.setattr(metadata, "version", not_installed)
     assert client_software_version.__wrapped__() == "unknown"
 
 

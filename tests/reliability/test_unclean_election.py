@@ -73,6 +73,8 @@ class Diverging:
         self.leader, self.follower = self.follower, self.leader
         self._leaders.await_leader(self.leader)
         self.ends = list(self.parted)
+        # The log has lost what an idempotent producer has written, so another one goes on.
+        self._events = Events(kafka, self._events.name)
 
     def heal(self) -> None:
         """The old leader follows."""
