@@ -80,7 +80,8 @@ def _since_epoch(moment: datetime) -> int:
 def _number(given: str | int) -> int | None:
     if isinstance(given, int):
         return given
-    return int(given) if _DIGITS.fullmatch(given.strip()) else None
+    text = given.strip()  # Of more characters than `int` passes over.
+    return int(text) if _DIGITS.fullmatch(text) else None
 
 
 def _moment(text: str) -> datetime | None:

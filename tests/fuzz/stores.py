@@ -1,6 +1,7 @@
 """Certificates and keys: PEM in options, PKCS12 in files."""
 
 import tempfile
+import warnings
 from pathlib import Path
 
 from spark_kafka_source.errors import ConfigurationError
@@ -35,8 +36,9 @@ def _refusing(settings: TlsSettings) -> None:
 
 
 def pkcs12(data: bytes) -> None:
-    """A keystore."""
-    with tempfile.NamedTemporaryFile() as file:
+    """A keystore. `cryptography` warns of one in BER, which it reads all the same."""
+    with tempfile.NamedTemporaryFile() as file, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PKCS#12 bundle could not be parsed as DER")
         Path(file.name).write_bytes(data)
         try:
             client_key(
