@@ -11,25 +11,34 @@ import sys
 
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 _BEFORE = "import pyspark.sql.datasource, pyspark.sql.types, pyarrow, pyspark.sql.pandas.types"
-_PROGRAM = f"""
-{_BEFORE}
-import time
-started = time.perf_counter()
-import spark_kafka_source.spark
-print((time.perf_counter() - started) * 1000)
-"""
+STEPS = {
+    "the options": "spark.data_source",
+    "a batch": "spark.source.batch",
+    "a stream": "spark.source.stream",
+}
+"""What the process of a step of a query imports of the package; a task imports it as well."""
 
 
 def main() -> None:
-    print(f"{statistics.median(measure(_arguments().runs)):.0f} ms to import, over pyspark's own")
+    runs = _arguments().runs
+    for step, module in STEPS.items():
+        found = statistics.median(measure(module, runs))
+        print(f"{step}: {found:.0f} ms to import, over pyspark's own")
 
 
-def measure(runs: int) -> list[float]:
+def measure(module: str, runs: int) -> list[float]:
     """Milliseconds of each run, in a process of its own."""
+    program = f"""
+{_BEFORE}
+import time
+started = time.perf_counter()
+import spark_kafka_source.{module}
+print((time.perf_counter() - started) * 1000)
+"""
     found = []
     for _ in range(runs + 1):
         done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM],
+            [sys.executable, "-c", program],
             check=True,
             capture_output=True,
             timeout=120,
