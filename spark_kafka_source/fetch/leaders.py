@@ -1,4 +1,4 @@
-"""One question about many partitions, put to all their leaders at once until each has answered."""
+"""One question about many partitions: each leader is asked until all partitions have an answer."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ R = TypeVar("R", bound=Response)
 _OVER_QUOTA = error_named("THROTTLING_QUOTA_EXCEEDED")
 
 ByTopic = Mapping[str, Iterable[tuple[int, int, Q]]]
-"""What to ask, by topic: partition, the leader epoch it is known under, and the question."""
+"""Questions by topic: partition, known leader epoch, and the question."""
 
 
 def ask_leaders(
@@ -40,16 +40,16 @@ def ask_leaders(
     found: dict[TopicPartition, A] | None = None,
     on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, A]:
-    """The answer for each partition, by one request to each leader.
+    """Send one request to each leader, and return the answer for each partition.
 
-    `request` makes the request to one leader, `answers` takes its response apart: partition, error
-    code, answer. Partitions whose leader has moved are asked for again, alone, until
-    `timeout_ms` (`default.api.timeout.ms` unless given); raises `BrokerError` or
-    `KafkaTimeoutError` naming the partition, and that a topic is unknown once it has stayed so for
-    some two seconds. A leader that is silent is asked no longer than it leads.
+    `request` makes the request to one leader. `answers` yields partition, error code and answer
+    from its response. Partitions whose leader has moved are asked for again, alone, for up to
+    `timeout_ms` (default: `default.api.timeout.ms`). A silent leader is waited for only as long as
+    it leads. Raises `BrokerError` or `KafkaTimeoutError`, which name the partition. A topic must
+    stay unknown for about two seconds before that is an error.
 
-    `found` fills as answers come in, for another thread that need not wait for them all;
-    `on_answer` is called after each.
+    `found` gets the answers as they come, for a thread that does not wait for all of them.
+    `on_answer` is called after each response.
     """
     found = {} if found is None else found
 
@@ -74,7 +74,7 @@ def ask_leaders(
                 failures.extend(_take(what, list(answers(answer)), found, answer))
                 on_answer()
         if failures:
-            # What cannot heal comes first: it is not worth waiting for the rest.
+            # A lasting error comes first: the other partitions are not worth waiting for.
             raise min(failures, key=lambda failure: failure.retriable)
         return {each: _found(what, each, found) for each in questions}
 
@@ -86,7 +86,7 @@ def ask_leaders(
 def by_leader(
     questions: Mapping[TopicPartition, Q], leaders: Mapping[TopicPartition, tuple[Broker, int]]
 ) -> dict[Broker, ByTopic[Q]]:
-    """What is to be asked of each leader."""
+    """Return the questions of each leader."""
     found: dict[Broker, dict[str, list[tuple[int, int, Q]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -102,7 +102,7 @@ def _take(
     found: dict[TopicPartition, A],
     answer: Response,
 ) -> list[KafkaError]:
-    # Who is over a quota may be told how long to keep still, and nothing else (KIP-219).
+    # A broker that throttles the client may send nothing but the time to wait (KIP-219).
     if not answers and getattr(answer, "throttle_time_ms", 0) > 0:
         return [BrokerError(_OVER_QUOTA, what)]
     failures: list[KafkaError] = []

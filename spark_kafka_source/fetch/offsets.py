@@ -1,4 +1,4 @@
-"""Which offsets a partition has, and where its leader epochs end.
+"""Look-ups of offsets: the ends of a log, offsets by time, and the ends of leader epochs.
 
 https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for leader epochs.
 """
@@ -24,26 +24,26 @@ from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 
-# Any other number asks as a follower, which is shown what consumers are not to see yet.
+# With any other number the broker takes the client for a follower, and shows uncommitted records.
 _CONSUMER = -1
 
 LATEST_TIMESTAMP = -1
-"""Stands for the high watermark, or with `read_committed` for the last stable offset."""
+"""The timestamp that means the high watermark, or with `read_committed` the last stable offset."""
 EARLIEST_TIMESTAMP = -2
-"""Stands for the start of the log."""
+"""The timestamp that means the start of the log."""
 NO_OFFSET = -1
-"""No record is so late."""
+"""The answer if no record is that late."""
 
 
 class OffsetAndEpoch(NamedTuple):
-    """An offset and the leader epoch that the log had there; -1 where it is not known."""
+    """An offset, and the leader epoch of the record there, or -1 if it is unknown."""
 
     offset: int
     leader_epoch: int = -1
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """A record's offset, the leader epoch there (-1: not known), and its time in epoch ms."""
+    """A record's offset, leader epoch (-1 if unknown), and timestamp in ms since 1970."""
 
     offset: int
     leader_epoch: int
@@ -53,7 +53,7 @@ class OffsetAndTimestamp(NamedTuple):
 def earliest_offsets(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """The first offset that each partition still has."""
+    """Return the first offset that each partition still has."""
     found = list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
     return {each: start.offset for each, start in found.items()}
 
@@ -63,7 +63,7 @@ def latest_offsets(
     topic_partitions: Iterable[TopicPartition],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, OffsetAndEpoch]:
-    """The offset after the last record that each partition shows at this isolation level."""
+    """Return the offset after the last record that each partition shows at this isolation level."""
     return list_offsets(client, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level)
 
 
@@ -74,10 +74,10 @@ def list_offsets(
     *,
     timeout_ms: int | None = None,
 ) -> dict[TopicPartition, OffsetAndEpoch]:
-    """The offset of the first record at or after each partition's timestamp, in epoch ms.
+    """Return the offset of the first record at or after each timestamp, in ms since 1970.
 
-    `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` ask for the ends; `NO_OFFSET` answers where no
-    record is that late. Errors: see `ask_leaders`.
+    `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` mean the ends of the log. The offset is `NO_OFFSET`
+    if no record is that late. Raises as `ask_leaders` does.
     """
     found = offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
     return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
@@ -92,7 +92,7 @@ def offsets_for_times(
     found: dict[TopicPartition, OffsetAndTimestamp] | None = None,
     on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """As `list_offsets`, and the timestamp of each record; `found` and `on_answer` as there."""
+    """Return as `list_offsets` does, with timestamps. See `ask_leaders` for the rest."""
     request = partial(_list_offsets_request, isolation_level)
     return ask_leaders(
         client,
@@ -114,10 +114,9 @@ def epoch_end_offsets(
     found: dict[TopicPartition, int] | None = None,
     on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, int]:
-    """Where each partition's log ends for a leader epoch: after it come only later epochs.
+    """Return the offset after the last record of a leader epoch, for each partition (KIP-320).
 
-    -1 where the leader knows nothing of so early an epoch. For `found`, `on_answer` and errors see
-    `ask_leaders`.
+    The offset is -1 if the leader does not know the epoch. See `ask_leaders` for the rest.
     """
     return ask_leaders(
         client,

@@ -1,4 +1,4 @@
-"""Reads partitions from where they stand: finds their leaders, checks their logs, and fetches."""
+"""The reader of logs: it finds leaders, checks logs, and fetches from each position on."""
 
 import time
 from collections.abc import Callable
@@ -27,10 +27,10 @@ from spark_kafka_source.records import RecordLimit
 
 
 class LogReader:
-    """Keeps the `fetched` of `positions` filled. Call `look`, `ask`, `wait` and `take` in turn.
+    """Keep the `fetched` of `positions` filled. Call `look`, `ask`, `wait` and `take` in turn.
 
-    Only `wait` waits, and what `lookups` do at once. `reactions` decide what becomes of positions
-    whose records are lost. For `keeps_sessions` see `Fetcher`.
+    Only `wait` waits, unless `lookups` answer at once. `reactions` decide what happens to positions
+    whose records are lost. See `Fetcher` for `keeps_sessions`.
     """
 
     def __init__(
@@ -66,20 +66,20 @@ class LogReader:
         self._looked_at_seconds = 0.0
 
     def close(self) -> None:
-        """Ends the fetch sessions."""
+        """End the fetch sessions."""
         self._fetcher.close()
 
     def look(self) -> None:
-        """Find leaders as far as they are unknown, and check the logs of new ones.
+        """Find unknown leaders, and check the logs of new leaders.
 
-        Raises what cannot heal; what can is told to the reactions, and tried again by a later call.
+        Raises lasting errors. The reactions get the others, and a later call tries again.
         """
         self._looked_at_seconds = time.monotonic()
         for step in (self._find_leaders, self._checks.look, self._checks.take):
             self.step(step)
 
     def step(self, step: Callable[[], None]) -> None:
-        """Take a step of `look`. Raises what cannot heal."""
+        """Take a step of `look`. Raises lasting errors."""
         try:
             step()
         except KafkaError as error:
@@ -88,11 +88,11 @@ class LogReader:
             self._reactions.failed(error)
 
     def ask(self, deadline: Deadline | None = None) -> None:
-        """Ask for records, of each broker that is not asked already."""
+        """Send a fetch to each broker that has none."""
         self._fetcher.ask(deadline)
 
     def take(self) -> bool:
-        """Take the answers that are here; return whether one was more than an error."""
+        """Take the answers that have come. Return whether one was more than an error."""
         return self._fetcher.take()
 
     def wait(self, deadline: Deadline) -> None:
@@ -106,16 +106,16 @@ class LogReader:
             self._client.pause(deadline.remaining_seconds())
 
     def was_left_alone(self, since_seconds: float) -> None:
-        """Give what is on its way its time anew: since then nobody has looked for it."""
+        """Restart the timeouts of fetches in flight: nobody has looked since `since_seconds`."""
         self._fetcher.was_left_alone(since_seconds)
 
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
-        """What becomes readable once there is something to take."""
+        """The fetches in flight; one becomes readable when there is something to take."""
         return self._fetcher.in_flight
 
     def next_try_seconds(self) -> float | None:
-        """When there is something to do even if nothing comes in."""
+        """Return the time of the next action that needs no answer, or None."""
         moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
         if self._topics is None and self._unknown_topics():
             moments.append(self._ask_topics_at_seconds)
@@ -124,18 +124,19 @@ class LogReader:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def is_ready(self, position: Position) -> bool:
-        """Whether there is something of it to hand out.
+        """Return whether the position has records to hand out.
 
-        What was fetched ahead may be of a log that was cut: first its new leader is asked.
+        Records that were fetched ahead may come from a log that was truncated since. So a new
+        leader is asked first.
         """
         is_held = position.paused or position.is_held
         return bool(position.fetched) and not is_held and not self._checks.is_in_doubt(position)
 
     def ask_for_more(self, position: Position, fetched: Fetched, batch_bytes: int) -> None:
-        """Make fetches larger, where one did not bring even one whole batch.
+        """Make the position's fetches larger, after one that did not bring one whole batch.
 
-        Since KIP-74 a broker sends the first batch whole, whatever was asked for: a batch that was
-        cut all the same, though it was asked for, is a `CorruptRecordError`.
+        Since KIP-74 a broker sends the first batch whole. Raises `CorruptRecordError` if the batch
+        was cut though the fetch had room for it, or if it is larger than any fetch may be.
         """
         most_bytes = self._client.config.connection.max_response_bytes // 2
         if not fetched.asked_bytes < batch_bytes <= most_bytes:
@@ -154,12 +155,12 @@ class LogReader:
     # -- leaders -----------------------------------------------------------------------------------
 
     def _unknown_topics(self) -> list[str]:
-        """Those whose leaders are unknown, or have had a fetch for too long."""
+        """Return topics with unknown leaders. A leader whose fetch is overdue counts as unknown."""
         self._client.cluster.forget_leaders_of(self._fetcher.overdue_topics())
         return self._client.unknown_topics(self.positions.partitions)
 
     def _find_leaders(self) -> None:
-        """Asks for topics whose leaders are unknown, but not again and again."""
+        """Look up topics with unknown leaders, with a pause between two look-ups."""
         if self._topics is None:
             self._ask_topics()
         if self._topics is not None and self._topics.is_done:
@@ -180,7 +181,7 @@ class LogReader:
             )
 
     def _tell_missing(self) -> None:
-        """Says which partitions have no leader. Raises what cannot heal."""
+        """Tell the reactions which partitions have no leader. Raises lasting errors."""
         for position in self.positions:
             try:
                 self._client.cluster.leader(position.topic_partition)

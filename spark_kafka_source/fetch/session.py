@@ -1,4 +1,4 @@
-"""What one broker remembers of a consumer's fetches, so that only changes are sent (KIP-227).
+"""Fetch sessions: a broker remembers the partitions, and a request has only changes (KIP-227).
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-227
 """
@@ -27,7 +27,7 @@ _SESSION_NOT_FOUND = error_named("FETCH_SESSION_ID_NOT_FOUND")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be fetched of one partition, and of which topic by this name."""
+    """The fetch of one partition, with the id of its topic."""
 
     topic_id: UUID
     partition: FetchPartition
@@ -35,7 +35,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """The part of a FetchRequest that is of the session: its fields' names are the request's."""
+    """The fields of a FetchRequest that depend on the session, with the same names."""
 
     session_id: int
     session_epoch: int
@@ -44,9 +44,9 @@ class SessionRequest:
 
 
 class FetchSession:
-    """The partitions that a broker knows this reader to read, and from where.
+    """The partitions and positions that one broker remembers of this reader.
 
-    Unless `is_kept`, the broker is asked to remember nothing, and each request says everything.
+    Without `is_kept` the broker remembers nothing, and each request names all partitions.
     """
 
     def __init__(self, *, is_kept: bool = True) -> None:
@@ -56,16 +56,16 @@ class FetchSession:
 
     @property
     def is_open(self) -> bool:
-        """Whether the broker keeps anything that it could be told to forget."""
+        """Whether the broker keeps a session."""
         return self._id != _NO_SESSION
 
     def request(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionRequest:
-        """All that is wanted, or only what is not as the broker knows it."""
+        """Return a request for all partitions, or for those that changed since the last request."""
         known, self._known = self._known, dict(wanted)
         if self._epoch == _FULL:
             return SessionRequest(self._id, self._full_epoch, _topics(wanted))
         changed = {each: to for each, to in wanted.items() if known.get(each) != to}
-        # A topic made anew by the same name is another topic: the old one is forgotten.
+        # A topic that was made anew has the same name and another id. The old one is forgotten.
         gone = {
             each: of
             for each, of in known.items()
@@ -74,17 +74,18 @@ class FetchSession:
         return SessionRequest(self._id, self._epoch, _topics(changed), _forgotten(gone))
 
     def answered(self, answer: FetchResponse) -> dict[TopicPartition, PartitionData]:
-        """What the answer to the last request says, by partition.
+        """Return the data of the answer to the last request, by partition.
 
-        A session that the broker does not have any more is begun anew by the next request; raises
-        `BrokerError`, and `ProtocolError` for partitions that were not asked for, or left out.
+        Raises `BrokerError` for the answer's own error; the next request begins a new session then.
+        Raises `ProtocolError` for a partition that was not asked for, or that comes twice, and if
+        the answer to a full request leaves one out without being throttled.
         """
         if answer.error_code:
             error = error_code(answer.error_code)
             self.begin_anew(known_to_broker=error != _SESSION_NOT_FOUND)
             raise BrokerError(error, "Fetch")
         found = self._by_partition(answer)
-        # Over a quota a broker only says for how long to keep still, and keeps no session then.
+        # A broker that throttles the client may send no partitions, and then keeps no session.
         is_throttled = answer.throttle_time_ms > 0 and not answer.responses
         if self._epoch == _FULL and not is_throttled and found.keys() != self._known.keys():
             missing = next(iter(self._known.keys() - found.keys()))
@@ -95,13 +96,13 @@ class FetchSession:
         return found
 
     def begin_anew(self, *, known_to_broker: bool = True) -> None:
-        """Asks in full next time, and so takes the place of what the broker may still keep."""
+        """Make the next request a full one. It replaces a session that the broker may keep."""
         self._epoch = _FULL
         if not known_to_broker:
             self._id = _NO_SESSION
 
     def closing(self) -> SessionRequest:
-        """Tells the broker to forget all."""
+        """Return the request that ends the session."""
         self._known = {}
         return SessionRequest(self._id, _CLOSING, [])
 
@@ -153,7 +154,7 @@ def _forgotten(gone: Mapping[TopicPartition, Wanted]) -> list[ForgottenTopic]:
 def _by_topic(
     wanted: Mapping[TopicPartition, Wanted],
 ) -> Iterable[tuple[str, UUID, list[TopicPartition]]]:
-    """Runs of one topic, in the order given, which is that of the answer."""
+    """Yield runs of partitions of one topic, in the given order. The answer has the same order."""
     for (name, topic_id), run in groupby(
         wanted, key=lambda each: (each.topic, wanted[each].topic_id)
     ):

@@ -1,4 +1,4 @@
-"""Waits for news of partitions without asking all the time: a fetch that its leader holds back.
+"""News of partitions, from fetches that the leaders hold back until there are records.
 
 A broker answers a Fetch once there are `min_bytes`, or after `max_wait_ms`:
 https://kafka.apache.org/protocol#The_Messages_Fetch.
@@ -18,9 +18,9 @@ from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchRespon
 from spark_kafka_source.topic_partition import TopicPartition
 
 _HELD_PART_OF_TIMEOUT = 0.8
-# Time to connect, that is not counted as time waited for news.
+# Time to connect. It does not count as time waited for news.
 _LONGEST_CONNECTING_MS = 1_000
-# Of all that there is, a broker sends one record batch; and that says enough.
+# A broker sends one record batch at least, which is all that is needed here.
 _AS_LITTLE_AS_POSSIBLE = 1
 
 
@@ -34,11 +34,11 @@ class _Held:
 
 
 class Watch:
-    """Tells when partitions may have more than is known, as soon as their leaders do.
+    """Waits until partitions may have more records than the caller knows.
 
-    It has connections of its own, one to each leader, since a broker answers nothing else on one
-    while it holds a fetch back. `useful` is False once a broker was seen not to hold any, or
-    refused the login.
+    A watch has its own connections, one to each leader: a broker that holds a fetch back answers
+    nothing else on that connection. `useful` becomes False if a broker does not hold fetches back,
+    or refuses the login.
     """
 
     def __init__(self, client: KafkaClient, config: FetchConfig) -> None:
@@ -52,32 +52,32 @@ class Watch:
         self.useful = True
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._waiting.close()
 
     def news(self, ends: Mapping[TopicPartition, int], seconds: float) -> bool:
-        """Waits for so long, or until there may be more than `ends`; whether there may be.
+        """Wait for `seconds`, or until there may be records after `ends`. Return whether there may.
 
-        False is said only where all leaders hold a fetch back. Never raises: what goes wrong with
-        one is a reason to look, and will be found there, but not before the time is up: an error
-        that stays would else be news again and again.
+        Returns False only if all leaders have held their fetches back. Never raises a `KafkaError`.
+        After an error the caller should look for itself, so the method returns True, but only once
+        the time is over: otherwise a lasting error would be news again and again.
         """
         deadline = Deadline.after_ms(int(seconds * 1000))
         if self.useful:
             try:
                 self._hold(ends)
-                # Connections that had to be made have taken none of the time.
+                # The time to connect does not count.
                 return self._answered(Deadline.after_ms(int(seconds * 1000)))
             except KafkaError as error:
                 self._held.clear()
-                if refuses_login(error):  # It would be shown the same login every time.
+                if refuses_login(error):  # The broker would refuse the same login each time.
                     self.useful = False
                     self.close()
         time.sleep(deadline.remaining_seconds())
         return True
 
     def _hold(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Asks each leader that holds no fetch for these very offsets."""
+        """Send a fetch to each leader that holds none for exactly these offsets."""
         deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
         if self._ends is not ends:
             leaders = self._client.leaders(ends, deadline)
@@ -88,7 +88,7 @@ class Watch:
             held = self._held.get(broker)
             if held is None or held.request != request:
                 if held and held.asked.is_here():
-                    held.asked.answer()  # So that the connection can be used again.
+                    held.asked.answer()  # Then the connection is free again.
                 version = highest_version(topic.topic_id for topic in request.topics)
                 asked = self._waiting.ask(request, broker, deadline, max_version=version)
                 self._held[broker] = _Held(request, asked, time.monotonic())
