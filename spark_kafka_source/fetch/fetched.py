@@ -1,4 +1,4 @@
-"""What one fetch brought of one partition, as chunks."""
+"""The records of one fetch for one partition, as chunks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

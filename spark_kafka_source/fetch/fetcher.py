@@ -45,18 +45,17 @@ _Logs = dict[TopicPartition, tuple[UUID, int]]
 
 
 class Fetcher:
-    """Keeps each position's `fetched` filled, while the reader hands out what is there.
+    """Keep each position's `fetched` filled, while the reader hands out what is there.
 
-    `ask` sends what there is to ask, `take` takes what has come in, and neither waits; the reader
-    waits until one of `in_flight` is readable, or until `next_try_seconds`. A partition is fetched
-    ahead while what came before is handed out, and one that is paused is not. Each broker is asked
-    for an even share of `fetch.max.bytes`, and not again while more than that from it waits to be
-    handed out. So a reader keeps some two times `fetch.max.bytes`, of however many brokers. A batch
-    that is larger comes all the same, and what is paused is not counted.
+    `ask` sends fetches and `take` takes answers; neither waits. The reader waits until one of
+    `in_flight` is readable, or until `next_try_seconds`. Partitions that are not paused are fetched
+    ahead. Each broker is asked for an even share of `fetch.max.bytes`, and not again while more
+    than its share waits to be handed out. So a reader keeps about two times `fetch.max.bytes`, for
+    any number of brokers. A larger batch comes whole, and paused partitions do not count.
 
-    A broker answers nothing else on a connection while it waits for records. So with
-    `keeps_sessions`, for a reader that goes on for long, the connections are the fetcher's own, and
-    brokers remember what is fetched (KIP-227). Without, they are the client's, and stay open.
+    A broker answers nothing else on a connection while it holds a fetch back. So with
+    `keeps_sessions`, for readers that go on for long, the fetcher has its own connections, and the
+    brokers keep fetch sessions (KIP-227). Otherwise it uses the client's, which stay open.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Fetcher:
         self._back_at_seconds = 0.0
 
     def close(self) -> None:
-        """Ends the sessions, as far as brokers listen, and closes the fetcher's connections."""
+        """End the sessions, if the brokers answer, and close the fetcher's connections."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
             source.close(self._fetching, self._config, deadline)
@@ -94,7 +93,7 @@ class Fetcher:
 
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
-        """The requests whose answers are still to come."""
+        """The requests without an answer so far."""
         return [each.asked for each in self._sources.values() if each.asked is not None]
 
     def next_try_seconds(self, since_seconds: float) -> float | None:

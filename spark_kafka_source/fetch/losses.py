@@ -1,4 +1,4 @@
-"""Records that are not there any more: deleted by age or request, with their topic, or cut off."""
+"""Errors for records that are gone: deleted by age or request, with their topic, or truncated."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,7 +18,7 @@ UNKNOWN_TOPIC = frozenset(
         INCONSISTENT_TOPIC_ID,
     }
 )
-"""What brokers answer of a topic that is gone, or that they have not heard of yet."""
+"""Error codes of a topic that is gone, or that a broker does not know yet."""
 
 # With pauses that double from a tenth of a second, some two seconds.
 _MOST_REFUSALS = 5
@@ -33,7 +33,7 @@ class RecordsLostError(RemoteError):
 
 
 class OffsetOutOfRangeError(RecordsLostError):
-    """The log no longer, or not yet, has the offset that was asked for."""
+    """The log does not have the offset any more, or does not have it yet."""
 
     def __init__(
         self, topic_partition: TopicPartition, offset: int, earliest: int, latest: int

@@ -1,4 +1,4 @@
-"""Where a reader stands in each of its partitions, and what was fetched for it from there on."""
+"""The positions of a reader in its partitions, and the records fetched ahead of them."""
 
 import time
 from collections import deque
@@ -17,10 +17,10 @@ from spark_kafka_source.topic_partition import TopicPartition
 class Position:
     """One partition of a reader.
 
-    `next` is the record that is handed out next, None until it is known where to begin;
-    `fetch_offset` is where the next fetch begins, after all that `fetched` has. `end` is the offset
-    that is not read any more, None for a reader without an end, and `end_epoch` the leader epoch in
-    which the log had all before it, -1 where that is not known.
+    `next` is the next record to hand out, or None until the start is known. `fetch_offset` is the
+    start of the next fetch, after all records in `fetched`. `end` is the offset after the last one
+    to read, or None. `end_epoch` is the leader epoch in which the log had all records before `end`,
+    or -1 if it is unknown.
     """
 
     topic_partition: TopicPartition
@@ -31,14 +31,14 @@ class Position:
     fetched: deque[Fetched] = field(default_factory=deque)
     paused: bool = False
     is_held: bool = False
-    """Whether it is about to be given up, and hands out nothing until that is decided."""
+    """Whether the partition may be given up; nothing is handed out until that is decided."""
     reset_to: ResetPolicy | None = None
     checked_epoch: int = -1
     """The leader epoch whose log is known to reach as far as `known`."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     topic_id: UUID | None = None
-    """Of the topic that it stands in; another one made by that name has another log."""
+    """The id of its topic. A topic that was made anew has another id, and another log."""
     replica_id: int | None = None
     """A broker to fetch from that is nearer than the leader (KIP-392)."""
     replica_until_seconds: float = 0.0
@@ -49,17 +49,17 @@ class Position:
 
     @property
     def known(self) -> OffsetAndEpoch | None:
-        """Up to where the log is known to be the one that is read, and in which leader epoch."""
+        """The offset up to which the log is known to be the same, and the leader epoch there."""
         return self.next if self.end is None else OffsetAndEpoch(self.end, self.end_epoch)
 
     @property
     def is_over(self) -> bool:
-        """Whether all before the end was handed out."""
+        """Whether all records before the end were handed out."""
         return self.end is not None and self.next is not None and self.next.offset >= self.end
 
     @property
     def is_fetched_to_end(self) -> bool:
-        """Whether all before the end was fetched."""
+        """Whether all records before the end were fetched."""
         return self.end is not None and self.fetch_offset >= self.end
 
     @property
@@ -68,7 +68,7 @@ class Position:
         return bool(self.fetched) and self.fetch_offset <= self.fetched[-1].offset
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
-        """Goes on from this offset; what was fetched for another is dropped."""
+        """Go on from this offset. Drop records that were fetched for another one."""
         self.next = OffsetAndEpoch(offset, leader_epoch)
         self.checked_epoch = leader_epoch
         self.topic_id = self.reset_to = None
@@ -94,19 +94,19 @@ class Position:
         self.not_before_seconds = time.monotonic() + pause_seconds(self.tries)
 
     def reset(self, policy: ResetPolicy | None) -> None:
-        """Forgets where it stood: goes on by the policy, or where the group committed."""
+        """Forget the position: go on by the reset policy, or from the committed offset."""
         self.next, self.reset_to = None, policy
         self.tries, self.not_before_seconds = 0, 0.0
         self.fetched.clear()
 
     def refetch(self) -> None:
-        """Drops what was fetched, and asks for it again."""
+        """Drop the fetched records, and fetch them again."""
         self.fetched.clear()
         if self.next is not None:
             self.fetch_offset = self.next.offset
 
     def handed_out(self, offset: int, leader_epoch: int) -> None:
-        """All records before this offset were given to the user, of a log that was good then."""
+        """Note that all records before this offset were handed out, from a log that was checked."""
         self.next = OffsetAndEpoch(offset, leader_epoch)
         self.checked_epoch = max(self.checked_epoch, leader_epoch)
 
@@ -117,11 +117,11 @@ class Position:
         return self.next
 
     def is_elsewhere(self, topic_id: UUID) -> bool:
-        """Whether the topic of this id is another than that which it stands in."""
+        """Return whether this id is not that of its topic."""
         return bool(topic_id.int) and self.topic_id not in (None, topic_id)
 
     def lag(self, end: int | None) -> int | None:
-        """How many offsets before that end it stands; None where either is not known."""
+        """Return the distance to that end in offsets, or None if either is unknown."""
         return None if end is None or self.next is None else max(0, end - self.next.offset)
 
 
@@ -150,16 +150,16 @@ class Positions:
         return found
 
     def get(self, topic_partition: TopicPartition) -> Position | None:
-        """That of a partition, or None where it is not assigned."""
+        """Return the position of a partition, or None if it is not assigned."""
         return self._by_partition.get(topic_partition)
 
     def hold(self, topic_partitions: Collection[TopicPartition]) -> None:
-        """Has these hand out nothing for now, and all others go on."""
+        """Let these partitions hand out nothing for now, and all others go on."""
         for each in self:
             each.is_held = each.topic_partition in topic_partitions
 
     def keep(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """These and no others: who was there before stays as it is, who is new knows nothing."""
+        """Keep exactly these partitions. Those that stay keep their positions; others have none."""
         before = self._by_partition
         self._by_partition = {
             each: before.get(each) or Position(each) for each in dict.fromkeys(topic_partitions)
@@ -167,5 +167,5 @@ class Positions:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """All of them, in order."""
+        """All partitions, in their order."""
         return list(self._by_partition)

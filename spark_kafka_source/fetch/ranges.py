@@ -1,4 +1,4 @@
-"""Ranges of offsets, as they are planned, and as they are read."""
+"""Ranges of offsets, planned by the driver and read by tasks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """How many offsets it spans; there may be fewer records."""
+        """The number of offsets. There may be fewer records."""
         return self.end - self.start
 
     def __str__(self) -> str:
