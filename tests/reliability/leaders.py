@@ -7,6 +7,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.spark.traffic import wait_until
 
 _ASK_SECONDS = 5
+_STATE_TOPICS = ("__transaction_state", "__consumer_offsets")
 
 
 class Leaders:
@@ -36,3 +37,13 @@ class Leaders:
             return set()
         partitions = topics[self._topic].partitions.values()
         return {(each.leader, frozenset(each.isrs)) for each in partitions}
+
+
+def make_whole(kafka: LocalKafka, *topics: str) -> None:
+    """Resume and start all brokers, and wait until all are in sync for the topics."""
+    for broker in kafka.brokers:
+        if broker.running:
+            broker.resume()
+    kafka.start()
+    for topic in (*topics, *_STATE_TOPICS):
+        Leaders(kafka, topic).await_in_sync(*(each.node_id for each in kafka.brokers))

@@ -14,7 +14,7 @@ from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Verdict, found_by_confluent, judge
 from tests.exactly_once.query import Query, Run, client_of
-from tests.reliability.leaders import Leaders
+from tests.reliability.leaders import make_whole
 from tests.reliability.writing.gate import Gate
 
 TASKS = 6
@@ -23,7 +23,6 @@ TOPIC_PARTITIONS = 6
 TIMEOUT_MS = 900_000
 _ASK_MS = 60_000
 _MOST_RUNS = 10
-_STATE_TOPICS = ("__transaction_state", "__consumer_offsets")
 _NODES = (1, 2, 3)
 # Longer than a driver needs to ask the other brokers about a silent one.
 _CUT_SECONDS = 6.0
@@ -92,7 +91,7 @@ class Trials:
         with self._broker_of(fault.role, query, winners) as node_id, self._whole_again():
             ended = self._commit(run, winners, fault, node_id)
             runs = 0 if ended is None else _run_again(query)
-            self._recover()
+            make_whole(self.kafka, self.topic)
         run = query.start()
         run.commit(2, run.write(2, TASKS))
         found = found_by_confluent(query.servers, self.topic, TOPIC_PARTITIONS)
@@ -137,15 +136,7 @@ class Trials:
         try:
             yield
         finally:
-            self._recover()
-
-    def _recover(self) -> None:
-        for each in self.kafka.brokers:
-            if each.running:
-                each.resume()
-        self.kafka.start()
-        for topic in (self.topic, *_STATE_TOPICS):
-            Leaders(self.kafka, topic).await_in_sync(*_NODES)
+            make_whole(self.kafka, self.topic)
 
 
 def _node_of(

@@ -7,11 +7,13 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from threading import Thread
 
 import psutil
 
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.child import TIMEOUT_SECONDS, SparkChild
+from tests.reliability.leaders import make_whole
 from tests.reliability.sink.driver import CLUSTER, LOCAL, Orders
 from tests.reliability.sink.faulty import FORMAT, OPTION, Faults
 from tests.reliability.sink.judge import Verdict, judge
@@ -26,6 +28,8 @@ _ROWS_A_BATCH = 120
 # With so many tasks, nearly all with rows, a decision about them has several parts.
 _MANY_TASKS = 200
 _LATEST_DEATH_SECONDS = 4.0
+_LATEST_BROKER_FAULT_SECONDS = 8.0
+_BROKER_AWAY_SECONDS = 4.0
 _MOST_RUNS = 4
 _LONG_SECONDS = 3 * TIMEOUT_SECONDS
 
@@ -222,9 +226,9 @@ def many_tasks(copying: Copying) -> None:
 
 
 def all_of_it(copying: Copying) -> None:
-    """One of these, and tasks that fail meanwhile."""
+    """Make one fault of the driver, let tasks fail meanwhile, and kill or stop a broker."""
     fault = copying.chance.choice(["time", "commit", "stop"])
-    with closing(copying.new_driver()) as driver:
+    with closing(copying.new_driver()) as driver, _broker_away(copying):
         commits = 0.4 if fault == "commit" else 0.0
         orders = copying.orders(Faults("", tasks=0.2, commits=commits, group=driver.pid))
         if fault == "time":
@@ -233,6 +237,31 @@ def all_of_it(copying: Copying) -> None:
         elif fault == "stop":
             orders = replace(orders, stops_after_seconds=copying.chance.uniform(0, 3))
         copying.ended(driver.run(orders.to_json(), _LONG_SECONDS))
+
+
+@contextmanager
+def _broker_away(copying: Copying) -> Iterator[None]:
+    """Kill or stop one of the brokers for a few seconds meanwhile."""
+    broker = copying.chance.choice(copying.kafka.brokers)
+    strike, end = copying.chance.choice(
+        [(broker.kill, broker.start), (broker.pause, broker.resume)]
+    )
+    after_seconds = copying.chance.uniform(0, _LATEST_BROKER_FAULT_SECONDS)
+
+    def act() -> None:
+        time.sleep(after_seconds)
+        strike()
+        time.sleep(_BROKER_AWAY_SECONDS)
+        end()
+
+    thread = Thread(target=act)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        make_whole(copying.kafka, copying.source.name, copying.target.name)
+        copying.faults += 1
 
 
 SCENARIOS: dict[str, Callable[[Copying], None]] = {
