@@ -1,12 +1,9 @@
 """Sockets: connections to brokers and to HTTP servers. No other package opens any."""
 
 from spark_kafka_source.net.address import Address, parse_addresses
-from spark_kafka_source.net.connection import (
-    Awaited,
-    Connection,
-    ConnectionSettings,
-    RequestTimeoutError,
-)
+from spark_kafka_source.net.connection import Awaited, Connection
+from spark_kafka_source.net.connection_failures import RequestTimeoutError
+from spark_kafka_source.net.connection_settings import ConnectionSettings
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial

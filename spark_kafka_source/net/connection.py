@@ -4,80 +4,45 @@ Requests may be sent before earlier ones are answered; a broker answers in the o
 connection is closed after its first failure, timeouts included: its stream may be out of step.
 """
 
-import contextlib
 import socket
 import ssl
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from spark_kafka_source.errors import (
-    ConnectionFailedError,
-    KafkaError,
-    KafkaTimeoutError,
-    ProtocolError,
-    Remedy,
-)
+from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.authentication import Session, authenticate, expects_sasl
+from spark_kafka_source.net.connection_failures import (
+    RequestTimeoutError,
+    Stage,
+    connection_failure,
+    was_hung_up,
+)
+from spark_kafka_source.net.connection_settings import ConnectionSettings
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.incoming import Incoming
+from spark_kafka_source.net.link import Link
 from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.outgoing import Outgoing
 from spark_kafka_source.net.readable import readable
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
-from spark_kafka_source.net.security import PROTOCOL_OPTION, SecuritySettings, TlsSettings
-from spark_kafka_source.net.tls import start_tls
-from spark_kafka_source.net.tls_failures import speaks_no_tls, tls_failure
+from spark_kafka_source.net.security import SecuritySettings, TlsSettings
+from spark_kafka_source.net.tls_failures import speaks_no_tls
 from spark_kafka_source.protocol import Exchange, Request, Response
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.sasl import SaslHandshakeRequest
-from spark_kafka_source.settings import setting
 
 R = TypeVar("R", bound=Response)
 E = TypeVar("E", bound=KafkaError)
 
 _PROBE_TIMEOUT_MS = 2_000
-_BUFFER = "-1: as large as the system makes it"
-# Errors of a socket that only mean that the caller has to wait.
-_NOT_YET = (
-    TimeoutError,
-    BlockingIOError,
-    InterruptedError,
-    ssl.SSLWantReadError,
-    ssl.SSLWantWriteError,
-)
 # How long an address that accepted the connection may stay silent, if its host has other addresses.
 _LONGEST_SILENCE_MS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionSettings:
-    """Settings of connections, with the names and defaults of Kafka's consumer configuration."""
-
-    client_id: str = setting("spark-kafka-source")
-    socket_connection_setup_timeout_ms: int = setting(10_000, minimum=1)
-    request_timeout_ms: int = setting(
-        30_000,
-        minimum=1,
-        meaning="the timeout of one request, and of the first contact with a cluster",
-    )
-    connections_max_idle_ms: int = setting(540_000, minimum=-1)
-    receive_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
-    send_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
-    max_response_bytes: int = 256 * 1024 * 1024
-    security: SecuritySettings = field(default_factory=SecuritySettings)
-
-
-class RequestTimeoutError(KafkaTimeoutError):
-    """A broker did not answer in time. It may be gone, so the client looks up the leader again."""
-
-    remedy = Remedy.REFRESH_METADATA
 
 
 class Awaited(Generic[R]):
@@ -96,13 +61,13 @@ class Connection:
         self,
         address: Address,
         settings: ConnectionSettings,
-        link: socket.socket,
+        connected: socket.socket,
         contacts: Contacts,
     ) -> None:
         self.address = address
         self._contacts = contacts
         self._settings = settings
-        self._socket = link
+        self._link = Link(connected)
         self._exchange = Exchange(
             settings.client_id, max_response_bytes=settings.max_response_bytes
         )
@@ -110,13 +75,9 @@ class Connection:
         self._outgoing = Outgoing()
         self._awaited: deque[Awaited[Any]] = deque()
         self._failure: KafkaError | None = None
-        self._last_used_seconds = time.monotonic()
         self.is_renewing = False
-        self.is_heard = False
-        self._is_proven = False
-        self._is_set_up = False
+        self._stage = Stage.SILENT
         self._session = Session()
-        self.closed = False
 
     @classmethod
     def connect(
@@ -142,10 +103,10 @@ class Connection:
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         contacts = contacts or Contacts()
-        with closing(Opening(address, _buffer_bytes(settings), contacts, deadline)) as opening:
+        with closing(Opening(address, settings.buffer_bytes(), contacts, deadline)) as opening:
             while not deadline.expired:
-                link, target = opening.next()
-                connection = cls(address, settings, link, contacts)
+                connected, target = opening.next()
+                connection = cls(address, settings, connected, contacts)
                 try:
                     connection._set_up(deadline, opened, is_last=not opening.has_more)
                 except (RequestTimeoutError, ConnectionFailedError):
@@ -196,19 +157,9 @@ class Connection:
     def _write_some(self, deadline: Deadline | None) -> None:
         """Send what goes out before the deadline. Without a deadline, do not wait."""
         try:
-            self._set_timeout(deadline)
-            while self._outgoing:
-                self._outgoing.sent(self._send_pieces(self._outgoing.next_pieces()))
-                self._last_used_seconds = time.monotonic()
-        except _NOT_YET:
-            return
+            self._link.send(self._outgoing, deadline)
         except OSError as error:
             raise self._failed(error, "sending") from error
-
-    def _send_pieces(self, pieces: list[memoryview]) -> int:
-        if isinstance(self._socket, ssl.SSLSocket):
-            return self._socket.send(pieces[0])
-        return self._socket.sendmsg(pieces)
 
     def receive(self, deadline: Deadline) -> Response:
         """Wait for the answer to the oldest unanswered request, and return it."""
@@ -226,7 +177,7 @@ class Connection:
             while (frame := self._incoming.frame()) is None:
                 self._write_some(None)
                 # A broker that is answering may read no more requests until its answer is read.
-                if not self._read_some(None if self._outgoing else deadline):
+                if not self._link.receive(self._incoming, None if self._outgoing else deadline):
                     if not self._outgoing or deadline is None or deadline.expired:
                         return None
                     readable([self], deadline)
@@ -236,7 +187,7 @@ class Connection:
         except ProtocolError as error:
             raise self._fail(ProtocolError(f"{self.address}: {error}")) from error
         self._awaited.popleft().response = response
-        self.is_heard = self._is_proven = True
+        self._stage = Stage.PROVEN if self._stage >= Stage.SET_UP else Stage.HEARD
         return response
 
     def advance(self, awaited: Awaited[R], deadline: Deadline | None) -> bool:
@@ -268,27 +219,20 @@ class Connection:
         """
         return bool(self._outgoing)
 
-    def _read_some(self, deadline: Deadline | None) -> bool:
-        """Read more of the answer, and return whether some came.
-
-        Without a deadline, do not wait.
-        """
-        try:
-            with self._incoming.room() as room:
-                self._set_timeout(deadline)
-                count = self._socket.recv_into(room)
-        except _NOT_YET:
-            return False
-        if not count:
-            raise ConnectionResetError("the broker closed the connection")
-        self._incoming.received(count)
-        self._last_used_seconds = time.monotonic()
-        return True
-
     @property
     def silent_seconds(self) -> float:
         """Seconds since something was received or sent."""
-        return time.monotonic() - self._last_used_seconds
+        return self._link.silent_seconds
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the broker has answered a request."""
+        return self._stage > Stage.SILENT
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed, by either side."""
+        return self._link.closed
 
     @property
     def needs_login(self) -> bool:
@@ -327,7 +271,7 @@ class Connection:
             return self.in_flight < most_in_flight and not self._session.is_due()
         most_ms = self._settings.connections_max_idle_ms
         is_idle = 0 <= most_ms <= self.silent_seconds * 1000
-        return not is_idle and not self._hung_up()
+        return not is_idle and not self._link.hung_up()
 
     @property
     def is_busy(self) -> bool:
@@ -336,16 +280,11 @@ class Connection:
 
     def fileno(self) -> int:
         """Return the socket's descriptor, to wait for several at once; -1 once it is closed."""
-        return self._socket.fileno()
+        return self._link.fileno()
 
     def close(self) -> None:
         """Close the socket, and wake a thread that waits on it. Never raises."""
-        self.closed = True
-        with contextlib.suppress(OSError):  # The socket may have lost its connection.
-            # Not the method of TLS's sockets: after it, a thread that sends would go on without
-            # TLS.
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        self._socket.close()
+        self._link.close()
 
     def _set_up(
         self, deadline: Deadline, opened: Callable[["Connection"], None], *, is_last: bool
@@ -362,15 +301,11 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        # Any listener tells its versions. Only the next answer shows whether it expects SASL.
-        self._is_proven = self._settings.security.sasl is not None
-        self._is_set_up = True
+        self._stage = Stage.SET_UP if self._settings.security.sasl is None else Stage.PROVEN
 
     def _start_tls(self, settings: TlsSettings, deadline: Deadline) -> None:
         try:
-            self._socket = link = start_tls(self._socket, settings, self.address.host)
-            self._set_timeout(deadline)
-            link.do_handshake()
+            self._link.start_tls(settings, self.address.host, deadline)
         except OSError as error:
             was_ended = not self.closed and isinstance(error, ssl.SSLEOFError | ConnectionError)
             failure = self._failed(error, "starting TLS")
@@ -407,17 +342,6 @@ class Connection:
             response = self.request(ApiVersionsRequest(), deadline)
             self._exchange.api_versions(response)
 
-    def _set_timeout(self, deadline: Deadline | None) -> None:
-        if self.closed:
-            raise ConnectionAbortedError("the connection is closed")
-        if deadline is None:
-            self._socket.settimeout(0)
-            return
-        remaining_seconds = deadline.remaining_seconds()
-        if remaining_seconds <= 0:
-            raise TimeoutError
-        self._socket.settimeout(remaining_seconds)
-
     def give_up(self, reason: str) -> RequestTimeoutError:
         """Close the connection, with this reason for all requests that wait for their answers."""
         error = RequestTimeoutError(f"{self.address}: {reason}")
@@ -438,59 +362,12 @@ class Connection:
         return self._fail(self._failure_of(error, doing))
 
     def _failure_of(self, error: OSError, doing: str) -> KafkaError:
-        if isinstance(error, TimeoutError):
-            return RequestTimeoutError(f"{self.address}: timed out {doing}{self._silence()}")
         tls = self._settings.security.tls
-        if tls is not None and isinstance(error, ssl.SSLError):
-            found = tls_failure(error, self.address, tls)
-            if found is not None:
-                return found
-        hung_up = isinstance(error, ssl.SSLEOFError | ConnectionResetError)
-        if hung_up and self._is_set_up and not self._is_proven:
+        if self._stage is Stage.SET_UP and was_hung_up(error):
             mechanisms = _mechanisms_of(self.address, self._settings)
             if mechanisms:
                 return expects_sasl(self.address, mechanisms, tls=tls is not None)
-        text = f"{self.address}: {error.strerror or error} while {doing}"
-        return ConnectionFailedError(text + (self._suspicion() if hung_up else ""))
-
-    def _silence(self) -> str:
-        """Return a hint for a port that accepted the connection and then stayed silent."""
-        if self.is_heard:
-            return ""
-        return (
-            " (it took the connection and said nothing: is it a broker's listener, and one for "
-            f"this '{PROTOCOL_OPTION}'?)"
-        )
-
-    def _suspicion(self) -> str:
-        """Return what a listener may expect that closes the connection before it answers."""
-        tls = self._settings.security.tls
-        if self._is_proven or self._is_set_up:
-            return ""
-        if tls is None:
-            expected = f"TLS ('{PROTOCOL_OPTION}')"
-        elif not tls.has_key:
-            expected = "a client certificate ('kafka.ssl.keystore.location')"
-        else:
-            return ""
-        return f" (does this listener expect {expected}?)"
-
-    def _hung_up(self) -> bool:
-        """Whether the broker closed the connection.
-
-        With nothing in flight, "readable" can only mean that.
-        """
-        # TLS cannot peek. Bytes read in its place are of no use anyway, and the connection ends.
-        flags = 0 if isinstance(self._socket, ssl.SSLSocket) else socket.MSG_PEEK
-        try:
-            self._socket.settimeout(0)
-            self._socket.recv(1, flags)
-        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError):
-            return False
-        except OSError:
-            pass
-        self.close()
-        return True
+        return connection_failure(error, doing, self.address, self._stage, tls)
 
 
 def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
@@ -500,7 +377,7 @@ def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
         connection = Connection.connect(address, settings, deadline)
     except KafkaError:
         return []
-    connection._is_proven = True  # If this one is closed as well, do not probe again.
+    connection._stage = Stage.PROVEN  # If this one is closed as well, do not probe again.
     try:
         # The mechanism does not matter: the answer names all that the listener has.
         return connection.request(SaslHandshakeRequest("PLAIN"), deadline).mechanisms
@@ -522,10 +399,3 @@ def _answers_without_tls(
     except KafkaError:
         return False
     return True
-
-
-def _buffer_bytes(settings: ConnectionSettings) -> dict[int, int]:
-    return {
-        socket.SO_RCVBUF: settings.receive_buffer_bytes,
-        socket.SO_SNDBUF: settings.send_buffer_bytes,
-    }

@@ -12,7 +12,8 @@ from typing import cast
 
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.net.address import Address
-from spark_kafka_source.net.connection import Connection, ConnectionSettings
+from spark_kafka_source.net.connection import Connection
+from spark_kafka_source.net.connection_settings import ConnectionSettings
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.wakeup import Wakeup

@@ -10,7 +10,7 @@ from typing import cast
 
 from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
 from spark_kafka_source.net.address import Address
-from spark_kafka_source.net.connection import RequestTimeoutError
+from spark_kafka_source.net.connection_failures import RequestTimeoutError
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.http_answer import BoundedLink, set_timeout

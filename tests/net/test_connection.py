@@ -9,6 +9,7 @@ import pytest
 
 from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
 from spark_kafka_source.net import Connection, ConnectionSettings, Deadline, RequestTimeoutError
+from spark_kafka_source.net.link import Link
 from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -165,7 +166,7 @@ def test_close_wakes_a_thread_that_waits_for_an_answer(
     waiting = threading.Thread(target=wait)
     waiting.start()
     broker.wait_for(MetadataRequest)
-    while sys._current_frames()[waiting.ident or 0].f_code.co_name != "_read_some":
+    while sys._current_frames()[waiting.ident or 0].f_code is not Link.receive.__code__:
         pass  # It has sent, and has yet to come to wait.
     connection.close()
     waiting.join(20)

@@ -167,7 +167,7 @@ def test_close_wakes_a_thread_that_waits_in_the_handshake(settings: ConnectionSe
         waiting = threading.Thread(target=wait, args=(address,))
         waiting.start()
         opened.wait(20)
-        while not isinstance(opening[0]._socket, ssl.SSLSocket):
+        while not isinstance(opening[0]._link._socket, ssl.SSLSocket):
             pass
         opening[0].close()
         waiting.join(20)
