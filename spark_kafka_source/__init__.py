@@ -17,8 +17,9 @@ if TYPE_CHECKING:
         RecordDeserializationError,
     )
     from spark_kafka_source.consumer.infer_schema import infer_schema
-    from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
+    from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
     from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+    from spark_kafka_source.consumer.waiting import WakeupError
     from spark_kafka_source.errors import KafkaError
     from spark_kafka_source.fetch.losses import RecordsLostError
     from spark_kafka_source.fetch.offset_reset import NoOffsetError
@@ -93,7 +94,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "NoOffsetError": "fetch.offset_reset",
             "RecordDeserializationError": "consumer.consumer_records",
             "RecordsLostError": "fetch.losses",
-            "WakeupError": "consumer.kafka_consumer",
+            "WakeupError": "consumer.waiting",
             "ConsumerRebalanceListener": "consumer.subscription",
             "ConsumerRecord": "consumer.consumer_records",
             "ConsumerRecords": "consumer.consumer_records",

@@ -1,10 +1,8 @@
 """Kafka's consumer, with Arrow records: https://kafka.apache.org/documentation/#consumerapi."""
 
 import re
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -21,6 +19,7 @@ from spark_kafka_source.consumer.consumer_records import (
     deserializer,
 )
 from spark_kafka_source.consumer.metrics import Metrics
+from spark_kafka_source.consumer.one_thread import OneThread
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.subscription import (
     ConsumerRebalanceListener,
@@ -28,13 +27,9 @@ from spark_kafka_source.consumer.subscription import (
     describe_topics,
 )
 from spark_kafka_source.consumer.unread import Decoding
+from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import (
-    ConfigurationError,
-    KafkaTimeoutError,
-    LocalError,
-    ProtocolError,
-)
+from spark_kafka_source.errors import ConfigurationError, LocalError, ProtocolError
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.fetch.offsets import (
@@ -48,7 +43,7 @@ from spark_kafka_source.fetch.offsets import (
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Deadline, TokenProvider, Wakeup, readable
+from spark_kafka_source.net import Deadline, TokenProvider, readable
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
@@ -57,15 +52,9 @@ from spark_kafka_source.typed import TypedConfig
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
-_LAST_TRY_MS = 500
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
-
-
-class WakeupError(LocalError):
-    """Error of a call that waits, after `wakeup` was called."""
 
 
 def _by_one_thread(
@@ -73,7 +62,7 @@ def _by_one_thread(
 ) -> "Callable[Concatenate[KafkaConsumer, P], R]":
     @wraps(method)
     def checked(self: "KafkaConsumer", /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._used_here():
+        with self._one_thread.used_here(), spelt(self._config.spelling):
             return method(self, *args, **kwargs)
 
     return checked
@@ -118,9 +107,8 @@ class KafkaConsumer:
             _check_deserializers(self._config.typed, *self._deserializers)
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
-        self._wakeup = Wakeup()
-        self._is_woken = self._is_ending = False
-        self._lookups = Lookups(self._client, self._wakeup)
+        self._one_thread = OneThread()
+        self._waiting = Waiting(self._client)
         self._typed = self._new_typed()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
@@ -129,9 +117,9 @@ class KafkaConsumer:
             self._config,
             tuple(assignors),
             self._positions,
-            lookups=self._lookups,
+            lookups=self._waiting.lookups,
             begin_commit=self._begin_commit,
-            wait=self._wait_until,
+            wait=self._waiting.until,
             metrics=self._metrics.group,
         )
         self._commits = Commits(
@@ -139,17 +127,14 @@ class KafkaConsumer:
             self._positions,
             self._subscription,
             self._new_committer(),
-            self._wait_until,
+            self._waiting.until,
         )
-        self._user: int | None = None
-        self._taking_over = threading.Lock()
-        self._is_closed = False
 
     def _new_typed(self) -> "consumer.TypedDecoding | None":
         if not self._config.typed.parts:
             return None
         # Own lookups: a silent registry must not block requests to brokers.
-        lookups = Lookups(self._client, self._wakeup)
+        lookups = Lookups(self._client, self._waiting.wakeup)
         with spelt(self._config.spelling):
             return consumer.TypedDecoding(self._config.typed, self._columns_read, lookups)
 
@@ -165,7 +150,7 @@ class KafkaConsumer:
             decoding,
             self._config.reset,
             self._begin_at,
-            lookups=self._lookups,
+            lookups=self._waiting.lookups,
             on_fetch=self._count_fetch,
         )
 
@@ -173,7 +158,7 @@ class KafkaConsumer:
         if self._config.group is None:
             return None
         count = self._metrics.commit_ms.record
-        return Committer(self._client, self._config.group.group_id, self._wakeup, count)
+        return Committer(self._client, self._config.group.group_id, self._waiting.wakeup, count)
 
     def _begin_at(
         self, client: KafkaClient, topic_partitions: Collection[TopicPartition], timeout_ms: int
@@ -189,23 +174,6 @@ class KafkaConsumer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @contextmanager
-    def _used_here(self) -> Iterator[None]:
-        """Refuse a second thread: two at once would lose records or read them twice."""
-        me = threading.get_ident()
-        with self._taking_over:
-            before = self._user
-            if before not in (None, me):
-                raise LocalError("This consumer is in use by another thread; only wakeup() may be")
-            if self._is_closed:
-                raise LocalError("This consumer is closed")
-            self._user = me
-        try:
-            with spelt(self._config.spelling):
-                yield
-        finally:
-            self._user = before
 
     # -- what to read ------------------------------------------------------------------------------
 
@@ -240,11 +208,11 @@ class KafkaConsumer:
         """Stop reading, and leave the group."""
         if not self._subscription.in_group:
             self._commits.commit_consumed_async()
-        self._is_ending = True
+        self._waiting.ignored = True
         try:
             self._subscription.end(self._deadline(None))
         finally:
-            self._is_ending = False
+            self._waiting.ignored = False
 
     def subscription(self) -> set[str]:
         """Return the subscribed topics, or the known topics that match the pattern."""
@@ -274,7 +242,7 @@ class KafkaConsumer:
         self._metrics.poll_began()
         deadline = Deadline.after_ms(timeout_ms)
         while True:
-            self._raise_if_woken()
+            self._waiting.raise_if_woken()
             self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
@@ -325,41 +293,7 @@ class KafkaConsumer:
         `poll`, `commit`, `committed`, `position` and all other calls that wait raise
         `WakeupError`. Only `close` and `unsubscribe` go on.
         """
-        self._is_woken = True
-        self._wakeup.wake()
-
-    def _raise_if_woken(self) -> None:
-        self._wakeup.clear()
-        if self._is_woken:
-            self._is_woken = False
-            raise WakeupError("wakeup() was called")
-
-    def _wait_until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
-        """Wait until `is_so()` or the deadline. Return whether it is so. Raises `WakeupError`."""
-        while not is_so():
-            if self._is_ending:
-                self._wakeup.clear()
-            else:
-                self._raise_if_woken()
-            if is_so():
-                return True
-            if deadline.expired:
-                return False
-            readable([self._wakeup], deadline)
-        return True
-
-    def _ask(self, what: str, question: Callable[[KafkaClient], T], timeout_ms: int) -> T:
-        """Ask a question in another thread, and wait for the answer."""
-        lookup = self._lookups.ask(question)
-        # A question ends by itself in `timeout_ms`, but its last try may take longer.
-        deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
-        try:
-            if not self._wait_until(lambda: lookup.is_done, deadline):
-                raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
-        except BaseException:
-            self._lookups.give_up(lookup)
-            raise
-        return lookup.result()
+        self._waiting.wake()
 
     def _wait(self, deadline: Deadline) -> None:
         """Wait for data, the next try, the next automatic commit or lookup, or the deadline."""
@@ -371,7 +305,11 @@ class KafkaConsumer:
         ]
         now_seconds = time.monotonic()
         soonest_seconds = min(each for each in moments if each is not None) - now_seconds
-        waited_for = [self._wakeup, *self._reading.waited_for, *self._subscription.waited_for]
+        waited_for = [
+            self._waiting.wakeup,
+            *self._reading.waited_for,
+            *self._subscription.waited_for,
+        ]
         readable(waited_for, Deadline.after_ms(max(0, int(soonest_seconds * 1000) + 1)))
         self._metrics.waited_ms.record((time.monotonic() - now_seconds) * 1000)
 
@@ -441,7 +379,7 @@ class KafkaConsumer:
         where, wanted = position.topic_partition, {position.topic_partition: position.reset_to}
         found: dict[TopicPartition, OffsetAndEpoch] = {}
         starts = self._reading.starts
-        self._ask(
+        self._waiting.ask(
             f"position of {where}",
             lambda client: starts.find(client, wanted, found, timeout_ms),
             timeout_ms,
@@ -481,7 +419,7 @@ class KafkaConsumer:
 
     def _describe(self, names: list[str] | None, timeout_ms: int | None) -> list[Topic]:
         time_ms = self._or_default(timeout_ms)
-        return self._ask(
+        return self._waiting.ask(
             "Metadata",
             lambda client: describe_topics(client, names, Deadline.after_ms(time_ms)),
             time_ms,
@@ -521,7 +459,7 @@ class KafkaConsumer:
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: int | None
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         level, time_ms = self._config.fetch.isolation_level, self._or_default(timeout_ms)
-        return self._ask(
+        return self._waiting.ask(
             "ListOffsets",
             lambda client: offsets_for_times(client, timestamps, level, timeout_ms=time_ms),
             time_ms,
@@ -562,7 +500,7 @@ class KafkaConsumer:
         self._commits.require_group()
         topic_partitions = list(topic_partitions)
         time_ms = self._or_default(timeout_ms)
-        found = self._ask(
+        found = self._waiting.ask(
             "OffsetFetch",
             lambda client: self._commits.committed(client, topic_partitions, time_ms),
             time_ms,
@@ -587,21 +525,20 @@ class KafkaConsumer:
 
         Waits up to `timeout_ms`. A second call does nothing. Raises the listener's errors.
         """
-        if self._is_closed:
+        if self._one_thread.is_closed:
             return
-        with self._used_here():
+        with self._one_thread.used_here(), spelt(self._config.spelling):
             deadline = Deadline.after_ms(timeout_ms)
-            self._is_ending = True
+            self._waiting.ignored = True
             try:
                 self._leave_for_good(deadline)
             finally:
-                self._is_closed = True
+                self._one_thread.is_closed = True
                 if self._typed is not None:
                     self._typed.close()
-                self._lookups.close()
+                self._waiting.close()
                 self._reading.close()
                 self._client.close()
-                self._wakeup.close()
 
     def _leave_for_good(self, deadline: Deadline) -> None:
         try:

@@ -11,7 +11,8 @@ import pytest
 
 from spark_kafka_source.client import asked
 from spark_kafka_source.client import client as client_module
-from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer, WakeupError
+from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
 from spark_kafka_source.fetch import fetcher, source
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
@@ -425,7 +426,7 @@ def test_a_call_that_wakeup_ended_takes_no_place_of_other_questions(broker: Memo
             consumer.wakeup()
             with pytest.raises(WakeupError):
                 consumer.end_offsets([T1])
-        eventually(lambda: not consumer._lookups._busy)
+        eventually(lambda: not consumer._waiting.lookups._busy)
         fill(broker, T0, 1)
         assert polled(consumer, 10) == of(T0, range(10))
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source import ConsumerRebalanceListener, KafkaConsumer
-from spark_kafka_source.consumer.kafka_consumer import WakeupError
+from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.topic_partition import TopicPartition
