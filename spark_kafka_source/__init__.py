@@ -7,6 +7,7 @@ outside.
 from typing import TYPE_CHECKING
 
 from spark_kafka_source.lazily import importing
+from spark_kafka_source.version import VERSION
 
 if TYPE_CHECKING:
     from spark_kafka_source.admin import KafkaAdmin, Shift
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.topic_partition import TopicPartition
     from spark_kafka_source.typed.errors import BadRecordError
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "BadRecordError",

@@ -4,7 +4,6 @@
 `kafka.fetch.min.bytes`. Names are those of https://kafka.apache.org/documentation/#consumerconfigs.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
@@ -146,7 +145,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str
     """
     by_text = {each.lower().removeprefix(PREFIX): each for each in known}
     text = name.lower().removeprefix(PREFIX)[:_MOST_COMPARED]
-    close = difflib.get_close_matches(text, by_text, n=1, cutoff=cutoff)
+    close = _close_matches(text, by_text, cutoff)
     return by_text[close[0]] if close else None
 
 
@@ -155,10 +154,15 @@ def if_resembling(text: str, known: Iterable[str]) -> str | Secret:
 
     Otherwise hide it: it may be a misplaced password.
     """
-    close = difflib.get_close_matches(
-        text.lower()[:_MOST_COMPARED], [each.lower() for each in known], n=1, cutoff=_A_SLIP
-    )
-    return text if close else Secret(text)
+    lowered = text.lower()[:_MOST_COMPARED]
+    return text if _close_matches(lowered, map(str.lower, known), _A_SLIP) else Secret(text)
+
+
+def _close_matches(text: str, known: Iterable[str], cutoff: float) -> list[str]:
+    # Only a misspelt option needs it, and most processes have none.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    return get_close_matches(text, list(known), n=1, cutoff=cutoff)
 
 
 def _refused(name: str, text: str | Secret, expected: str) -> ConfigurationError:

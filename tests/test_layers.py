@@ -11,7 +11,8 @@ import spark_kafka_source
 ROOT = Path(spark_kafka_source.__file__).parent
 PACKAGE = ROOT.name
 BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"} | {
-    "lazily"
+    "lazily",
+    "version",
 }
 LAYERS = [
     *("protocol", "records", "values", "net", "registry", "typed", "client", "fetch", "groups"),
@@ -25,6 +26,7 @@ MAY_IMPORT = BELOW | {
     "secret": set[str](),
     "spelling": set[str](),
     "lazily": set[str](),
+    "version": set[str](),
     "settings": {"errors", "secret"},
     "timestamps": {"errors"},
     # Bytes off a socket and records in them have nothing to do with each other.
@@ -53,6 +55,7 @@ MAY_IMPORT = BELOW | {
         "secret",
         "topic_partition",
         "typed",
+        "version",
     },
 }
 """The layers within the package; each may import itself, too."""

@@ -3,16 +3,14 @@
 https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for the session's lifetime.
 """
 
-import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
-from spark_kafka_source.net.address import Address
-from spark_kafka_source.net.sasl import AuthenticationError, Mechanism
-from spark_kafka_source.net.security import PROTOCOL_OPTION, SecurityProtocol
+from spark_kafka_source.net.sasl import AuthenticationError
+from spark_kafka_source.net.sasl.mechanism import Mechanism
+from spark_kafka_source.net.security import PROTOCOL_OPTION
+from spark_kafka_source.net.session import Session
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
@@ -21,10 +19,6 @@ R = TypeVar("R", bound=Response)
 # No mechanism needs more, but a broker could go on for ever.
 _MOST_MESSAGES = 20
 _MOST_SHOWN = 300
-_RENEWED_AFTER = 0.85
-_LONGEST_SECONDS = 10 * 365 * 86_400
-# A broker takes an earlier second renewal for an ordinary request, and refuses it.
-_SOONEST_SECONDS = 1.0
 
 _UNSUPPORTED_MECHANISM = error_named("UNSUPPORTED_SASL_MECHANISM")
 _ILLEGAL_STATE = error_named("ILLEGAL_SASL_STATE")
@@ -42,32 +36,6 @@ class Ask(Protocol):
     def __call__(self, request: Request[R]) -> R:
         """Send the request. Raises what a connection raises."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """Lifetime of an authentication, on the monotonic clock. By default it has no end."""
-
-    renewed_at_seconds: float = math.inf
-    ends_at_seconds: float = math.inf
-
-    @classmethod
-    def lasting_ms(cls, lifetime_ms: int, since_seconds: float) -> "Session":
-        """Return a session that began between `since_seconds` and now. 0 ms means no end."""
-        if lifetime_ms <= 0:
-            return cls()
-        lifetime_seconds = min(lifetime_ms / 1000, _LONGEST_SECONDS)
-        renewed_at_seconds = since_seconds + _RENEWED_AFTER * lifetime_seconds
-        soonest_seconds = time.monotonic() + _SOONEST_SECONDS
-        return cls(max(renewed_at_seconds, soonest_seconds), since_seconds + lifetime_seconds)
-
-    def is_due(self) -> bool:
-        """Whether it is time to authenticate again."""
-        return time.monotonic() >= self.renewed_at_seconds
-
-    def is_over(self) -> bool:
-        """Whether the broker may have ended the session."""
-        return time.monotonic() >= self.ends_at_seconds
 
 
 def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
@@ -89,16 +57,6 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
             return Session.lasting_ms(response.session_lifetime_ms, since_seconds)
         message = answer
     raise AuthenticationError(mechanism.name, f"not complete after {_MOST_MESSAGES} messages")
-
-
-def expects_sasl(address: Address, mechanisms: Sequence[str], *, tls: bool) -> AuthenticationError:
-    """Return the error for a listener that answers only clients that authenticate."""
-    protocol = SecurityProtocol.SASL_SSL if tls else SecurityProtocol.SASL_PLAINTEXT
-    return AuthenticationError(
-        "SASL",
-        f"{address}: the broker's listener expects it, with {', '.join(mechanisms)[:_MOST_SHOWN]}",
-        f"Set '{PROTOCOL_OPTION}' to {protocol.name}, and one of them in 'kafka.sasl.mechanism'",
-    )
 
 
 def _choose(ask: Ask, mechanism: str) -> None:

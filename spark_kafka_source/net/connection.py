@@ -15,11 +15,11 @@ from typing import Any, Generic, TypeVar, cast
 
 from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
 from spark_kafka_source.net.address import Address
-from spark_kafka_source.net.authentication import Session, authenticate, expects_sasl
 from spark_kafka_source.net.connection_failures import (
     RequestTimeoutError,
     Stage,
     connection_failure,
+    expects_sasl,
     was_hung_up,
 )
 from spark_kafka_source.net.connection_settings import ConnectionSettings
@@ -30,8 +30,9 @@ from spark_kafka_source.net.link import Link
 from spark_kafka_source.net.opening import Opening
 from spark_kafka_source.net.outgoing import Outgoing
 from spark_kafka_source.net.readable import readable
-from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
+from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings
 from spark_kafka_source.net.security import SecuritySettings, TlsSettings
+from spark_kafka_source.net.session import Session
 from spark_kafka_source.net.tls_failures import speaks_no_tls
 from spark_kafka_source.protocol import Exchange, Request, Response
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
@@ -147,9 +148,8 @@ class Connection:
         """
         # Encode first: a request that cannot be encoded leaves the connection as it was.
         self._outgoing.queue(self._exchange.request_frame(request, max_version=max_version))
-        expects_answer = self._exchange.expects_answer(request)
-        awaited = Awaited[R](None if expects_answer else self._outgoing.queued_bytes)
-        if expects_answer:
+        awaited = Awaited[R](None if request.expects_answer else self._outgoing.queued_bytes)
+        if request.expects_answer:
             self._awaited.append(awaited)
         self._write_some(None)
         return awaited
@@ -320,6 +320,10 @@ class Connection:
         self._contacts.log_in(partial(self._authenticate, settings, deadline), deadline)
 
     def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
+        # Only a connection with SASL needs the mechanisms.
+        from spark_kafka_source.net.authentication import authenticate  # noqa: PLC0415
+        from spark_kafka_source.net.sasl.mechanism import mechanism_for  # noqa: PLC0415
+
         def ask(request: Request[R]) -> R:
             return self.request(request, deadline)
 

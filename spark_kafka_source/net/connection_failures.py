@@ -1,6 +1,7 @@
 """The errors of connections to brokers, with the option that may be wrong."""
 
 import ssl
+from collections.abc import Sequence
 from enum import IntEnum
 
 from spark_kafka_source.errors import (
@@ -10,8 +11,11 @@ from spark_kafka_source.errors import (
     Remedy,
 )
 from spark_kafka_source.net.address import Address
-from spark_kafka_source.net.security import PROTOCOL_OPTION, TlsSettings
+from spark_kafka_source.net.sasl import AuthenticationError
+from spark_kafka_source.net.security import PROTOCOL_OPTION, SecurityProtocol, TlsSettings
 from spark_kafka_source.net.tls_failures import tls_failure
+
+_MOST_SHOWN = 300
 
 
 class RequestTimeoutError(KafkaTimeoutError):
@@ -50,6 +54,16 @@ def connection_failure(
 def was_hung_up(error: OSError) -> bool:
     """Return whether the error means that the other side ended the connection."""
     return isinstance(error, ssl.SSLEOFError | ConnectionResetError)
+
+
+def expects_sasl(address: Address, mechanisms: Sequence[str], *, tls: bool) -> AuthenticationError:
+    """Return the error for a listener that answers only clients that authenticate."""
+    protocol = SecurityProtocol.SASL_SSL if tls else SecurityProtocol.SASL_PLAINTEXT
+    return AuthenticationError(
+        "SASL",
+        f"{address}: the broker's listener expects it, with {', '.join(mechanisms)[:_MOST_SHOWN]}",
+        f"Set '{PROTOCOL_OPTION}' to {protocol.name}, and one of them in 'kafka.sasl.mechanism'",
+    )
 
 
 def _silence(stage: Stage) -> str:

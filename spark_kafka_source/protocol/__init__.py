@@ -24,7 +24,6 @@ from spark_kafka_source.protocol.declaration import (
 from spark_kafka_source.protocol.exchange import (
     MAX_RESPONSE_BYTES,
     Exchange,
-    client_software_version,
 )
 from spark_kafka_source.protocol.headers import (
     RequestHeader,
@@ -51,7 +50,6 @@ __all__ = [
     "ResponseHeader",
     "Versions",
     "array",
-    "client_software_version",
     "decode",
     "decode_prefix",
     "encode",

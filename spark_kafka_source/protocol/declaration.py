@@ -174,6 +174,11 @@ class Request(Message, Generic[R_co]):
     KEY: ClassVar[int]
     RESPONSE: ClassVar[type[Response]]
 
+    @property
+    def expects_answer(self) -> bool:
+        """Whether a broker answers."""
+        return True
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         (cls.RESPONSE,) = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]  # PEP 560

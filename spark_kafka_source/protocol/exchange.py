@@ -6,7 +6,6 @@ KIP-896 for the oldest supported broker.
 
 import re
 from collections import deque
-from functools import cache
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import (
@@ -29,10 +28,10 @@ from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.protocol.wire import Writer
+from spark_kafka_source.version import VERSION
 
-DISTRIBUTION = "spark-kafka-source"
+CLIENT_SOFTWARE_NAME = "spark-kafka-source"
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """The default for the largest response taken. A broker refuses requests of 100 MiB."""
 
@@ -92,7 +91,7 @@ class Exchange:
         request_type = type(request)
         version = self.version(request_type, max_version=max_version)
         if isinstance(request, ApiVersionsRequest) and not request.client_software_name:
-            request = ApiVersionsRequest(DISTRIBUTION, client_software_version())
+            request = ApiVersionsRequest(CLIENT_SOFTWARE_NAME, VERSION)
         header = RequestHeader(request.KEY, version, self._next_correlation_id, self._client_id)
         frame = Writer(bytes(_SIZE_BYTES))
         encode_into(frame, header, request_header_version(request_type, version))
@@ -102,15 +101,10 @@ class Exchange:
         if size > _INT32_MAX:
             raise LocalError(f"{request_type.__name__} takes {size} bytes, over 2 GiB")
         frame[:_SIZE_BYTES] = size.to_bytes(_SIZE_BYTES)
-        if self.expects_answer(request):
+        if request.expects_answer:
             self._expected.append(_Expected(self._next_correlation_id, version, request_type))
         self._next_correlation_id = (self._next_correlation_id + 1) & _INT32_MAX
         return pieces
-
-    @staticmethod
-    def expects_answer(request: Request[Any]) -> bool:
-        """Whether a broker answers. It does not answer a `ProduceRequest` with `acks` of 0."""
-        return not (isinstance(request, ProduceRequest) and request.acks == 0)
 
     def version(self, request_type: type[Request[Any]], *, max_version: int | None = None) -> int:
         """Return the version in which a request is sent. Raises as `request_frame` does."""
@@ -228,17 +222,3 @@ def _name(request_type: type[Message]) -> str:
 def _is_unsupported_version(body: memoryview) -> bool:
     """Whether the response is UNSUPPORTED_VERSION. It is then in v0 for any request (KIP-511)."""
     return int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
-
-
-@cache
-def client_software_version() -> str:
-    """Return this package's version, in the characters that a broker accepts (KIP-511)."""
-    # It imports the parsers of mail and CSV, which only a process with a connection needs.
-    from importlib.metadata import PackageNotFoundError  # noqa: PLC0415
-    from importlib.metadata import version as package_version  # noqa: PLC0415
-
-    try:
-        found = package_version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return "unknown"
-    return re.sub(r"[^a-zA-Z0-9.-]", "-", found).strip("-.") or "unknown"

@@ -5,9 +5,8 @@ from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
-import crc32c
-
 from spark_kafka_source.errors import CorruptRecordError, UnsupportedRecordFormatError
+from spark_kafka_source.records.checksum import crc32c
 from spark_kafka_source.records.types import Codec, TimestampType
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -143,7 +142,7 @@ def _check_magic(magic: int, base_offset: int, topic_partition: TopicPartition) 
 
 
 def _check_crc(header: BatchHeader, checked: memoryview, topic_partition: TopicPartition) -> None:
-    computed = crc32c.crc32c(checked)
+    computed = crc32c(checked)
     if computed != header.crc:
         reason = f"CRC-32C of the batch is {computed:#010x}, its header says {header.crc:#010x}"
         raise CorruptRecordError(topic_partition, header.base_offset, reason)

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 
-import crc32c
-
 from spark_kafka_source.records.batch import (
     CHECKED_FROM,
     CONTROL_BIT,
@@ -21,6 +19,7 @@ from spark_kafka_source.records.batch import (
     MAGIC,
     TRANSACTIONAL_BIT,
 )
+from spark_kafka_source.records.checksum import crc32c
 from spark_kafka_source.records.compression import compress
 from spark_kafka_source.records.transactions import ABORT, COMMIT, CONTROL_KEY
 from spark_kafka_source.records.types import Codec, TimestampType
@@ -140,7 +139,7 @@ def _nullable(data: bytes | None) -> bytes:
 
 def with_crc(batch: bytes) -> bytes:
     """Return `batch` with the right CRC-32C, which is in bytes 17 to 20."""
-    crc = crc32c.crc32c(batch[CHECKED_FROM:])
+    crc = crc32c(batch[CHECKED_FROM:])
     return batch[: CHECKED_FROM - 4] + crc.to_bytes(4) + batch[CHECKED_FROM:]
 
 

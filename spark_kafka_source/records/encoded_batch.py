@@ -5,8 +5,6 @@ The layout is https://kafka.apache.org/documentation/#recordbatch.
 
 from dataclasses import dataclass
 
-import crc32c
-
 from spark_kafka_source.records.batch import (
     CHECKED_FROM,
     HEADER,
@@ -15,6 +13,7 @@ from spark_kafka_source.records.batch import (
     MAGIC,
     TRANSACTIONAL_BIT,
 )
+from spark_kafka_source.records.checksum import crc32c
 from spark_kafka_source.records.types import Bytes, Codec
 
 NO_PRODUCER = -1
@@ -77,7 +76,7 @@ class EncodedBatch:
             self.record_count,
         )
         header = HEADER.pack(*fields)
-        crc = crc32c.crc32c(self.payload, crc32c.crc32c(header[CHECKED_FROM:]))
+        crc = crc32c(self.payload, crc32c(header[CHECKED_FROM:]))
         sealed = header[: CHECKED_FROM - 4] + crc.to_bytes(4) + header[CHECKED_FROM:]
         return sealed, self.payload
 

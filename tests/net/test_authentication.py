@@ -16,8 +16,9 @@ from spark_kafka_source.net import (
     SecuritySettings,
     authentication,
 )
-from spark_kafka_source.net import connection as connection_module
-from spark_kafka_source.net.sasl import Mechanism, SaslSettings
+from spark_kafka_source.net import session as session_module
+from spark_kafka_source.net.sasl import SaslSettings, mechanism
+from spark_kafka_source.net.sasl.mechanism import Mechanism
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from spark_kafka_source.protocol.messages.sasl import (
@@ -80,7 +81,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of sessions, and of nothing else."""
     clock = SimpleNamespace(now=1_000.0)
     clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(authentication, "time", clock)
+    for module in (authentication, session_module):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
@@ -145,16 +147,16 @@ class Talkative:
 def test_messages_go_to_and_fro_until_the_mechanism_is_satisfied(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mechanism = Talkative()
+    talkative = Talkative()
 
     def made(_: SaslSettings, host: str) -> Mechanism:
         assert host == broker.address().host
-        return mechanism
+        return talkative
 
-    monkeypatch.setattr(connection_module, "mechanism_for", made)
+    monkeypatch.setattr(mechanism, "mechanism_for", made)
     broker.cluster.mechanisms["TALK"] = lambda said: (b"go", b"on", None)[len(said) - 1]
     connect(broker).close()
-    assert mechanism.heard == [b"go", b"on", b""]
+    assert talkative.heard == [b"go", b"on", b""]
     assert [each.auth_bytes for each in broker.requests(SaslAuthenticateRequest)] == [
         b"1", b"2", b"3",
     ]  # fmt: skip
@@ -167,7 +169,7 @@ def test_a_broker_that_would_go_on_for_ever_is_left(
         def next(self, challenge: bytes) -> bytes:
             return b"more"
 
-    monkeypatch.setattr(connection_module, "mechanism_for", lambda *_: Patient())
+    monkeypatch.setattr(mechanism, "mechanism_for", lambda *_: Patient())
     broker.cluster.mechanisms["TALK"] = lambda _: b"more"
     assert "not complete after" in str(refusal(broker))
 

@@ -1,7 +1,6 @@
 """One connection's conversation: which version goes out, whose answer comes in, who is a broker."""
 
 import re
-from importlib import metadata
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from spark_kafka_source.protocol import (
     response_header_version,
     versions,
 )
-from spark_kafka_source.protocol.exchange import client_software_version
 from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -129,25 +127,6 @@ def test_api_versions_says_who_we_are_in_letters_that_a_broker_takes() -> None:
         assert re.fullmatch(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", said)
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [("1.2.0", "1.2.0"), ("1.2.dev3+g12.d4", "1.2.dev3-g12.d4"), ("+", "unknown")],
-)
-def test_the_package_version_is_told_without_a_plus(
-    monkeypatch: pytest.MonkeyPatch, found: str, said: str
-) -> None:
-    monkeypatch.setattr(metadata, "version", lambda _: found)
-    assert client_software_version.__wrapped__() == said
-
-
-def test_a_package_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    def not_installed(_: str) -> str:
-        raise metadata.PackageNotFoundError
-
-    monkeypatch.setattr(metadata, "version", not_installed)
-    assert client_software_version.__wrapped__() == "unknown"
-
-
 def test_supports() -> None:
     exchange = informed(FetchRequest=(11, 99))
     assert exchange.supports(FetchRequest, 18)
@@ -218,8 +197,8 @@ def test_a_request_that_cannot_be_said_leaves_no_trace() -> None:
 def test_a_request_without_an_answer_is_not_waited_for() -> None:
     exchange = informed()
     unanswered, next_one = ProduceRequest(acks=0), ProduceRequest(acks=1)
-    assert not exchange.expects_answer(unanswered)
-    assert exchange.expects_answer(next_one)
+    assert not unanswered.expects_answer
+    assert next_one.expects_answer
     assert parsed(asked(exchange, unanswered))[0].correlation_id == 0
     frame = asked(exchange, next_one)
     assert exchange.response(answer(frame, ProduceResponse())) == (1, ProduceResponse())

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.net import Address, connection
-from spark_kafka_source.net.authentication import Ask, Session, authenticate
+from spark_kafka_source.net import Address, authentication, connection
+from spark_kafka_source.net.authentication import Ask, authenticate
 from spark_kafka_source.net.opening import Opening
-from spark_kafka_source.net.sasl import Mechanism
+from spark_kafka_source.net.sasl.mechanism import Mechanism
 from spark_kafka_source.net.sasl.tokens import token_cache
+from spark_kafka_source.net.session import Session
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from tests.security.options import options_of
@@ -55,7 +56,7 @@ def test_a_read_outlasts_its_sessions(
             opened[str(address)] += 1
             super().__init__(address, *arguments)
 
-    monkeypatch.setattr(connection, "authenticate", counted)
+    monkeypatch.setattr(authentication, "authenticate", counted)
     monkeypatch.setattr(connection, "Opening", Counted)
     secured.create_topic(topic)
     with Producer(secured.bootstrap_servers) as producer:

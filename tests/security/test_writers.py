@@ -10,9 +10,10 @@ import pytest
 
 from spark_kafka_source import KafkaProducer, Secret, SendFuture, Token
 from spark_kafka_source.errors import BrokerError, KafkaError
-from spark_kafka_source.net import AuthenticationError, connection
-from spark_kafka_source.net.authentication import Ask, Session, authenticate
-from spark_kafka_source.net.sasl import Mechanism
+from spark_kafka_source.net import AuthenticationError, authentication
+from spark_kafka_source.net.authentication import Ask, authenticate
+from spark_kafka_source.net.sasl.mechanism import Mechanism
+from spark_kafka_source.net.session import Session
 from spark_kafka_source.testing import LocalKafka, Security
 from tests.producer.reading import read_by_confluent
 from tests.security.acls import CLUSTER, allow
@@ -146,7 +147,7 @@ def test_a_producer_outlasts_its_sessions(
         logins[used.name] += 1
         return authenticate(ask, used)
 
-    monkeypatch.setattr(connection, "authenticate", counted)
+    monkeypatch.setattr(authentication, "authenticate", counted)
     secured.create_topic(topic)
     options = options_of(secured, listener, mechanism) | {"kafka.batch.size": "1000"}
     until_seconds = time.monotonic() + OUTLASTED_SECONDS

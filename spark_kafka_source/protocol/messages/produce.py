@@ -108,6 +108,11 @@ class ProduceRequest(Request[ProduceResponse]):
     timeout_ms: int = wire(INT32, "0+")
     topic_data: list[TopicProduceData] = wire(array(TopicProduceData), "0+")
 
+    @property
+    def expects_answer(self) -> bool:
+        """Whether a broker answers."""
+        return self.acks != 0
+
 
 @dataclass(slots=True)
 class InitProducerIdResponse(Response):

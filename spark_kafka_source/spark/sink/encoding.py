@@ -1,6 +1,5 @@
 """Encoding of a DataFrame's typed columns into the bytes that the sink would write."""
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
@@ -8,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.settings import Settings, nearest
 from spark_kafka_source.spark.conditions import listed
 from spark_kafka_source.spark.sink.columns import SchemaError, arrow_type
 from spark_kafka_source.typed import WRITE_OPTIONS, TypedWrite, TypedWriteConfig, plan_writes
@@ -66,6 +65,6 @@ def _text(value: object) -> str:
 
 
 def _unknown(name: str) -> ConfigurationError:
-    near = difflib.get_close_matches(name, sorted(_KNOWN), 1)
-    expected = f"Did you mean '{near[0]}'?" if near else "It takes only options for typed values"
+    near = nearest(name, _KNOWN)
+    expected = f"Did you mean '{near}'?" if near else "It takes only options for typed values"
     return ConfigurationError(name, "is no option of 'encode'", expected)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from spark_kafka_source.net.sasl import Mechanism
+from spark_kafka_source.net.sasl.mechanism import Mechanism
 from tests.java_program import JavaProgram, run_java
 
 

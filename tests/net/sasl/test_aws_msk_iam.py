@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
+from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings
 from spark_kafka_source.net.sasl.aws_msk_iam import AwsTokens, region_of
 from spark_kafka_source.net.sasl.logins import AwsLogin
+from spark_kafka_source.net.sasl.mechanism import mechanism_for
 from spark_kafka_source.net.sasl.tokens import RefreshSettings
 from spark_kafka_source.settings import Settings
 

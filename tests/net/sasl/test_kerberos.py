@@ -9,9 +9,10 @@ from typing import NamedTuple
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, mechanism_for
+from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings
 from spark_kafka_source.net.sasl.kerberos import Gssapi
 from spark_kafka_source.net.sasl.logins import KerberosLogin
+from spark_kafka_source.net.sasl.mechanism import mechanism_for
 from spark_kafka_source.settings import Settings
 
 
