@@ -35,9 +35,10 @@ def kafka() -> Iterator[LocalKafka]:
         yield kafka
 
 
-@pytest.fixture(scope="session")
+# Idle brokers cost more than their start, so that only the one that most tests use lives on.
+@pytest.fixture(scope="module")
 def kafka3() -> Iterator[LocalKafka]:
-    """Three brokers that all tests share. A test that stops or pauses one brings it back."""
+    """Three brokers for a file's tests. A test that stops or pauses one brings it back."""
     with LocalKafka(3) as kafka:
         yield kafka
 

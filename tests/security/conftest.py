@@ -13,14 +13,14 @@ from tests.security.options import USERS
 from tests.security.rows import PARTITIONS, ROWS, ROWS_TOPIC
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def secured() -> Iterator[LocalKafka]:
-    """One broker that all tests share: what has no ACL is everyone's."""
+    """One broker for all tests here: what has no ACL is everyone's."""
     with LocalKafka(security=Security(USERS)) as kafka:
         yield kafka
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def thousand(secured: LocalKafka) -> str:
     """The name of a topic with a thousand rows, `ROWS`, in four partitions; only to be read."""
     secured.create_topic(ROWS_TOPIC, partitions=PARTITIONS)
