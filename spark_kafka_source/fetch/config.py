@@ -1,4 +1,4 @@
-"""How records are fetched: Kafka's consumer configuration, from `kafka.*` options."""
+"""The configuration of fetches: Kafka's consumer configuration, from `kafka.*` options."""
 
 from dataclasses import dataclass
 
