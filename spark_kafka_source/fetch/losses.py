@@ -70,9 +70,9 @@ class LogTruncatedError(RecordsLostError):
 
 
 def patient(attempt: Callable[[Deadline], T]) -> Callable[[Deadline], T]:
-    """The same attempt, but a topic that stays unknown becomes an error that is not tried again.
+    """Return the same attempt, but a topic that stays unknown becomes an error without remedy.
 
-    Brokers hear of a topic one after another, so it is not gone as soon as one does not know it.
+    Brokers learn of a topic one after another. So a topic that one broker does not know may exist.
     """
     refusals = 0
 
