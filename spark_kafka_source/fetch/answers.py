@@ -30,7 +30,7 @@ _WITHOUT_RACK_SECONDS = 30.0
 
 
 class Answers:
-    """Put answers into positions. `on_out_of_range` gets positions with an offset out of range."""
+    """The way of answers into positions. `on_out_of_range` gets positions whose offset is gone."""
 
     def __init__(
         self,

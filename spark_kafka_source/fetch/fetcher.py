@@ -45,7 +45,7 @@ _Logs = dict[TopicPartition, tuple[UUID, int]]
 
 
 class Fetcher:
-    """Keep each position's `fetched` filled, while the reader hands out what is there.
+    """The fetches that keep each position's `fetched` filled, while the reader hands out records.
 
     `ask` sends fetches and `take` takes answers; neither waits. The reader waits until one of
     `in_flight` is readable, or until `next_try_seconds`. Partitions that are not paused are fetched
@@ -284,7 +284,7 @@ class Fetcher:
             raise first_error
 
     def _leave_behind(self, source: Source) -> None:
-        """Leave a replica that has no records of a range: it is behind the leader, which has."""
+        """Leave a replica that has no records of a range. The leader has the planned records."""
         for where in source.wanted:
             position = self._positions.get(where)
             is_replica = position is not None and position.replica_id == source.broker.node_id

@@ -51,7 +51,7 @@ class PartitionLookups(Generic[Q, A]):
         self._open: list[_Open[Q, A]] = []
 
     def ask(self, questions: Mapping[TopicPartition, Q]) -> None:
-        """Ask about these partitions, except for those that were asked about already."""
+        """Ask about these partitions, except for those whose answer is still to come."""
         asked = {
             where: (self._positions[where], question)
             for where, question in questions.items()

@@ -33,7 +33,7 @@ class _Log(NamedTuple):
 
 
 class PositionChecks:
-    """Ask new leaders how far their logs reach. The reactions get the losses."""
+    """Checks of positions against the logs of new leaders. The reactions get the losses."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class PositionChecks:
             if each.is_elsewhere(topic_id):
                 self._made_anew(each)
             elif leader_epoch < each.checked_epoch:
-                # The metadata is old: the log has records of a later leader epoch.
+                # The metadata is old: a later leader epoch is known.
                 self._client.cluster.forget_leaders()
                 self._later(each)
                 self._reactions.failed(BrokerError(_FENCED_LEADER_EPOCH, f"Fetch of {where}"), each)
@@ -192,7 +192,7 @@ def _find_losses(
 
 
 def _out_of_range(client: KafkaClient, where: TopicPartition, offset: int) -> RecordsLostError:
-    """Return an error with the first and the last offset of the log."""
+    """Return the error, with the offsets of the log's start and end if there is a log."""
     try:
         earliest = earliest_offsets(client, [where])[where]
         latest = latest_offsets(client, [where])[where].offset

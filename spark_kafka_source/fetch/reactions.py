@@ -10,7 +10,7 @@ from spark_kafka_source.fetch.positions import Position
 
 
 class Reactions(Protocol):
-    """Move or note positions that cannot go on. Each method may raise instead."""
+    """The reactions to positions that cannot go on. Each method may raise instead."""
 
     def out_of_range(self, position: Position) -> bool:
         """Move a position whose offset is not in the log. Return False to look up the loss."""

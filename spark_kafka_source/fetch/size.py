@@ -58,7 +58,7 @@ class FetchSize:
         return max(most_bytes, position.batch_bytes)
 
     def of_answer(self, positions: Sequence[Position], most_bytes: int) -> int:
-        """Return the bytes to ask for in all; `most_bytes` bounds them, but not a cut batch's."""
+        """Return the bytes to ask for in all: at most `most_bytes`, or a cut batch's size."""
         if any(each.end is not None for each in positions):
             most_bytes = min(most_bytes, self.answer_bytes)
         return max([most_bytes, *(each.batch_bytes for each in positions)])
