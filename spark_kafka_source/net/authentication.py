@@ -62,11 +62,11 @@ class Session:
         return cls(max(renewed_at_seconds, soonest_seconds), since_seconds + lifetime_seconds)
 
     def is_due(self) -> bool:
-        """Return whether it is time to authenticate again."""
+        """Whether it is time to authenticate again."""
         return time.monotonic() >= self.renewed_at_seconds
 
     def is_over(self) -> bool:
-        """Return whether the broker may have ended the session."""
+        """Whether the broker may have ended the session."""
         return time.monotonic() >= self.ends_at_seconds
 
 

@@ -342,8 +342,8 @@ class Connection:
         """Close the socket, and wake a thread that waits on it. Never raises."""
         self.closed = True
         with contextlib.suppress(OSError):  # The socket may have lost its connection.
-            # The method of a TLS socket would switch TLS off, and a thread that sends would go on
-            # without it.
+            # Not the method of TLS's sockets: after it, a thread that sends would go on without
+            # TLS.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         self._socket.close()
 
@@ -362,7 +362,7 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        # Every listener tells its versions. Only the next answer shows whether it expects SASL.
+        # Any listener tells its versions. Only the next answer shows whether it expects SASL.
         self._is_proven = self._settings.security.sasl is not None
         self._is_set_up = True
 
@@ -463,7 +463,7 @@ class Connection:
         )
 
     def _suspicion(self) -> str:
-        """Return a hint why the listener closed the connection before it answered."""
+        """Return what a listener may expect that closes the connection before it answers."""
         tls = self._settings.security.tls
         if self._is_proven or self._is_set_up:
             return ""
@@ -476,11 +476,11 @@ class Connection:
         return f" (does this listener expect {expected}?)"
 
     def _hung_up(self) -> bool:
-        """Return whether the broker closed the connection.
+        """Whether the broker closed the connection.
 
-        Without requests in flight, a readable socket can only mean that.
+        With nothing in flight, "readable" can only mean that.
         """
-        # A TLS socket cannot peek, so it reads. The bytes are of no use, and the connection ends.
+        # TLS cannot peek. Bytes read in its place are of no use anyway, and the connection ends.
         flags = 0 if isinstance(self._socket, ssl.SSLSocket) else socket.MSG_PEEK
         try:
             self._socket.settimeout(0)
@@ -494,7 +494,7 @@ class Connection:
 
 
 def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
-    """Return the mechanisms of a listener that expects SASL, or none. No secret is sent."""
+    """Return the mechanisms of a listener that expects SASL, else none. No secret is sent."""
     deadline = Deadline.after_ms(_PROBE_TIMEOUT_MS)
     try:
         connection = Connection.connect(address, settings, deadline)
@@ -513,7 +513,7 @@ def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
 def _answers_without_tls(
     address: Address, settings: ConnectionSettings, deadline: Deadline
 ) -> bool:
-    """Return whether the broker tells its versions without TLS. No secret is sent."""
+    """Whether the broker answers a request for its versions without TLS. No secret is sent."""
     deadline = deadline.within_ms(_PROBE_TIMEOUT_MS)
     try:
         Connection.connect(
