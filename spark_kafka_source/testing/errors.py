@@ -35,7 +35,7 @@ class JavaError(LocalError):
 
 
 class JarsError(RemoteError):
-    """Jars could not be downloaded. `coordinates` names them, `reason` is Ivy's text."""
+    """Jars could not be downloaded. `coordinates` names them, `reason` tells the fault."""
 
     def __init__(self, coordinates: Sequence[str], reason: str) -> None:
         super().__init__(tuple(coordinates), reason)
