@@ -1,4 +1,4 @@
-"""`python -m spark_kafka_source`: groups, topics and records, for people on call."""
+"""`python -m spark_kafka_source`: the command line for groups, topics and records."""
 
 import sys
 

@@ -32,7 +32,7 @@ _BAR_WIDTH = 40
 
 
 def main() -> None:
-    """Run the demo. `--seconds` (default 30) is how long the producer writes."""
+    """Run the demo. The producer writes for `--seconds` (default 30)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=30, help="how long the producer writes")
     seconds = parser.parse_args().seconds
@@ -84,7 +84,7 @@ def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> Stre
 
 
 def _rows(spark: SparkSession, bootstrap_servers: str, topic: str) -> int:
-    """Return the number of rows that a reader of committed records sees."""
+    """Return the number of committed rows."""
     return (
         spark.read.format("pykafka")
         .option("kafka.bootstrap.servers", bootstrap_servers)
@@ -109,17 +109,14 @@ def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
 
 
 def _interrupted() -> threading.Event:
-    """Return an event that Ctrl-C sets.
-
-    Spark would take Ctrl-C in the middle of a call to the JVM.
-    """
+    """Return an event that Ctrl-C sets. Otherwise Ctrl-C could break off a call to the JVM."""
     interrupted = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     return interrupted
 
 
 def _watch(query: StreamingQuery, writer: threading.Thread, interrupted: threading.Event) -> None:
-    """Show a line for each micro-batch until the producer has ended and everything is read."""
+    """Show a line for each micro-batch until the producer has ended and all records are read."""
     shown, most = -1, 1
     while query.isActive and not interrupted.wait(0.2):
         for progress in query.recentProgress:
@@ -131,7 +128,7 @@ def _watch(query: StreamingQuery, writer: threading.Thread, interrupted: threadi
             _show_progress(progress, lag, most)
         last = query.lastProgress
         if not writer.is_alive() and last and _lag(last["sources"][0]) == 0:
-            # One more trigger, with nothing new, commits the last micro-batch to the group.
+            # One more trigger, without new records, commits the last micro-batch to the group.
             query.processAllAvailable()
             return
     if error := query.exception():

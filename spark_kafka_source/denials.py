@@ -1,4 +1,4 @@
-"""The right that a user lacks when a broker denies a request, and what the user can do.
+"""The right that a user lacks when a broker denies a request, and advice for the user.
 
 https://kafka.apache.org/documentation/#operations_resources_and_protocols
 """
@@ -10,7 +10,7 @@ from spark_kafka_source.errors import BrokerError, ErrorCode, TopicNotFoundError
 
 
 class Access(Enum):
-    """What a client wants to do with topics."""
+    """The use that a client wants to make of topics."""
 
     READ = auto()
     WRITE = auto()
@@ -51,7 +51,7 @@ _NEEDED: Mapping[Access, Mapping[str, str]] = {
         **_OF_EACH,
     },
 }
-"""The right that is needed, by the name of the error."""
+"""The needed right and the advice, by the name of the error."""
 
 
 def lacking(
@@ -62,9 +62,10 @@ def lacking(
     transactional_id: str = "",
     access: Access = Access.READ,
 ) -> str | None:
-    """Return, for a denial, the right that the user needs and what else the user can do.
+    """Return the right that the user needs after a denial, with advice.
 
-    The error says which of the names was denied. Return None for an error that is no denial.
+    The error decides which of the names is in the text. Returns None for an error that is no
+    denial.
     """
     needed = _NEEDED[access].get(error.name)
     if needed is None:
@@ -74,7 +75,7 @@ def lacking(
 
 
 def topic_failure(error: ErrorCode, topic: str) -> BrokerError:
-    """Return the error that says why a broker does not describe a topic."""
+    """Return the error for a topic that a broker does not describe, with the reason."""
     if error == _UNKNOWN_TOPIC:
         return TopicNotFoundError(topic)
     return BrokerError(error, f"Metadata of {topic}", lacking(error, topic=topic))

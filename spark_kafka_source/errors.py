@@ -1,8 +1,8 @@
-"""Kafka's error codes in one table, with what a client does about each, and this package's errors.
+"""Kafka's error codes with a remedy for each, in one table, and the errors of this package.
 
 The table follows https://kafka.apache.org/protocol#protocol_error_codes and Kafka's own classes. A
-test compares it with `org.apache.kafka.common.protocol.Errors`: which codes may be tried again, and
-what must be looked up again before that.
+test compares it with `org.apache.kafka.common.protocol.Errors`: which codes are retriable, and
+whether the leaders or the coordinator must be looked up before that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class Remedy(Enum):
-    """What a client does about an error before it may try the same request again."""
+    """The action of a client between an error and another try of the same request."""
 
     NONE = "do not try again"
     RETRY = "try again after a pause"
@@ -195,18 +195,15 @@ _UNKNOWN_TOPIC = _BY_NAME["UNKNOWN_TOPIC_OR_PARTITION"]
 
 
 def error_code(code: int) -> ErrorCode:
-    """Return the row of a code off the wire.
+    """Return the row of a code in an answer.
 
-    A code newer than this table is fatal and keeps its number.
+    A code that is not in the table is fatal, and keeps its number.
     """
     return ERRORS.get(code) or ErrorCode(code, "UNLISTED_ERROR", Remedy.NONE)
 
 
 def error_named(name: str) -> ErrorCode:
-    """Return the row of an error by Kafka's name for it.
-
-    Raises `KeyError` if Kafka has no such error.
-    """
+    """Return the row of the error with this name. Raises `KeyError` if Kafka has no such error."""
     return _BY_NAME[name]
 
 
@@ -215,10 +212,9 @@ _MOST_KEPT = 200
 
 
 class KafkaError(Exception):
-    """Base class of this package's errors. `remedy` says whether and how to try again.
+    """Base class of this package's errors. `remedy` tells whether and how to try again.
 
-    `spelling` is that of the front in whose call the error was made. `__str__` names settings by
-    it.
+    `spelling` comes from the front whose call made the error. `__str__` names settings by it.
     """
 
     remedy: Remedy = Remedy.NONE
@@ -236,7 +232,7 @@ class KafkaError(Exception):
         return self.remedy is not Remedy.NONE
 
     def __str__(self) -> str:
-        # Names and reasons off the wire may hold anything, and the text goes into logs and
+        # Names and reasons from a broker may hold anything, and the text goes to logs and
         # terminals.
         text = printable(as_written(self._text(), self.spelling))
         return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
@@ -246,28 +242,28 @@ class KafkaError(Exception):
 
 
 class LocalError(KafkaError):
-    """An error on this side: an option, an argument, or the order of calls."""
+    """An error on the client's side: an option, an argument, or the order of calls."""
 
 
 class RemoteError(KafkaError):
-    """An error on the other side: a broker, the network, or what a producer wrote."""
+    """An error on the other side: a broker, the network, or the records of a producer."""
 
 
 class ConfigurationError(LocalError):
     """An option's value cannot be used. The text never holds the value of a secret option.
 
-    `option` is the option's name as the user of the front writes it. `found` has `{}` for each of
+    `option` is the option's name in the front's spelling. The argument `found` has `{}` for each of
     `values`. All parts of the option's own value go into `values`, so that they can be left out.
     """
 
     def __init__(self, option: str, found: str, expected: str, *values: str | int | Secret) -> None:
-        # Keep no more than is shown: a value may have megabytes.
+        # A value may have megabytes, and errors show only its beginning.
         values = tuple(each[:_MOST_KEPT] if isinstance(each, str) else each for each in values)
         super().__init__()
         self.option = self.spelling.get(option, option)
         self.expected = as_written(expected, self.spelling)
         template = as_written(found, self.spelling)
-        # `args` has the front's spelling, so that copies made from it elsewhere say the same.
+        # `args` has the front's spelling, so that a pickled copy has the same text.
         self.args = (self.option, template, self.expected, *values)
         pieces = zip_longest(template.split("{}") if values else [template], map(shown, values))
         self.found = "".join(each or "" for each in chain.from_iterable(pieces))
@@ -286,11 +282,11 @@ class UnsupportedVersionError(LocalError):
 
 
 class ClosedError(LocalError):
-    """This side closed the client or connection before or during the call."""
+    """The client or connection was closed on this side, before or during the call."""
 
 
 class ProtocolError(RemoteError):
-    """Bytes off the wire that break Kafka's protocol."""
+    """Received bytes that break Kafka's protocol."""
 
 
 class BrokerError(RemoteError):
@@ -310,7 +306,7 @@ class BrokerError(RemoteError):
 
 
 class TopicNotFoundError(BrokerError):
-    """The topic does not exist, or this user may not see it: brokers do not say which."""
+    """The topic does not exist, or this user may not see it. Brokers do not tell which."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(_UNKNOWN_TOPIC, f"Metadata of {topic}")
@@ -328,10 +324,7 @@ class ConnectionFailedError(RemoteError):
 
 
 class BootstrapError(RemoteError):
-    """None of `kafka.bootstrap.servers` answered.
-
-    The text has each address and what went wrong there.
-    """
+    """None of `kafka.bootstrap.servers` answered. The text has each address with its fault."""
 
     remedy = Remedy.RETRY
 
@@ -348,11 +341,11 @@ class BootstrapError(RemoteError):
 
 
 class KafkaTimeoutError(RemoteError):
-    """A timeout. The text names what the client waited for, and how long."""
+    """A timeout. The text has the reason of the wait, and its length."""
 
 
 class CorruptRecordError(RemoteError):
-    """A record batch at `topic_partition`, from `offset` on, differs from what its header says."""
+    """A corrupt batch or record in `topic_partition`, at `offset`. `reason` names the fault."""
 
     def __init__(self, topic_partition: TopicPartition, offset: int, reason: str) -> None:
         super().__init__(topic_partition, offset, reason)

@@ -1,4 +1,4 @@
-"""Packages that import a name only when someone asks for it.
+"""Packages that import the module of a name when the name is first used.
 
 Spark starts a process for each step of a query, and each process imports what it needs. A reader
 needs the options of writers, for example, but no producer.
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def importing(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package (PEP 562). `homes` gives the module of each name."""
+    """Return a package's `__getattr__` (PEP 562). `homes` has the module of each name."""
 
     def of_package(name: str) -> Any:
         if name not in homes:

@@ -1,4 +1,4 @@
-"""Secret texts (passwords, keys and tokens), and how errors show other texts."""
+"""Secret texts (passwords, keys and tokens), and the form of texts in errors."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ class Secret:
     """A text that no repr, log line or traceback can show.
 
     Two secrets are equal if their texts are, so that settings with a secret can be compared. Only
-    `reveal` gives the text away. Call it where the text goes on the wire or into a library, and
-    keep no other copy.
+    `reveal` returns the text. Call it where the text goes on the wire or into a library, and keep
+    no other copy.
     """
 
     __slots__ = ("_text",)
@@ -42,7 +42,7 @@ class Secret:
 
 
 def shown(text: "str | int | Secret") -> str:
-    """Return a text as errors show it: quoted, and cut if long. A secret is shown as redacted."""
+    """Return a text in the form for errors: quoted, and cut if long. A secret is redacted."""
     if isinstance(text, Secret):
         return REDACTED
     if isinstance(text, int):
@@ -51,7 +51,7 @@ def shown(text: "str | int | Secret") -> str:
 
 
 def printable(text: str) -> str:
-    """Escape characters that end a log line or steer a terminal, as Python escapes them."""
+    """Escape characters that end a log line or steer a terminal, with Python's escapes."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

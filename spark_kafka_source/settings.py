@@ -1,4 +1,4 @@
-"""Typed settings, read from options as users write them. A field declares one of Kafka's settings.
+"""Typed settings, read from options. A field of a dataclass declares a setting.
 
 `fetch_min_bytes: int = setting(1)` in a dataclass is enough to have the option
 `kafka.fetch.min.bytes`. Names are those of https://kafka.apache.org/documentation/#consumerconfigs.
@@ -22,7 +22,7 @@ PREFIX = "kafka."
 """The prefix of options that are Kafka's own settings."""
 
 SECURITY = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
-"""The prefixes of options that have to do with passwords, tokens and keys."""
+"""The prefixes of the security options. Some have passwords, tokens or keys."""
 
 MINIMUM, MAXIMUM, MEANING = "minimum", "maximum", "meaning"
 """The keys in the metadata of a field that is a setting."""
@@ -36,7 +36,7 @@ def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: 
     """Declare a field that an option sets.
 
     `default` gives the type. `minimum` and `maximum` are bounds for numbers. `meaning` is a
-    sentence for the reference, for what Kafka's own documentation does not say.
+    sentence for the reference, for facts that are not in Kafka's documentation.
     """
     metadata = {MINIMUM: minimum, MAXIMUM: maximum, MEANING: meaning}
     found: T = field(default=default, metadata=metadata)
@@ -53,18 +53,17 @@ def settings_of(config_type: type[Any], prefix: str = PREFIX) -> dict[str, Field
 class Settings:
     """The options of one source, by their names in lower case, read as typed values.
 
-    Callers give names as users know them. A value that cannot be used raises a `ConfigurationError`
-    that names the option.
+    Callers give names in their usual spelling. An invalid value raises a `ConfigurationError` that
+    names the option.
     """
 
     # Some of the values are passwords.
     values: Mapping[str, str] = field(repr=False)
 
     def read(self, config_type: type[T], prefix: str = PREFIX, /, **known: object) -> T:
-        """Create a `config_type` with the settings that are given.
+        """Create a `config_type`. Its settings have their values from the options, or defaults.
 
-        Its other fields have their values from `known`, or their defaults. The names of the options
-        begin with `prefix`.
+        The names of the options begin with `prefix`. `known` has values for other fields.
         """
         found = {
             each.name: self.like(
@@ -96,10 +95,7 @@ class Settings:
         return self.values.get(name.lower(), default)
 
     def secret(self, name: str) -> Secret:
-        """Return the value, trimmed as Kafka trims its passwords.
-
-        Empty if the option is not given.
-        """
+        """Return the value without spaces around it, as in Kafka. Empty if it is not given."""
         return Secret(self.text(name, "").strip())
 
     def integer(
@@ -123,10 +119,7 @@ class Settings:
         return text == "true"
 
     def choice(self, name: str, default: E) -> E:
-        """Return the member of the default's enum that has the value as its text.
-
-        Kafka's spelling counts, but not upper or lower case.
-        """
+        """Return the member of the default's enum for the value, in upper or lower case."""
         known = {str(each): each for each in type(default)}
         lowered = {text.lower(): each for text, each in known.items()}
         text = self.text(name, str(default)).strip()
@@ -140,8 +133,8 @@ class Settings:
 def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str | None:
     """Return the option that a misspelt name may mean, or None. `cutoff` is at most 1.
 
-    The prefix `kafka.` is left out of the comparison: all of Kafka's options have it, and many
-    users forget it.
+    The comparison leaves out the prefix `kafka.`: all of Kafka's options have it, and many users
+    forget it.
     """
     by_text = {each.lower().removeprefix(PREFIX): each for each in known}
     text = name.lower().removeprefix(PREFIX)[:_MOST_COMPARED]
@@ -150,9 +143,9 @@ def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str
 
 
 def if_resembling(text: str, known: Iterable[str]) -> str | Secret:
-    """Return the text if it is like a known one.
+    """Return the text if it resembles a known one, otherwise hide it.
 
-    Otherwise hide it: it may be a misplaced password.
+    It may be a misplaced password.
     """
     lowered = text.lower()[:_MOST_COMPARED]
     return text if _close_matches(lowered, map(str.lower, known), _A_SLIP) else Secret(text)

@@ -1,8 +1,8 @@
-"""The names of settings, as the users of each front write them.
+"""The names of settings in each front: Spark's options, Python arguments, the command line.
 
 In texts, settings of Kafka, of a registry, and of keys or values have the names of Spark's options,
-in quotes: `'kafka.fetch.min.bytes'`, `'value.format'`. The users of another front may write other
-names. Such a front calls its code within `spelt`, and errors made there show its users' own names.
+in quotes: `'kafka.fetch.min.bytes'`, `'value.format'`. Another front may have other names. It calls
+its code within `spelt`, and errors made there show its own names.
 """
 
 import re
@@ -12,10 +12,10 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 Spelling = Mapping[str, str]
-"""What users write, by the name of Spark's option with the same meaning."""
+"""The name of a setting in a front, by the name of Spark's option with the same meaning."""
 
 AS_OPTIONS: Spelling = MappingProxyType({})
-"""The spelling for Spark's users: the texts have their names already."""
+"""The spelling of Spark's options, which are in the texts already."""
 
 # Only names in the spelling are replaced: a topic may be called 'kafka.events'.
 _NAMED = re.compile(
@@ -30,7 +30,7 @@ def current_spelling() -> Spelling:
 
 
 def as_written(text: str, spelling: Spelling | None = None) -> str:
-    """Return the text with its settings named by `spelling` (default: the current one)."""
+    """Return the text with its settings renamed by `spelling` (default: the current one)."""
     names = current_spelling() if spelling is None else spelling
     return _NAMED.sub(lambda match: f"'{names.get(match[1], match[1])}'", text) if names else text
 
@@ -39,8 +39,8 @@ def as_written(text: str, spelling: Spelling | None = None) -> str:
 def spelt(spelling: Spelling) -> Iterator[None]:
     """Name settings by this spelling in errors made within the block.
 
-    If fronts are nested, the spelling of the outermost one counts: its names are those that users
-    see. A thread that is started within the block needs `contextvars.copy_context().run`.
+    If fronts are nested, the spelling of the outermost one counts: users see its names. A thread
+    that is started within the block needs `contextvars.copy_context().run`.
     """
     token = _current.set(_current.get() or spelling)
     try:
@@ -53,7 +53,7 @@ def spelt(spelling: Spelling) -> Iterator[None]:
 def renamed(names: Spelling) -> Iterator[None]:
     """Give these settings other names in errors made within the block.
 
-    The front's spelling then applies to the new names, as it does to all other settings.
+    The front's spelling then applies to the new names.
     """
     outer = _current.get()
     token = _current.set({**outer, **{name: outer.get(to, to) for name, to in names.items()}})

@@ -1,4 +1,4 @@
-"""Times as users write them: milliseconds since 1970, or a date and time (ISO 8601)."""
+"""Times in options: milliseconds since 1970, or a date and time (ISO 8601)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,8 @@ A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date and time wit
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = re.compile("[0-9]{1,19}")
 _END = 2**63
-# In seconds these numbers are from 2001 to 2286. In milliseconds they are four months of 1970,
-# before there was a Kafka.
+# In seconds these numbers are from 2001 to 2286. In milliseconds they are four months of 1970, long
+# before Kafka.
 _LIKE_SECONDS = range(10**9, 10**10)
 
 
@@ -25,8 +25,8 @@ def parse_timestamp(
     """Return milliseconds since 1970 for a number, a number as text, or a date.
 
     Raises `ConfigurationError` for anything else, for a date without a zone, and for a number that
-    must be seconds. A date without a zone is a clear moment only to people who know where it was
-    written. The text of the error has `where` after the value, with `{}` for each of `values`.
+    must be seconds. The text of the error has `where` after the value, with `{}` for each of
+    `values`.
     """
     expected = f"Give {A_TIMESTAMP}, as in {example or TIMESTAMP_EXAMPLES}"
     number = _number(given)
@@ -80,7 +80,7 @@ def _since_epoch(moment: datetime) -> int:
 def _number(given: str | int) -> int | None:
     if isinstance(given, int):
         return given
-    text = given.strip()  # Of more characters than `int` passes over.
+    text = given.strip()  # Strips more characters than `int` ignores.
     return int(text) if _DIGITS.fullmatch(text) else None
 
 

@@ -1,4 +1,4 @@
-"""Name of one partition of one topic, as every layer uses it."""
+"""The name of one partition of one topic."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ from spark_kafka_source.secret import printable
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic. It prints as Kafka prints it: `events-0`."""
+    """One partition of one topic. It prints as in Kafka: `events-0`."""
 
     topic: str
     partition: int
 
     def __str__(self) -> str:
-        # A broker may give topics any name, and this text goes into logs and terminals.
+        # A topic's name in an answer may hold anything, and this text goes to logs and terminals.
         return f"{printable(self.topic)}-{self.partition}"

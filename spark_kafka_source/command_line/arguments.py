@@ -15,14 +15,14 @@ _FROM = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that refuses abbreviations: a new option could change what they mean."""
+    """A parser that refuses abbreviations: a new option could change their meaning."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the arguments as options. End the process after `--help` (0) or a mistake (2)."""
+    """Return the parsed arguments. End the process after `--help` (0) or wrong arguments (2)."""
     parser = _Parser(
         prog=PROGRAM,
         description="Shows groups, topics, transactions and records of a Kafka cluster; writes.",
@@ -42,7 +42,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
-    """Report unknown options by their names only: the text beside one may be a password."""
+    """Report the names of unknown options, without values: a value may be a password."""
     names = [each.partition("=")[0] for each in unknown if each.startswith("-")]
     parser.error(f"unknown: {', '.join(names)}" if names else "too many arguments")
 

@@ -16,16 +16,16 @@ from spark_kafka_source.secret import Secret, printable
 from spark_kafka_source.spelling import Spelling
 
 _PREFIX = "kafka."
-# Unknown options with these prefixes are errors: without them a connection could be less safe than
-# the user means.
+# Unknown options with these prefixes are errors. If they were ignored, a connection could be less
+# safe than the user means.
 _SECURITY = ("security.", "ssl.", "sasl.")
-# A client that only looks from outside joins no group.
+# The commands join no group.
 _GROUP = frozenset({"group.id", "group.instance.id"})
 _VOCABULARIES = {
     each.kind: each for each in (consumer_config.VOCABULARY, producer_config.VOCABULARY)
 }
 _SERVERS = "bootstrap.servers"
-# Without one of these, other options for types of keys and values have no effect.
+# Without one of these, the other options for typed keys and values have no effect.
 _FORMATS = {"key.format", "value.format"}
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
@@ -37,8 +37,8 @@ _PROPERTY = re.compile(r"((?:\\.|[^\\=:\s])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTAL
 def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return arguments for a `KafkaConsumer`, `KafkaAdmin` or `KafkaProducer`.
 
-    Every value is a `Secret`. The command line counts more than the file. Raises
-    `ConfigurationError`.
+    Values are `Secret`, except for `--bootstrap-servers`. The command line overrides the file.
+    Raises `ConfigurationError`.
     """
     found: dict[str, Any] = {}
     vocabulary = _VOCABULARIES[arguments.client]
@@ -50,7 +50,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
         if not equals:
             raise ConfigurationError("--config", "has no '='", "Give 'name=value'")
         name = _name(name)
-        # A single word may be a misplaced password, or one of our own arguments.
+        # A single word may be a misplaced password, or an argument of a class of this package.
         if "." not in name and not vocabulary.knows(name):
             raise ConfigurationError("--config", "{} is not an option", "Give Kafka's names", name)
         found[name] = Secret(value)
@@ -61,7 +61,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def spelling(arguments: argparse.Namespace) -> Spelling:
-    """Return Kafka's own names, as in `--config` and files, or the names of arguments."""
+    """Return the user's names of settings: Kafka's, as in `--config`, or those of arguments."""
     names = _VOCABULARIES[arguments.client].names(".") | {"kafka.group.id": "GROUP"}
     given = (_name(each.partition("=")[0]) for each in arguments.config)
     names |= {_PREFIX + each: each for each in given if _PREFIX + each not in names}
@@ -107,7 +107,7 @@ def _has_effect(name: str, vocabulary: Vocabulary) -> bool:
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:
-    """Return the names and values in a `java.util.Properties` file, in order."""
+    """Yield the names and values in a `java.util.Properties` file, in order."""
     for line in _logical_lines(text):
         match = _PROPERTY.fullmatch(line)
         if match is not None:
@@ -115,7 +115,7 @@ def properties(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Return lines without comments.
+    """Yield lines without comments.
 
     A line with an odd number of backslashes at its end continues.
     """

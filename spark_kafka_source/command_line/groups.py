@@ -1,4 +1,4 @@
-"""`groups list`, `describe`, `lag`, `reset` and `delete`."""
+"""The commands `groups list`, `describe`, `lag`, `reset` and `delete`."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ def list_groups(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def describe(arguments: argparse.Namespace, output: Output) -> int:
-    """Describe each group by itself, so that a missing one does not hide the others."""
+    """Describe one group after the other. A missing group does not hide the others."""
     failures = 0
     with KafkaAdmin(**configuration(arguments)) as admin:
         for place, group_id in enumerate(arguments.groups):
@@ -100,7 +100,7 @@ def _member(member: MemberDescription) -> dict[str, object]:
 
 
 def _shown_partitions(partitions: Sequence[TopicPartition]) -> str:
-    """Return partitions as `--topic` takes them: `events:0,1 clicks:3`."""
+    """Return partitions in the syntax of `--topic`: `events:0,1 clicks:3`."""
     by_topic: dict[str, list[str]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(str(partition))
@@ -168,7 +168,7 @@ def _lag_rows(lag: GroupLag) -> list[dict[str, object]]:
 
 
 def reset(arguments: argparse.Namespace, output: Output) -> int:
-    """Show old and new offsets. Commit the new ones only with `--execute`."""
+    """Show old and new offsets. Commit the new offsets only with `--execute`."""
     topics = _topics(arguments.topic)
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.reset_offsets(
@@ -209,7 +209,7 @@ def _reset_row(found: OffsetResets, row: OffsetReset) -> dict[str, object]:
 
 
 def delete(arguments: argparse.Namespace, output: Output) -> int:
-    """Delete groups, or with `--topic` only what they have committed there."""
+    """Delete groups, or with `--topic` only their committed offsets of these topics."""
     topics = _topics(arguments.topic)
     rows: list[dict[str, object]] = []
     with KafkaAdmin(**configuration(arguments)) as admin:

@@ -1,6 +1,6 @@
 """Lines as columns for a producer: plain lines, lines with a key and a separator, or JSON.
 
-The JSON is that of `tail --json`, so that the output of the one is input for the other.
+The JSON is that of `tail --json`: its output can be the input of `produce --json`.
 """
 
 import base64
@@ -24,9 +24,9 @@ _INT32_END = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The records of a piece, up to the first line that is no record; `error` is about that line.
+    """The records of a piece, up to the first line that is no record.
 
-    `lines` are the numbers of the records' lines.
+    `lines` are the line numbers of the records. `error` names the line that is no record.
     """
 
     columns: pa.RecordBatch
@@ -38,7 +38,7 @@ Parse = Callable[[Piece], Parsed]
 
 
 def plain(separator: str | None) -> Parse:
-    """Return a parser of lines. Each is a value, with a key before the first separator, if any."""
+    """Return a parser of lines. A line is a value, or with `separator` a key and a value."""
     return _values if separator is None else lambda piece: _keys_and_values(piece, separator)
 
 
@@ -92,7 +92,7 @@ def from_json(piece: Piece) -> Parsed:
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Return the columns that have data in some row, and always the value."""
+    """Return the value column, and the other columns that have data in some row."""
     lists = zip(*rows, strict=True) if rows else ((),) * len(_TYPES)
     named = zip(_TYPES, lists, strict=True)
     return pa.RecordBatch.from_pydict(
@@ -111,7 +111,7 @@ _TYPES = {
     "timestamp": pa.int64(),
     "partition": pa.int32(),
 }
-# `tail` says where a record was. The command says where it goes.
+# `tail` writes the place of a record. `produce` has its own topic, and Kafka gives the offset.
 _PASSED_OVER = {"topic", "offset"}
 _FIELDS = {*_TYPES, "key" + BASE64, "value" + BASE64, *_PASSED_OVER}
 

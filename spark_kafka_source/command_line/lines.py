@@ -9,13 +9,13 @@ from typing import BinaryIO
 from spark_kafka_source.errors import LocalError
 
 PIECE_BYTES = 1 << 20
-"""The lines of one piece have at most so many bytes, unless a single line is longer."""
+"""A piece ends with the read that brings it to this many bytes."""
 
 END = b"\n"
 
 
 class LineError(LocalError):
-    """One or several lines that are no records, or could not be written."""
+    """Lines that are no records, or that could not be written."""
 
     def __init__(self, first: int, last: int, reason: str) -> None:
         super().__init__(first, last, reason)
@@ -30,14 +30,14 @@ class LineError(LocalError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some lines without their line ends. `first` is the number of the first, counted from 1."""
+    """Some lines without their line ends. `first` is the number of the first line, from 1 on."""
 
     first: int
     lines: list[bytes]
 
 
 def pieces(stream: BinaryIO, longest_bytes: int) -> Iterator[Piece]:
-    """Yield all lines. Lines at hand are yielded before it waits for more.
+    """Yield all lines. Yields the lines at hand before it waits for more.
 
     Raises `LineError` for a line longer than `longest_bytes`, before reading all of it.
     """
@@ -58,9 +58,9 @@ def pieces(stream: BinaryIO, longest_bytes: int) -> Iterator[Piece]:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the bytes at hand, once there are any.
+    """Yield all bytes at hand, once there are any.
 
-    A pipe has at most 64 KiB at a time, which are few lines for a batch.
+    One read of a pipe brings at most 64 KiB, which is little for a batch.
     """
     is_over = False
     while not is_over:
@@ -80,8 +80,8 @@ def _read_some(stream: BinaryIO) -> bytes:
 
 
 def _has_more(stream: BinaryIO) -> bool:
-    """Whether a read would not wait. The end counts, too. False if the system cannot tell."""
-    # Windows tells it of sockets only, and a stream in memory has no file.
+    """Return whether a read would not wait, as at the end. False if the system cannot tell."""
+    # Windows can tell for sockets only, and a stream in memory has no file.
     with contextlib.suppress(OSError, ValueError):
         return bool(select.select([stream], [], [], 0)[0])
     return False

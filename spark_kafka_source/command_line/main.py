@@ -1,4 +1,4 @@
-"""The entry point: runs one command. A failure is one line on standard error, and an exit code.
+"""The entry point of the commands. A failure is one line on standard error, and an exit code.
 
 0: done. 1: failed, at least in part. 2: wrong arguments. 130: ended by Ctrl-C. 143: by SIGTERM.
 """
@@ -18,7 +18,7 @@ DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command in `arguments` (default: those of the process)."""
+    """Run the command in `arguments` (default: those of the process). Return the exit code."""
     parsed = parse(arguments)
     try:
         # Imported only now, so that `--help` does not wait for Arrow.
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with spelt(import_module(f"{_COMMANDS}.configuration").spelling(parsed)):
             status: int = getattr(command, parsed.function)(parsed, Output(as_json=parsed.json))
         sys.stdout.flush()
-    except BrokenPipeError:  # As with `| head`: nobody reads the rest.
+    except BrokenPipeError:  # Nobody reads the rest, as with `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:

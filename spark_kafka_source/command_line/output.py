@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from spark_kafka_source.secret import printable
 
 BASE64 = "_base64"
-"""The suffix of a JSON field with the bytes themselves, for bytes that are no text."""
+"""The suffix of a JSON field in base64, for bytes that are not UTF-8."""
 
 _GAP = "  "
 _NOTHING = "-"
@@ -15,7 +15,7 @@ _TO_THE_END = "\x1b[K"
 
 
 class Output:
-    """Standard output, in either form, and notes on standard error."""
+    """Standard output as tables or as JSON, and notes on standard error."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -23,7 +23,7 @@ class Output:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a text file
 
     def document(self, fields: Mapping[str, object]) -> None:
-        """Write one JSON object on a line of its own."""
+        """Write one JSON object on one line."""
         self.line(json.dumps(fields))
 
     def line(self, text: str) -> None:
@@ -31,11 +31,11 @@ class Output:
         sys.stdout.write(f"{text}\n")
 
     def note(self, text: str) -> None:
-        """Write a remark to standard error. It is part of neither form."""
+        """Write a remark to standard error."""
         sys.stderr.write(f"{printable(text)}\n")
 
     def progress(self, text: str) -> None:
-        """Show how far a command is, over its last such text. Only a terminal shows it."""
+        """Show the progress of a command, in place of the last one. Only a terminal shows it."""
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{printable(text)}{_TO_THE_END}")
             sys.stderr.flush()
@@ -47,9 +47,9 @@ class Output:
     def rows(
         self, rows: Iterable[Mapping[str, object]], columns: Sequence[str], if_none: str = ""
     ) -> None:
-        """Write rows: whole as JSON, or as a table of these columns, without empty ones.
+        """Write rows: as JSON with all fields, or as a table of those `columns` that are not empty.
 
-        Without any row, write `if_none` as a note.
+        Without rows, write `if_none` as a note.
         """
         rows = list(rows)
         if not rows and if_none:
@@ -63,10 +63,7 @@ class Output:
 
 
 def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[str]:
-    """Return aligned lines under a header, with numbers to the right.
-
-    Without rows, return nothing.
-    """
+    """Return a header and aligned lines, with numbers to the right; nothing without rows."""
     shown = [each for each in columns if any(row[each] not in (None, "") for row in rows)]
     cells = [[each.replace("_", "-").upper() for each in shown]]
     cells += [[_cell(row[each]) for each in shown] for row in rows]

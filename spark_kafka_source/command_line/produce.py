@@ -1,4 +1,4 @@
-"""`produce`: writes the lines of standard input to a topic, each as a record."""
+"""The command `produce`: each line of standard input becomes a record of a topic."""
 
 import argparse
 import sys
@@ -20,10 +20,10 @@ from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.typed import TypedWriteConfig
 
 _LONGEST_LINE_BYTES = 64 << 20
-"""A line of JSON may have six letters for a byte. A longer line is no record in any case."""
+"""JSON may have six characters for a byte of a record. A longer line fits no record."""
 
 _LAST_SECONDS = 5
-"""How long a stopped command waits for records that are on their way."""
+"""The longest wait of a stopped command for records in flight."""
 
 _PROGRESS_SECONDS = 1
 
@@ -40,18 +40,18 @@ class NotAllWrittenError(LocalError):
 
 
 def produce(arguments: argparse.Namespace, output: Output) -> int:
-    """Write lines as they come, until the last, the first that is no record, or a stop.
+    """Write lines as they come, until the last line, a line that is no record, or a stop.
 
-    The lines before it are written. Returns 0, or the status that shells expect of a stopped
+    The lines before that are written. Returns 0, or the exit code that shells expect of a stopped
     command.
     """
     parse, topic = _parser(arguments), arguments.topic
     config = config_from_arguments(configuration(arguments))
-    # The records are bytes already.
+    # The producer gets bytes: this command encodes typed records itself.
     plain_config = replace(config, typed=TypedWriteConfig())
     with ExitStack() as undo, KafkaProducer.of(plain_config) as producer, Stops() as stops:
-        # Half of the memory, so that `send` finds room: a command that waits for room cannot be
-        # stopped.
+        # Half of the memory, so that `send` finds room: a stop has to wait while `send` waits for
+        # room.
         sending = Sending(producer, topic, stops, config.buffer_memory // 2)
         try:
             with stops.allowed():
@@ -103,7 +103,7 @@ def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) ->
 
 
 def _stoppable(found: Iterator[Piece], stops: Stops) -> Iterator[Piece]:
-    """Yield the same pieces. The command may be stopped while it waits for one."""
+    """Yield the same pieces. A stop is allowed while the command waits for one."""
     while True:
         with stops.allowed():
             piece = next(found, None)

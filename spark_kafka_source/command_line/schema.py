@@ -1,4 +1,4 @@
-"""`schema`: shows the columns of a topic's values as DDL."""
+"""The command `schema`: the columns of a topic's values as DDL."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from spark_kafka_source.consumer.infer_schema import infer_schema
 
 
 def schema(arguments: argparse.Namespace, output: Output) -> int:
-    """Show the schema in the registry, or the one that JSON records have in common."""
+    """Show the schema from the registry, or a common schema of JSON records."""
     part, topic = ("key" if arguments.key else "value"), arguments.topic
     ddl = infer_schema(topic, part=part, records=arguments.count, **configuration(arguments))
     if output.as_json:

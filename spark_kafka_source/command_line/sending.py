@@ -1,4 +1,4 @@
-"""Records of lines on their way to a topic, and the number of those written."""
+"""Records of lines in flight to a topic, and the number of written records."""
 
 import time
 from collections import deque
@@ -24,7 +24,7 @@ class _OnTheWay:
 
 
 class Sending:
-    """Sends records to a topic, with a limit for bytes on their way. A wait can be stopped.
+    """Records that are sent to a topic, with a limit for bytes in flight. Waits can be stopped.
 
     `failure` is the first line that could not be sent, or was not written.
     """
@@ -38,20 +38,20 @@ class Sending:
 
     @property
     def written(self) -> str:
-        """Number of records written so far, in words."""
+        """The number of records written so far, in words."""
         count = self._written
         return f"{count:,} {'record is' if count == 1 else 'records are'} written"
 
     @property
     def outcome(self) -> str:
-        """Number of records written, and of those whose outcome is unknown, in words."""
+        """The numbers of written records and of records with an unknown outcome, in words."""
         unknown = self._unknown + sum(len(each.lines) for each in self._on_the_way)
         return f"{self.written}, {unknown:,} more may be" if unknown else self.written
 
     def send(self, parsed: Parsed) -> None:
         """Send the records of a piece, once there is room.
 
-        Those that cannot be sent are a `failure`.
+        Sets `failure` if some cannot be sent.
         """
         size = parsed.columns.nbytes
         while self._on_the_way and self._bytes() + size > self._most_bytes:
@@ -68,7 +68,7 @@ class Sending:
             self._settle_oldest()
 
     def wait_for_seconds(self, timeout_seconds: float) -> None:
-        """Wait as `wait` does, but no longer than the timeout. This wait cannot be stopped."""
+        """Wait like `wait`, but at most for the timeout. This wait cannot be stopped."""
         end_seconds = time.monotonic() + timeout_seconds
         for _ in range(len(self._on_the_way)):
             left_seconds = max(end_seconds - time.monotonic(), 0)
@@ -89,7 +89,7 @@ class Sending:
         except UnencodableRowError as error:
             self._send(rows.slice(0, error.row), lines[: error.row])
             self.fails(LineError(lines[error.row], lines[error.row], error.reason))
-        except KafkaError as error:  # Some of the records may be on their way.
+        except KafkaError as error:  # Some of the records may be in flight.
             self._unknown += len(lines)
             self.fails(LineError(lines[0], lines[-1], str(error)))
         else:
@@ -109,6 +109,6 @@ class Sending:
             self.fails(LineError(oldest.lines[0], oldest.lines[-1], str(error)))
 
     def fails(self, failure: LineError) -> None:
-        """Note that a line was not sent. The first such line is the `failure`."""
+        """Note a failure. The one with the first line becomes `failure`."""
         if self.failure is None or failure.first < self.failure.first:
             self.failure = failure

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which end a command while it waits, not in the middle of its work."""
+"""Stops by Ctrl-C and SIGTERM. They end a command while it waits, not in the middle of its work."""
 
 import signal
 import threading
@@ -12,7 +12,7 @@ _FROM_SIGNAL = 128
 
 
 class Stopped(KeyboardInterrupt):
-    """The user or the system ends the command. `status` is what shells expect then."""
+    """A stop by the user or the system. `status` is the exit code that shells expect."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -20,11 +20,10 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stops:
-    """A block in which the first signal raises `Stopped` where that is `allowed`.
+    """A block in which the first signal raises `Stopped` only where that is `allowed`.
 
-    The second signal raises it anywhere.
-
-    Signals come only to the main thread. In other threads this does nothing.
+    The second signal raises it anywhere. In other threads than the main thread, which gets the
+    signals, the block does nothing.
     """
 
     def __init__(self) -> None:
@@ -43,8 +42,8 @@ class Stops:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Allow a stop within the block: at once if a signal has come before."""
-        # Set this before looking: a signal between the two would otherwise be missed by both.
+        """Allow a stop within the block. Stop at once if a signal has come before."""
+        # Set this before the check: a signal between check and assignment would be missed.
         self._is_allowed = True
         try:
             if self._came is not None:

@@ -1,4 +1,4 @@
-"""`tail`: shows the newest records of a topic, or all from a place on. It joins no group."""
+"""The command `tail`: the newest records of a topic, or all from a place on. It joins no group."""
 
 import argparse
 import base64
@@ -22,19 +22,19 @@ from spark_kafka_source.timestamps import iso_time, refuse_seconds
 from spark_kafka_source.topic_partition import TopicPartition
 
 _DEFAULT_COUNT = 10
-# Compaction leaves few records, and transactions leave markers, but nobody wants to wait for a
-# whole log.
+# Some offsets have no record, after compaction or for transaction markers. The search for records
+# goes back no further than this: a whole log takes too long.
 _FURTHEST = 100_000
 _POLL_MS = 500
-# A partition whose leader does not come back must not hold up the end of the others for ever.
+# A partition without a leader must not keep the command from ending.
 _PATIENCE_SECONDS = 60
 
 Offsets = Mapping[TopicPartition, int]
 
 
 def tail(arguments: argparse.Namespace, output: Output) -> int:
-    """Show records up to the present ends of the partitions, or as they come."""
-    # Nothing is committed: there is no group.
+    """Show records up to the present ends of the partitions, or with `--follow` as they come."""
+    # Without a group there are no committed offsets.
     settings = {"auto.offset.reset": "earliest", **configuration(arguments)}
     with KafkaConsumer(**settings) as consumer:
         partitions = _partitions(consumer, arguments)
@@ -52,7 +52,7 @@ def tail(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _newest(consumer: KafkaConsumer, count: int, ends: Offsets) -> list[ConsumerRecord]:
-    """Return the newest records by timestamp. Look further back where offsets have no records."""
+    """Return the newest records by timestamp. Look further back if that finds too few records."""
     starts = consumer.beginning_offsets(ends)
     reach = count
     while True:
@@ -128,7 +128,7 @@ def _assign(consumer: KafkaConsumer, begin: Offsets) -> None:
 
 
 def _for_ever(consumer: KafkaConsumer, begin: Offsets) -> Iterator[ConsumerRecord | None]:
-    """Yield records as they come, and None whenever all records at hand were yielded."""
+    """Yield records as they come, and None each time when all records at hand were yielded."""
     _assign(consumer, begin)
     while True:
         yield from consumer.poll(_POLL_MS)
@@ -136,7 +136,7 @@ def _for_ever(consumer: KafkaConsumer, begin: Offsets) -> Iterator[ConsumerRecor
 
 
 def _until(consumer: KafkaConsumer, begin: Offsets, ends: Offsets) -> Iterator[ConsumerRecord]:
-    """Yield the records before these ends. Raises `KafkaTimeoutError` if they do not come."""
+    """Yield the records before `ends`. Raises `KafkaTimeoutError` if none come for a minute."""
     left = {each for each, offset in begin.items() if offset < ends[each]}
     _assign(consumer, {each: begin[each] for each in left})
     moved_seconds = time.monotonic()
@@ -221,13 +221,13 @@ class _Shown:
 
 
 def _errors(record: ConsumerRecord) -> dict[str, Any]:
-    """Return the faults of a bad record that is shown nevertheless."""
+    """Return the decoding errors of a record."""
     found = {"key_error": record.key_error, "value_error": record.value_error}
     return {name: _plain(error) for name, error in found.items() if error is not None}
 
 
 def _plain(value: Any) -> Any:
-    """Return the value in JSON's types: bytes in base64; times, dates and decimals as texts."""
+    """Return the value in JSON's types: bytes in base64, and times, dates and decimals as texts."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -241,7 +241,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(name: str, data: Any, read: Callable[[bytes], Any]) -> dict[str, Any]:
-    """Return the field for some bytes, and a field in base64 if they are no text."""
+    """Return the field for some bytes, and a field in base64 if they are not UTF-8."""
     if not isinstance(data, bytes):  # None, or a value that the consumer has decoded.
         return {name: _plain(data)}
     shown = {name: read(data)}

@@ -1,4 +1,4 @@
-"""`topics`: shows all topics, or their partitions."""
+"""The command `topics`: all topics, or their partitions."""
 
 import argparse
 

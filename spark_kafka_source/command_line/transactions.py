@@ -1,4 +1,4 @@
-"""`transactions list`, `describe`, `abort` and `finish`."""
+"""The commands `transactions list`, `describe`, `abort` and `finish`."""
 
 import argparse
 import time
@@ -37,7 +37,7 @@ _ENDING = {
 
 
 def list_open(arguments: argparse.Namespace, output: Output) -> int:
-    """Show transactions that are open, or in given states. Note brokers that do not answer."""
+    """Show open transactions, or those in given states. Note brokers that do not answer."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         client = admin.client
         listed, failures = list_transactions(client, arguments.state or OPEN)
@@ -98,7 +98,7 @@ def _note(found: TransactionDescription, task: TaskTransaction | None) -> str | 
 
 
 def describe(arguments: argparse.Namespace, output: Output) -> int:
-    """Describe each transaction by itself, so that a missing one does not hide the others."""
+    """Describe one transaction after the other. A missing one does not hide the others."""
     failures = 0
     with KafkaAdmin(**configuration(arguments)) as admin:
         for place, transactional_id in enumerate(arguments.transactions):
@@ -120,7 +120,7 @@ def describe(arguments: argparse.Namespace, output: Output) -> int:
 def _partition_rows(
     admin: KafkaAdmin, found: TransactionDescription, output: Output
 ) -> list[dict[str, object]]:
-    """Return the partitions that it has written to, and what that means for readers, if known."""
+    """Return the transaction's partitions, with the offsets that readers wait for, if known."""
     partitions = [each for each in found.topic_partitions if not each.topic.startswith("__")]
     try:
         return [_partition_row(each, found.producer) for each in admin.held_up(partitions)]
@@ -160,7 +160,7 @@ def _show(output: Output, row: dict[str, object], *, is_first: bool) -> None:
 
 
 def abort(arguments: argparse.Namespace, output: Output) -> int:
-    """Show what it would abort. Abort it only with `--execute`."""
+    """Show the transaction. Abort it only with `--execute`."""
     name, producer = arguments.transaction, ProducerId(arguments.producer_id, arguments.epoch)
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.describe_transaction(name)

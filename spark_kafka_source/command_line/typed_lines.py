@@ -13,11 +13,11 @@ _JSON = SchemaText(SchemaType.JSON, "")
 
 
 def typed(parse: Parse, encoding: TypedEncoding, topic: str) -> Parse:
-    """Return a parser that parses as `parse` does, and then encodes keys and values of JSON.
+    """Return a parser that calls `parse`, and then encodes keys and values that are JSON.
 
     JSON has the same meaning as with `value.format` `json`. Without a schema, keys and values stay
-    as they are. Raises what `TypedEncoding.of_topic` does, and `SchemaError` for types that JSON
-    has not.
+    as they are. Raises the errors of `TypedEncoding.of_topic`, and `SchemaError` for types that
+    JSON does not have.
     """
     found = {part: encoding.of_topic(part, topic) for part in encoding.parts}
     parts = [_Part(name, write) for name, write in found.items() if write is not None]

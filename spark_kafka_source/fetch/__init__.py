@@ -1,7 +1,7 @@
-"""How a log is read: positions, fetches, checks of the log, look-ups of offsets, lost records.
+"""The reading of logs: positions, fetches, checks of the log, look-ups of offsets, lost records.
 
-Partitions with a start and perhaps an end go in, and `Chunk`s come out. A Spark task and a consumer
-both read by it.
+A reader gets partitions with a start and perhaps an end, and returns `Chunk`s. A Spark task and a
+consumer both use it.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What an answer to a fetch means for each of its positions: records, a nearer replica, an error.
+"""Answers to fetches: records, a nearer replica or an error for each position.
 
 https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-951 for leaders.
 """
@@ -25,12 +25,12 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# As long as it takes a leader, by default, to see that a replica has fallen behind.
+# A leader takes this long, by default, to see that a replica has fallen behind.
 _WITHOUT_RACK_SECONDS = 30.0
 
 
 class Answers:
-    """Puts what came into positions. `on_out_of_range` is told of those whose offset is gone."""
+    """The way of answers into positions. `on_out_of_range` gets positions whose offset is gone."""
 
     def __init__(
         self,
@@ -55,15 +55,16 @@ class Answers:
         data: PartitionData,
         leaders: Mapping[int, Broker],
     ) -> Fetched | None:
-        """Keep what came for a position, if it is wanted next there; return the records.
+        """Take the data of one partition, and return its records, or None.
 
-        `leaders` are those that the answer names. Raises `BrokerError` for what cannot heal.
+        Data for another offset or another log than the position's is dropped. `leaders` are the new
+        leaders that the answer names. Raises `BrokerError` for lasting errors.
         """
         where, asked = position.topic_partition, wanted.partition
         if asked.fetch_offset != position.fetch_offset or position.next is None:
-            return None  # Somebody moved it meanwhile.
+            return None  # The position has moved since the request.
         if not is_checked(position, wanted.topic_id, asked.current_leader_epoch):
-            return None  # It was asked of a log that is not this one any more.
+            return None  # The leader or the topic is another one since the request.
         if data.error_code:
             self._refused(position, broker, data, leaders)
             return None
@@ -92,24 +93,27 @@ class Answers:
     # -- replicas ----------------------------------------------------------------------------------
 
     def rack_id(self) -> str:
-        """Return what leaders are told of where this reader is."""
+        """Return the rack to send to leaders; empty for a while after a replica was left."""
         is_left_out = time.monotonic() < self._without_rack_until_seconds
         return "" if is_left_out else self._config.client_rack
 
     def nearest(self, position: Position, leader: Broker, now_seconds: float) -> Broker:
-        """Return the broker to fetch from: the leader, or the replica that it has named."""
+        """Return the broker to fetch from: the leader, or the replica that the leader named."""
         if position.replica_id is None or now_seconds > position.replica_until_seconds:
             position.replica_id = None
             return leader
         return self._client.cluster.brokers.get(position.replica_id, leader)
 
     def leave_replica(self, position: Position) -> None:
-        """For a while the leader is not told the rack: it would name the same replica again."""
+        """Fetch from the leader, and send no rack for a while.
+
+        With the rack the leader would name the same replica again.
+        """
         position.replica_id = None
         self._without_rack_until_seconds = time.monotonic() + _WITHOUT_RACK_SECONDS
 
     def _prefer(self, position: Position, node_id: int) -> None:
-        if node_id not in self._client.cluster.brokers:  # It may be new.
+        if node_id not in self._client.cluster.brokers:  # The broker may be new.
             self._client.cluster.forget_leaders()
             self.leave_replica(position)
             return
@@ -128,7 +132,7 @@ class Answers:
         what = f"Fetch of {where} at offset {position.fetch_offset}"
         error = BrokerError(code, what, lacking(code, topic=where.topic))
         if position.replica_id == broker.node_id:
-            self.leave_replica(position)  # The leader knows better.
+            self.leave_replica(position)  # The leader may not have this error.
             self._client.recover(error)
         elif code == OFFSET_OUT_OF_RANGE:
             self._on_out_of_range(position)
@@ -143,14 +147,14 @@ class Answers:
     def _is_led_anew(
         self, where: TopicPartition, data: PartitionData, leaders: Mapping[int, Broker]
     ) -> bool:
-        """Take the leader that the answer names, if it is newer than the one that was asked."""
+        """Take the leader that the answer names, and return whether it is a newer one."""
         leader = leaders.get(data.current_leader.leader_id)
         epoch = data.current_leader.leader_epoch
         return leader is not None and self._client.cluster.learn_leader(where, epoch, leader)
 
 
 def leaders_named(answer: FetchResponse) -> dict[int, Broker]:
-    """Return the brokers that an answer names as leaders in place of the one that was asked."""
+    """Return the brokers that an answer names as new leaders, by node id."""
     return {
         each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
         for each in answer.node_endpoints
@@ -158,12 +162,12 @@ def leaders_named(answer: FetchResponse) -> dict[int, Broker]:
 
 
 def is_checked(position: Position, topic_id: UUID, leader_epoch: int) -> bool:
-    """Whether the leader's log is known to be the one that was read so far (KIP-320)."""
+    """Return whether the leader's log is known to be the one that was read so far (KIP-320)."""
     if position.is_elsewhere(topic_id):
         return False
     if position.checked_epoch < 0 or leader_epoch < 0:
         return True
-    # Without ids of topics an older epoch may well be that of another topic by this name.
+    # Without topic ids a lower epoch may belong to a topic that was made anew by this name.
     return leader_epoch == position.checked_epoch or (
         leader_epoch < position.checked_epoch and not topic_id.int
     )

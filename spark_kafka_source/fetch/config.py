@@ -1,4 +1,4 @@
-"""How records are fetched: Kafka's consumer configuration, from `kafka.*` options."""
+"""The configuration of fetches: Kafka's consumer configuration, from `kafka.*` options."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from spark_kafka_source.settings import setting
 
 @dataclass(frozen=True, slots=True)
 class FetchConfig:
-    """Names and defaults of https://kafka.apache.org/documentation/#consumerconfigs."""
+    """Settings of fetches, as in https://kafka.apache.org/documentation/#consumerconfigs."""
 
     fetch_min_bytes: int = setting(1)
     fetch_max_wait_ms: int = setting(500)

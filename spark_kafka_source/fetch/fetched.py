@@ -14,8 +14,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 class Fetched:
     """The records of one answer for one partition, from `offset` on.
 
-    `leader_epoch` is the one in which the leader was asked, and `asked_bytes` how much it was asked
-    for. `chunks` is iterated once, and checks and decompresses only as far as it is iterated.
+    `leader_epoch` is the leader epoch of the request, and `asked_bytes` its limit for the
+    partition. `chunks` is iterated once. Only the iteration checks and decompresses records.
     """
 
     offset: int

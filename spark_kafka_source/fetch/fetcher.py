@@ -26,14 +26,14 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# Closing says goodbye to the brokers, but does not wait for those that are gone.
+# Closing ends the fetch sessions, but does not wait long for a broker that is gone.
 _GOODBYE_MS = 1_000
 _MOST_FETCHED_AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FetchDone:
-    """One answer, for the metrics: how long it took and how many bytes of records it brought."""
+    """One answer, for the metrics: its duration and its bytes of records."""
 
     broker: Broker
     seconds: float
@@ -45,7 +45,7 @@ _Logs = dict[TopicPartition, tuple[UUID, int]]
 
 
 class Fetcher:
-    """Keep each position's `fetched` filled, while the reader hands out what is there.
+    """The fetches that keep each position's `fetched` filled, while the reader hands out records.
 
     `ask` sends fetches and `take` takes answers; neither waits. The reader waits until one of
     `in_flight` is readable, or until `next_try_seconds`. Partitions that are not paused are fetched
@@ -97,9 +97,9 @@ class Fetcher:
         return [each.asked for each in self._sources.values() if each.asked is not None]
 
     def next_try_seconds(self, since_seconds: float) -> float | None:
-        """The first moment after that one when there is something to do though nothing comes in.
+        """Return the first moment after `since_seconds` at which a retry or a timeout is due.
 
-        What failed is tried again then, what takes too long given up; on the monotonic clock.
+        Both are on the monotonic clock. Returns None if nothing is due.
         """
         moments = [each.not_before_seconds for each in (*self._sources.values(), *self._positions)]
         for each in self._sources.values():
@@ -108,9 +108,9 @@ class Fetcher:
         return min((moment for moment in moments if moment > since_seconds), default=None)
 
     def ask(self, deadline: Deadline | None = None) -> None:
-        """Asks each broker, that is not asked yet, for all that can be fetched from it.
+        """Send a fetch to each broker that has none, for all partitions to fetch from it.
 
-        Partitions whose leaders are not known are left out.
+        Partitions with unknown leaders are left out.
         """
         now_seconds = time.monotonic()
         fetchable = self._fetchable(now_seconds)
@@ -124,15 +124,15 @@ class Fetcher:
                 self._ask(source, each, share_bytes, deadline)
 
     def take(self) -> bool:
-        """Takes the answers that are here; returns whether one was more than an error.
+        """Take the answers that have come. Return whether one was more than an error.
 
-        Raises what cannot heal, naming the partition.
+        Raises lasting errors; those of a partition name it.
         """
         taken = [self._take(each) for each in list(self._sources.values())]
         return any(taken)
 
     def was_left_alone(self, since_seconds: float) -> None:
-        """Adds the time since then to all deadlines: nobody has looked for answers meanwhile."""
+        """Add the time since `since_seconds` to all deadlines: nobody has looked for answers."""
         self._back_at_seconds = time.monotonic()
         gap_seconds = self._back_at_seconds - since_seconds
         for source in self._sources.values():
@@ -141,8 +141,8 @@ class Fetcher:
     def overdue_topics(self) -> set[str]:
         """Return topics whose fetches are overdue; each at most every two seconds.
 
-        Their broker may have frozen, and another may lead its partitions by now. A replica that is
-        not the leader is not waited for any longer.
+        Their broker may hang, and another broker may lead its partitions by now. Positions that
+        fetch from a replica leave an overdue one.
         """
         now_seconds = time.monotonic()
         found: set[str] = set()
@@ -163,13 +163,13 @@ class Fetcher:
     # -- what to ask -------------------------------------------------------------------------------
 
     def _fetchable(self, now_seconds: float) -> dict[Broker, _Logs]:
-        """Return what can be fetched from each broker, in the order of the positions."""
+        """Return the partitions to fetch from each broker, in the order of the positions."""
         found: dict[Broker, _Logs] = defaultdict(dict)
         for position in self._positions:
             if not _can_be_fetched(position, now_seconds):
                 continue
             if not position.fetched:
-                position.refetch()  # It may have gone back: see `Position.back_to`.
+                position.refetch()  # The position may have gone back: see `Position.back_to`.
             where = position.topic_partition
             try:
                 leader, leader_epoch = self._client.cluster.leader(where)
@@ -182,7 +182,7 @@ class Fetcher:
         return found
 
     def _kept_bytes(self) -> dict[int, int]:
-        """Return how much of each broker waits to be handed out; without what is paused."""
+        """Return the bytes of each broker that wait to be handed out, without paused partitions."""
         found: dict[int, int] = defaultdict(int)
         for position in self._positions:
             if not position.paused and not position.is_held:
@@ -193,7 +193,7 @@ class Fetcher:
     def _source(self, broker: Broker) -> Source:
         source = self._sources.get(broker.node_id)
         if source is None or (source.broker != broker and source.asked is None):
-            # It is new, or somewhere else now.
+            # The broker is new, or has another address now.
             session = FetchSession(is_kept=self._keeps_sessions)
             source = self._sources[broker.node_id] = Source(
                 broker, session, FetchSize(self._config)
@@ -247,7 +247,7 @@ class Fetcher:
             self._failed(source, error)
             return False
         now_seconds = time.monotonic()
-        # A broker over its quota expects silence (KIP-219), which must not keep others waiting.
+        # A broker over its quota expects no request for this time (KIP-219); others go on.
         source.tries, source.not_before_seconds = 0, now_seconds + answer.throttle_time_ms / 1000
         size_bytes = sum(len(each.records or b"") for each in found.values())
         waited_seconds = now_seconds - max(source.asked_at_seconds, self._back_at_seconds)
@@ -274,7 +274,7 @@ class Fetcher:
                 fetched = self._answers.put(
                     position, source.broker, source.wanted[where], data, leaders
                 )
-            except KafkaError as error:  # What came for the others is as good as ever.
+            except KafkaError as error:  # The records of other partitions are good.
                 first_error = first_error or error
                 continue
             if fetched is not None:
@@ -284,7 +284,7 @@ class Fetcher:
             raise first_error
 
     def _leave_behind(self, source: Source) -> None:
-        """A replica that has nothing of ranges is behind: the leader has what was planned."""
+        """Leave a replica that has no records of a range. The leader has the planned records."""
         for where in source.wanted:
             position = self._positions.get(where)
             is_replica = position is not None and position.replica_id == source.broker.node_id
@@ -292,7 +292,7 @@ class Fetcher:
                 self._answers.leave_replica(position)
 
     def _failed(self, source: Source, error: RemoteError) -> None:
-        """The next request to this broker waits a while; raises what cannot heal."""
+        """Pause before the next request to this broker. Raises lasting errors."""
         source.session.begin_anew()
         is_replica = False
         for position in self._positions:

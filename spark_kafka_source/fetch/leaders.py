@@ -44,9 +44,9 @@ def ask_leaders(
 
     `request` makes the request to one leader. `answers` yields partition, error code and answer
     from its response. Partitions whose leader has moved are asked for again, alone, for up to
-    `timeout_ms` (default: `default.api.timeout.ms`). A silent leader is waited for only as long as
-    it leads. Raises `BrokerError` or `KafkaTimeoutError`, which name the partition. A topic must
-    stay unknown for about two seconds before that is an error.
+    `timeout_ms` (default: `default.api.timeout.ms`). The wait for a silent leader ends when it does
+    not lead any more. Raises `BrokerError` or `KafkaTimeoutError`, which name the partition. A
+    topic must stay unknown for about two seconds before that is an error.
 
     `found` gets the answers as they come, for a thread that does not wait for all of them.
     `on_answer` is called after each response.

@@ -20,7 +20,7 @@ UNKNOWN_TOPIC = frozenset(
 )
 """Error codes of a topic that is gone, or that a broker does not know yet."""
 
-# With pauses that double from a tenth of a second, some two seconds.
+# These take some two seconds, with pauses that double from a tenth of a second.
 _MOST_REFUSALS = 5
 
 
@@ -49,14 +49,14 @@ class OffsetOutOfRangeError(RecordsLostError):
 
 
 class TopicGoneError(RecordsLostError):
-    """The topic was deleted, and perhaps another created by its name."""
+    """The topic was deleted, and perhaps made anew."""
 
     def _text(self) -> str:
         return f"{self.topic_partition} from offset {self.offset} on: its topic was deleted"
 
 
 class LogTruncatedError(RecordsLostError):
-    """From `diverged` on the log holds other records than it did (KIP-320)."""
+    """The log holds other records than before, from offset `diverged` on (KIP-320)."""
 
     def __init__(self, topic_partition: TopicPartition, offset: int, diverged: int) -> None:
         super().__init__(topic_partition, offset, diverged)
@@ -70,9 +70,9 @@ class LogTruncatedError(RecordsLostError):
 
 
 def patient(attempt: Callable[[Deadline], T]) -> Callable[[Deadline], T]:
-    """The same attempt, but a topic that stays unknown becomes an error that is not tried again.
+    """Return the same attempt, but a topic that stays unknown becomes an error without remedy.
 
-    Brokers hear of a topic one after another, so it is not gone as soon as one does not know it.
+    Brokers learn of a topic one after another. So a topic that one broker does not know may exist.
     """
     refusals = 0
 

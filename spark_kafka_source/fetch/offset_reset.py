@@ -1,4 +1,4 @@
-"""Where to begin where nothing says it: `auto.offset.reset`, with KIP-1106's `by_duration`."""
+"""The start without a valid offset: `auto.offset.reset`, with KIP-1106's `by_duration`."""
 
 import re
 import time
@@ -11,7 +11,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 _OPTION = "kafka.auto.offset.reset"
 _BY_DURATION = "by_duration:"
-# As java.time.Duration reads them, without signs: days, then hours, minutes and seconds.
+# The syntax of java.time.Duration, without signs: days, then hours, minutes and seconds.
 _DURATION = re.compile(
     r"P(?=.)(?:(\d{1,9})D)?(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,9})?)S)?)?",
     re.IGNORECASE | re.ASCII,
@@ -20,7 +20,7 @@ _SECONDS = (86_400, 3_600, 60, 1)
 
 
 class NoOffsetError(LocalError):
-    """There is no committed offset, or it is gone, and `auto_offset_reset` is `none`."""
+    """No committed offset, or one that is gone, while `auto.offset.reset` is `none`."""
 
     def __init__(self, topic_partitions: Sequence[TopicPartition]) -> None:
         super().__init__(tuple(topic_partitions))
@@ -35,18 +35,18 @@ class NoOffsetError(LocalError):
 
 @dataclass(frozen=True, slots=True)
 class ResetPolicy:
-    """Begin at this timestamp, as ListOffsets has them, or with a duration so long ago."""
+    """A start at a ListOffsets timestamp, or at the time `duration_ms` ago."""
 
     timestamp: int | None = None
     duration_ms: int | None = None
 
     @property
     def is_none(self) -> bool:
-        """Whether to begin nowhere, but to raise."""
+        """Whether there is no start, and the reader raises instead."""
         return self.timestamp is None and self.duration_ms is None
 
     def timestamp_now(self) -> int:
-        """What to ask ListOffsets for; milliseconds since the epoch, or one of its own numbers."""
+        """Return the timestamp for ListOffsets: epoch milliseconds, or one of its constants."""
         if self.duration_ms is not None:
             return max(0, int(time.time() * 1000) - self.duration_ms)
         return LATEST_TIMESTAMP if self.timestamp is None else self.timestamp
@@ -61,7 +61,7 @@ _NAMED = {"earliest": EARLIEST, "latest": LATEST, "none": NONE}
 
 
 def parse_reset(text: str) -> ResetPolicy:
-    """The policy by its name, or by `by_duration:` and an ISO 8601 duration such as `PT1H`.
+    """Parse a policy: its name, or `by_duration:` and an ISO 8601 duration such as `PT1H`.
 
     Raises `ConfigurationError`.
     """

@@ -77,7 +77,7 @@ def list_offsets(
     """Return the offset of the first record at or after each timestamp, in ms since 1970.
 
     `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` mean the ends of the log. The offset is `NO_OFFSET`
-    if no record is that late. Raises as `ask_leaders` does.
+    if no record is that late. Raises the errors of `ask_leaders`.
     """
     found = offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
     return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
@@ -92,7 +92,7 @@ def offsets_for_times(
     found: dict[TopicPartition, OffsetAndTimestamp] | None = None,
     on_answer: Callable[[], None] = lambda: None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """Return as `list_offsets` does, with timestamps. See `ask_leaders` for the rest."""
+    """Return the same as `list_offsets`, with timestamps. See `ask_leaders` for the rest."""
     request = partial(_list_offsets_request, isolation_level)
     return ask_leaders(
         client,

@@ -1,4 +1,4 @@
-"""One kind of question about positions, whose answers are taken one by one as they come in."""
+"""Look-ups of one kind for positions; each answer is taken as soon as it comes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ A = TypeVar("A")
 
 @dataclass(slots=True)
 class _Open(Generic[Q, A]):
-    """What was asked in one go. `found` is filled by the thread that asks."""
+    """One look-up for several positions. Its thread fills `found`."""
 
     lookup: Lookup[Any]
     asked: dict[TopicPartition, tuple[Position, Q]]
@@ -23,11 +23,11 @@ class _Open(Generic[Q, A]):
 
 
 class PartitionLookups(Generic[Q, A]):
-    """Asks about partitions in threads, so that one silent leader delays no other partition.
+    """Look-ups in other threads, so that one silent leader delays no other partition.
 
-    `question` is called in another thread, and puts each answer into the dictionary that it is
-    given. `is_current` says whether the answer to a question is still of use, `on_answer` uses it,
-    and `on_none` is told of positions that got no answer.
+    `question` runs in another thread, and puts each answer into its last argument. `is_current`
+    returns whether the answer to a question is still of use. `on_answer` gets such an answer, and
+    `on_none` gets a position without an answer.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class PartitionLookups(Generic[Q, A]):
         self._open: list[_Open[Q, A]] = []
 
     def ask(self, questions: Mapping[TopicPartition, Q]) -> None:
-        """Ask about these partitions, but for those whose answers are awaited already."""
+        """Ask about these partitions, except for those whose answer is still to come."""
         asked = {
             where: (self._positions[where], question)
             for where, question in questions.items()
@@ -65,16 +65,16 @@ class PartitionLookups(Generic[Q, A]):
         self._open.append(_Open(lookup, asked, found))
 
     def is_asked(self, where: TopicPartition) -> bool:
-        """Whether an answer that will be of use is awaited for this partition."""
+        """Return whether a useful answer for this partition is still to come."""
         position = self._positions[where]
         asked = (each.asked[where] for each in self._open if where in each.asked)
         return any(of is position and self._is_current(of, question) for of, question in asked)
 
     def take(self) -> None:
-        """Take the answers that came in. Raises what went wrong, once all others are taken."""
+        """Take the answers that have come, and then raise the first error."""
         first_error: KafkaError | None = None
         for each in list(self._open):
-            is_done = each.lookup.is_done  # Looked at first: what comes later is for a later call.
+            is_done = each.lookup.is_done  # Read first: later answers are for a later call.
             for step in (self._take_found, self._take_end) if is_done else (self._take_found,):
                 try:
                     step(each)
@@ -84,7 +84,7 @@ class PartitionLookups(Generic[Q, A]):
             raise first_error
 
     def _take_found(self, each: _Open[Q, A]) -> None:
-        found = dict(each.found)  # As of now: what is added meanwhile is for a later call.
+        found = dict(each.found)  # A copy: the other thread may add answers meanwhile.
         for where in [where for where in each.asked if where in found]:
             position, question = each.asked.pop(where)
             if self._is_of_use(where, position, question):

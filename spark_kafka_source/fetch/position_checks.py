@@ -1,4 +1,4 @@
-"""Whether positions still stand in the log that was read (KIP-320), and what to do where not."""
+"""Checks whether positions are still in the log that was read (KIP-320), and look-ups of losses."""
 
 import time
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
 
 
 class _Log(NamedTuple):
-    """What is to be compared: where the epoch of a position ends, in the log of this leader."""
+    """The question to a leader of `leader_epoch`: where `reached_epoch` ends in its log."""
 
     reached_epoch: int
     leader_epoch: int
 
 
 class PositionChecks:
-    """Asks new leaders how far their logs reach; `reactions` are told of records that are lost."""
+    """Checks of positions against the logs of new leaders. The reactions get the losses."""
 
     def __init__(
         self,
@@ -65,24 +65,24 @@ class PositionChecks:
         )
 
     def take(self) -> None:
-        """Take what leaders have said since. Raises kinds of `RecordsLostError`."""
+        """Take the answers that have come. Raises subclasses of `RecordsLostError`."""
         self._losses.take()
         self._ends.take()
 
     @property
     def is_due(self) -> bool:
-        """Whether `look` would ask anything now."""
+        """Whether `look` would send a request now."""
         return not all(map(self._ends.is_asked, self._unchecked()))
 
     def look(self) -> None:
-        """Where the leader is a new one, ask how far its log reaches. Raises as `take` does."""
+        """Ask each new leader how far its log reaches. Raises the same errors as `take`."""
         moved: dict[TopicPartition, _Log] = {}
         for where, (topic_id, leader_epoch) in self._unchecked().items():
             each = self._positions[where]
             if each.is_elsewhere(topic_id):
                 self._made_anew(each)
             elif leader_epoch < each.checked_epoch:
-                # The broker that described the topic is behind those that wrote to it.
+                # The metadata is old: a later leader epoch is known.
                 self._client.cluster.forget_leaders()
                 self._later(each)
                 self._reactions.failed(BrokerError(_FENCED_LEADER_EPOCH, f"Fetch of {where}"), each)
@@ -93,7 +93,7 @@ class PositionChecks:
         self._ends.ask(moved)
 
     def is_in_doubt(self, position: Position) -> bool:
-        """Whether what was fetched ahead may be of a log that was cut since."""
+        """Return whether records fetched ahead may come from a log that was truncated since."""
         if position.known is None or position.known.leader_epoch < 0:
             return False
         log = log_of(self._client.cluster, position)
@@ -102,15 +102,15 @@ class PositionChecks:
         return log[1] > position.checked_epoch
 
     def out_of_range(self, position: Position) -> None:
-        """Find out what there is to read instead, unless that is not wanted."""
+        """Let the reactions move the position, or look up which offsets the log has."""
         if position.fetched:
-            return  # What is here comes first, and this will be asked for again.
+            return  # The fetched records come first. The next fetch has the same error.
         if not self._reactions.out_of_range(position):
             self._losses.ask({position.topic_partition: position.fetch_offset})
             self._later(position)
 
     def _unchecked(self) -> dict[TopicPartition, tuple[UUID, int]]:
-        """Return the logs of positions whose leader is another than the one seen last."""
+        """Return the logs of positions that were not checked against their current leader."""
         now_seconds = time.monotonic()
         return {
             each.topic_partition: log
@@ -133,14 +133,14 @@ class PositionChecks:
         )
 
     def _is_current(self, position: Position, log: _Log) -> bool:
-        """Whether neither the position nor the leader has moved on to another epoch since."""
+        """Return whether position and leader are still in the leader epochs of the question."""
         if position.known is None or position.known.leader_epoch != log.reached_epoch:
             return False
         found = log_of(self._client.cluster, position)
         return found is not None and found[1] == log.leader_epoch
 
     def _compare(self, position: Position, log: _Log, end: int) -> None:
-        """`end` is where the epoch of what is known ends, in the log that was asked about."""
+        """Compare the position with `end`, where its leader epoch ends in the leader's log."""
         if position.next is None or position.known is None:
             return
         if 0 <= end < position.known.offset:
@@ -148,13 +148,13 @@ class PositionChecks:
             error = LogTruncatedError(position.topic_partition, first_lost, end)
             self._reactions.lost(position, error)
         elif 0 <= end < position.fetch_offset:
-            position.refetch()  # What was fetched ahead may be of the log that was cut.
+            position.refetch()  # Records fetched ahead may come from the truncated part.
         position.checked_epoch = log.leader_epoch
 
     def _made_anew(self, position: Position) -> None:
-        """The topic was deleted and made anew: its offsets are those of other records."""
+        """Tell the reactions that the topic was made anew: its offsets are other records."""
         self._later(position)
-        if position.next is not None and not position.fetched:  # What is here comes first.
+        if position.next is not None and not position.fetched:  # Fetched records come first.
             error = TopicGoneError(position.topic_partition, position.next.offset)
             self._reactions.made_anew(position, error)
 
@@ -166,9 +166,9 @@ class PositionChecks:
 
 
 def log_of(cluster: Cluster, position: Position) -> tuple[UUID, int] | None:
-    """Return the topic's id and the leader's epoch; None where no leader is known.
+    """Return the topic's id and the leader epoch, or None if the leader is unknown.
 
-    In one look: another thread may learn meanwhile that there is none.
+    The leader is looked up once: another thread may forget it at any time.
     """
     where = position.topic_partition
     try:
@@ -192,7 +192,7 @@ def _find_losses(
 
 
 def _out_of_range(client: KafkaClient, where: TopicPartition, offset: int) -> RecordsLostError:
-    """Return an error that names the offsets that there are."""
+    """Return the error, with the offsets of the log's start and end if there is a log."""
     try:
         earliest = earliest_offsets(client, [where])[where]
         latest = latest_offsets(client, [where])[where].offset

@@ -43,7 +43,7 @@ class Position:
     """A broker to fetch from that is nearer than the leader (KIP-392)."""
     replica_until_seconds: float = 0.0
     batch_bytes: int = 0
-    """The size of the batch that an answer has cut; 0 where none was."""
+    """The size of a batch that was cut in an answer, or 0."""
     tries: int = 0
     not_before_seconds: float = 0.0
 
@@ -64,7 +64,7 @@ class Position:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether what was fetched last does not say where to go on."""
+        """Whether the last fetch does not tell where the next one begins."""
         return bool(self.fetched) and self.fetch_offset <= self.fetched[-1].offset
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
@@ -76,7 +76,7 @@ class Position:
         self.refetch()
 
     def begin(self, start: int, end: int, end_epoch: int, topic_id: UUID | None) -> None:
-        """Read from `start` to the record before `end`, of the log that had it in `end_epoch`."""
+        """Read from `start` to the record before `end`; the log reached `end` in `end_epoch`."""
         self.next, self.fetch_offset = OffsetAndEpoch(start), start
         self.end, self.end_epoch = end, end_epoch
         self.checked_epoch, self.topic_id = end_epoch, topic_id
@@ -89,7 +89,7 @@ class Position:
         self.refetch()
 
     def later(self, pause_seconds: Callable[[int], float]) -> None:
-        """Fetch, and look up, nothing more of it before a pause; `pause_seconds` by its tries."""
+        """Pause fetches and look-ups of the partition. `pause_seconds` gets the number of tries."""
         self.tries += 1
         self.not_before_seconds = time.monotonic() + pause_seconds(self.tries)
 
@@ -111,7 +111,10 @@ class Position:
         self.checked_epoch = max(self.checked_epoch, leader_epoch)
 
     def back_to(self, offset: int) -> OffsetAndEpoch | None:
-        """Only up to here after all: the rest is handed out again, unless it moves on before."""
+        """Go back to this offset, and return the position. Fetched records are kept.
+
+        The records from here on are handed out again, unless the position moves on before.
+        """
         if self.next is not None:
             self.next = OffsetAndEpoch(offset, self.next.leader_epoch)
         return self.next

@@ -1,4 +1,4 @@
-"""Reads ranges of offsets of any partitions, each with its start and without its end."""
+"""The reader of offset ranges of any partitions, from each start to the record before the end."""
 
 import logging
 import time
@@ -27,16 +27,15 @@ logger = logging.getLogger(__name__)
 
 
 class RangeReader:
-    """Fetches ranges; `chunks` is iterated once, in any one thread.
+    """A reader of ranges. `chunks` is iterated once, in any one thread.
 
-    Each broker is asked for its ranges in the order given, as many at once as one answer may have.
-    The next answer is on its way while this one is worked on.
+    Each broker is asked for its ranges in the given order, for as many as may fit in one answer.
+    The next fetch is in flight while the caller works on the records of this one.
 
-    `poll_timeout_ms` bounds the wait for records that were promised: where no range goes on for
-    that long, `KafkaTimeoutError` names partition and offset. With `skip_lost` records that are
-    gone are passed over and the loss is logged, instead of raising `RecordsLostError`, and records
-    larger than `max_record_bytes`, instead of raising `RecordTooLargeError`. What is corrupt is
-    never passed over.
+    `poll_timeout_ms` bounds the wait for planned records: if no range goes on for that long, a
+    `KafkaTimeoutError` names partition and offset. With `skip_lost` the reader logs and skips lost
+    records, instead of raising `RecordsLostError`, and records larger than `max_record_bytes`,
+    instead of raising `RecordTooLargeError`. It never skips corrupt records.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class RangeReader:
         self._max_record_bytes = max_record_bytes
 
     def chunks(self) -> Iterator[Chunk]:
-        """The records of all ranges, those of a partition in order, checked and decompressed.
+        """Yield the records of all ranges, checked and decompressed; each partition's in order.
 
         Raises `RecordsLostError`, `CorruptRecordError`, `KafkaTimeoutError`, `BrokerError`.
         """
@@ -100,7 +99,7 @@ class RangeReader:
                 patience = Deadline.after_ms(self._poll_timeout_ms)
             elif (
                 patience.expired and unread
-            ):  # What is lost and passed over may have been the rest.
+            ):  # Nothing is unread if all that was left was lost and skipped.
                 raise self._starved(losses.ranges, next(iter(reader.positions)))
 
     def _fetch(self, reader: LogReader, losses: "_Losses", left_alone_seconds: float) -> None:
@@ -127,7 +126,7 @@ class RangeReader:
 
 
 def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> None:
-    """Wait for an answer that is more than an error. Raises what went wrong in all others."""
+    """Wait for records, or for an answer without an error. Raises the last error if all fail."""
     losses.begin()
     is_answered = False
     if not reader.in_flight:
@@ -156,13 +155,13 @@ def _hand_out(reader: LogReader, position: Position) -> Iterator[Chunk]:
         position.handed_out(chunk.next_offset, fetched.leader_epoch)
         cut_batch_bytes = chunk.cut_batch_bytes
         yield chunk
-        del chunk  # A record may be large: it is not to be kept until the next is there.
+        del chunk  # A record may be large: free it before the next chunk is made.
     if position.next.offset == fetched.offset and cut_batch_bytes:
         reader.ask_for_more(position, fetched, cut_batch_bytes)
 
 
 def _left(reader: LogReader) -> int:
-    """Return how many offsets there are still to read."""
+    """Return the number of offsets that are still to read."""
     return sum(
         max(0, each.end - each.next.offset)
         for each in reader.positions
@@ -171,7 +170,7 @@ def _left(reader: LogReader) -> int:
 
 
 class _Losses:
-    """What becomes of ranges whose records are lost: an error, or they are passed over."""
+    """The reactions to lost records of ranges: raise, or skip them."""
 
     def __init__(
         self,
@@ -182,42 +181,42 @@ class _Losses:
     ) -> None:
         self.ranges = ranges
         self.trouble: KafkaError | None = None
-        """What went wrong last."""
+        """The last error."""
         self._client = client
         self._skip_lost = skip_lost
         self._unknown: set[str] = set()
 
     def begin(self) -> None:
-        """Forget what went wrong before."""
+        """Forget earlier errors."""
         self.trouble = None
         self._unknown.clear()
 
     def raise_unless(self, in_flight: Sequence[object]) -> None:
-        """Raise what went wrong, unless something else may come still."""
+        """Raise the last error, if there is one and no fetch is in flight."""
         if self.trouble is not None and not in_flight:
             raise self.trouble
 
     def out_of_range(self, _: Position) -> bool:
-        """It has to be looked up: what is lost is told with its offsets."""
+        """Return False: the error names the offsets of the log, which are looked up."""
         return False
 
     def made_anew(self, position: Position, _: TopicGoneError) -> None:
-        """The broker that described the topic may be behind the one that the driver asked."""
+        """Look up the topic again: this broker's metadata may be older than the driver's."""
         where = position.topic_partition
         self._client.cluster.forget_leaders_of([where.topic])
         self.failed(BrokerError(INCONSISTENT_TOPIC_ID, f"Fetch of {where}"), position)
 
     def failed(self, error: KafkaError, position: Position | None = None) -> None:
-        """Keep it, in case that nothing else can be read either."""
+        """Keep the error, for the case that nothing else can be read either."""
         self.trouble = error
         if position is not None and isinstance(error, BrokerError) and error.error in UNKNOWN_TOPIC:
             self._unknown.add(position.topic_partition.topic)
 
     def described(self, _: Sequence[Topic]) -> None:
-        """Nothing: what is missing is told to `failed`."""
+        """Do nothing: `failed` gets the missing topics."""
 
     def gone(self, reader: LogReader, error: BrokerError) -> None:
-        """Topics have stayed unknown for too long: their ranges are lost."""
+        """Treat the ranges of unknown topics as lost: the topics were unknown for too long."""
         topics, self._unknown = self._unknown, set()
         for position in reader.positions:
             if position.topic_partition.topic in topics and position.next is not None:
@@ -226,9 +225,9 @@ class _Losses:
                 self.lost(position, lost)
 
     def lost(self, position: Position, error: RecordsLostError) -> None:
-        """Go on after what is gone, or where it is only what comes later, end before it.
+        """Skip the lost records, or end the range before them if the log was truncated.
 
-        The range ends where nothing is left of it.
+        Raises the error without `skip_lost`.
         """
         if not self._skip_lost:
             raise error
@@ -245,7 +244,7 @@ class _Losses:
             position.skip_to(lost_to)
 
     def too_large(self, error: RecordTooLargeError) -> None:
-        """Pass over one record, where losses are passed over."""
+        """Skip one record. Raises the error without `skip_lost`."""
         if not self._skip_lost:
             raise error
         logger.warning("%s: %s; skipped", self.ranges[error.topic_partition], error)

@@ -11,9 +11,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 class OffsetRange:
     """The records of a partition from `start` to the one before `end`.
 
-    `topic_id` is that of the topic that was planned, and `leader_epoch` the one in which its log
-    reached `end`, where they are known: another topic that took its name since is not read in its
-    place, nor what another leader wrote in place of records that it never had.
+    `topic_id` is the id of the planned topic, and `leader_epoch` is the leader epoch in which its
+    log reached `end`, if they are known. Then a topic that was made anew is not read in its place,
+    nor records that a later leader wrote in place of lost ones.
     """
 
     topic_partition: TopicPartition
@@ -32,7 +32,7 @@ class OffsetRange:
 
 
 def read_together(ranges: Iterable[OffsetRange]) -> list[dict[TopicPartition, OffsetRange]]:
-    """Return what can be read together: of each partition one range.
+    """Return groups of ranges to read together, with one range of each partition.
 
     Ranges that follow each other become one. Empty ones are left out.
     """

@@ -1,4 +1,4 @@
-"""What a reader does where a position cannot go on as it is."""
+"""The reactions of a reader to errors of its positions."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,24 +10,24 @@ from spark_kafka_source.fetch.positions import Position
 
 
 class Reactions(Protocol):
-    """Decides what becomes of positions; each method may raise instead."""
+    """The reactions to positions that cannot go on. Each method may raise instead."""
 
     def out_of_range(self, position: Position) -> bool:
-        """Move a position whose offset is not in the log; return False to have it looked up."""
+        """Move a position whose offset is not in the log. Return False to look up the loss."""
         ...
 
     def made_anew(self, position: Position, error: TopicGoneError) -> None:
-        """Move a position whose topic was deleted, and another one made by its name."""
+        """Move a position whose topic was deleted and made anew."""
         ...
 
     def lost(self, position: Position, error: RecordsLostError) -> None:
-        """Move a position to after the records that are lost, or raise the error."""
+        """Move a position past its lost records, or raise the error."""
         ...
 
     def failed(self, error: KafkaError, position: Position | None = None) -> None:
-        """Take note of what may heal; it is tried again after a pause."""
+        """Note an error that may heal. The reader tries again after a pause."""
         ...
 
     def described(self, topics: Sequence[Topic]) -> None:
-        """Take note of topics that a broker has described, or could not describe."""
+        """Note topics that a broker has described, or could not describe."""
         ...

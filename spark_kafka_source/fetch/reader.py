@@ -27,10 +27,10 @@ from spark_kafka_source.records import RecordLimit
 
 
 class LogReader:
-    """Keep the `fetched` of `positions` filled. Call `look`, `ask`, `wait` and `take` in turn.
+    """A reader that keeps the `fetched` of `positions` filled.
 
-    Only `wait` waits, unless `lookups` answer at once. `reactions` decide what happens to positions
-    whose records are lost. See `Fetcher` for `keeps_sessions`.
+    Call `look`, `ask`, `wait` and `take` in turn. Only `wait` waits, unless `lookups` answer at
+    once. `reactions` handle positions whose records are lost. See `Fetcher` for `keeps_sessions`.
     """
 
     def __init__(

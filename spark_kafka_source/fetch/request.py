@@ -1,4 +1,4 @@
-"""What Fetch requests have in common: topics by id or by name, and where to begin in each."""
+"""The topics of Fetch requests, by id or by name, with a fetch offset for each partition."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID
@@ -6,14 +6,14 @@ from uuid import UUID
 from spark_kafka_source.fetch.leaders import ByTopic
 from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchTopic
 
-# Topics go by name up to v12, by id from v13 on; topics made before ids were have none (KIP-516).
+# Up to v12 a request has topic names, from v13 on topic ids. Very old topics have none (KIP-516).
 FETCH_BY_NAME = 12
 
 
 def fetch_topics(
     positions: ByTopic[int], topic_ids: Mapping[str, UUID], partition_max_bytes: int
 ) -> list[FetchTopic]:
-    """What a request asks for: of each partition what comes at its position, up to so much."""
+    """Return the topics of a request, with at most `partition_max_bytes` for each partition."""
     return [
         FetchTopic(
             topic=name,
@@ -33,5 +33,5 @@ def fetch_topics(
 
 
 def highest_version(topic_ids: Iterable[UUID]) -> int | None:
-    """The newest version of Fetch that can ask for these topics; None where each can."""
+    """Return the newest version of Fetch for these topics, or None if each version will do."""
     return None if all(topic_id.int for topic_id in topic_ids) else FETCH_BY_NAME

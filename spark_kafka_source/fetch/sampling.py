@@ -1,4 +1,4 @@
-"""How many bytes an offset takes in a log, from the headers of a few record batches."""
+"""Estimates of the bytes per offset in a log, from the headers of a few record batches."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from spark_kafka_source.records import batches
 from spark_kafka_source.topic_partition import TopicPartition
 
 SAMPLE_BYTES = 64 * 1024
-"""How much is fetched of each partition, if its first batch is not larger."""
+"""The bytes to fetch of each partition, if its first batch is not larger."""
 
 _ANSWER_BYTES = 50 * 1024 * 1024
 
@@ -21,13 +21,13 @@ _ANSWER_BYTES = 50 * 1024 * 1024
 def sampled_bytes_per_offset(
     client: KafkaClient, positions: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, float]:
-    """Bytes of log, as compressed as it is, that one offset takes from each position on.
+    """Return the bytes of log per offset from each position on, as compressed as the log is.
 
-    One request to each leader. Left out is a partition that has nothing there, and one whose first
-    batch is larger than the sample, unless its leader was asked for nothing else: that one comes
-    whole (KIP-74). Errors: see `ask_leaders`.
+    Each leader gets one request. A partition without records there is left out. So is one whose
+    first batch is larger than the sample, unless it is the first of the answer: then the batch
+    comes whole (KIP-74). Errors: see `ask_leaders`.
     """
-    # By name an answer says of what it is; by id it would take the topics' names to know.
+    # Answers with topic ids would need a look-up of the names.
     request = partial(_request, client.cluster)
     found = ask_leaders(
         client, "Fetch of a sample", positions, request, _samples, max_version=FETCH_BY_NAME
@@ -44,7 +44,7 @@ def _samples(answer: FetchResponse) -> Iterator[tuple[TopicPartition, int, float
     for topic in answer.responses:
         for each in topic.partitions:
             where = TopicPartition(topic.topic, each.partition_index)
-            # What is gone, or corrupt, is for the task to report.
+            # The task reports lost and corrupt records.
             code = 0 if each.error_code == OFFSET_OUT_OF_RANGE.code else each.error_code
             yield where, code, _bytes_per_offset(each, where)
 

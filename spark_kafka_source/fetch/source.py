@@ -1,4 +1,4 @@
-"""One broker as a source of records: the request that is in flight to it, and its session."""
+"""One broker as a source of records: the fetch in flight, and the fetch session."""
 
 import time
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 @dataclass(slots=True)
 class Source:
-    """Sends one request at a time; `asked` is None while there is none."""
+    """A broker with at most one fetch in flight; `asked` is None without one."""
 
     broker: Broker
     session: FetchSession
@@ -29,7 +29,7 @@ class Source:
     not_before_seconds: float = 0.0
 
     def is_free(self, now_seconds: float) -> bool:
-        """Whether the broker can be asked."""
+        """Return whether a fetch can be sent."""
         return self.asked is None and self.not_before_seconds <= now_seconds
 
     def ask(
@@ -42,21 +42,21 @@ class Source:
         most_bytes: int,
         rack_id: str,
     ) -> None:
-        """Ask for what is wanted, for `most_bytes` in all."""
+        """Send a fetch for `wanted`, with at most `most_bytes` in all."""
         session = self.session.request(wanted)
         self.wanted = wanted
         self._send(client, config, session, deadline, most_bytes=most_bytes, rack_id=rack_id)
 
     def close(self, client: KafkaClient, config: FetchConfig, deadline: Deadline) -> None:
-        """Drop what is awaited, and tell the broker to forget the session, if there is one."""
+        """Drop the fetch in flight, and end the fetch session, if there is one."""
         self.asked = None
         if self.session.is_open and self.not_before_seconds < time.monotonic():
-            # Where an answer is still awaited, this ends that connection and takes another.
+            # If an answer is still to come, this closes its connection and opens another.
             self.wanted = {}
             self._send(client, config, self.session.closing(), deadline)
 
     def add_time(self, seconds: float) -> None:
-        """Move all its deadlines by so much."""
+        """Move all deadlines by `seconds`."""
         self.overdue_at_seconds += seconds
         if self.asked is not None:
             at_seconds = self.asked.deadline.at_seconds + seconds

@@ -34,7 +34,7 @@ class _Held:
 
 
 class Watch:
-    """Waits until partitions may have more records than the caller knows.
+    """A wait until partitions may have more records than the caller knows.
 
     A watch has its own connections, one to each leader: a broker that holds a fetch back answers
     nothing else on that connection. `useful` becomes False if a broker does not hold fetches back,

@@ -96,7 +96,7 @@ class ClassicParticipant(Participant):
         self._assigned = Assignment(())
         self._subscription: frozenset[str] = frozenset()
         self._heartbeat_at_seconds = 0.0
-        # What the leader divided, and when it looks at the topics again.
+        # The topics that the leader divided, and the time of its next look at them.
         self._divided: Cluster | None = None
         self._watch_at_seconds = 0.0
 
@@ -185,7 +185,7 @@ class ClassicParticipant(Participant):
             self._lose(first_error)
         else:
             dropped = self._given_up_before_joining()
-            # Eager assignors tell the listener even of no partitions, as Kafka's client does.
+            # With eager assignors the listener is called even without partitions, as in Kafka.
             if dropped or not self.is_cooperative:
                 first_error.tell(self._listener.revoked, dropped)
             self.assignment -= dropped
@@ -306,7 +306,7 @@ class ClassicParticipant(Participant):
         )
 
     def answered(self, request: Any, response: Any) -> None:
-        """Take in the coordinator's answer. An error that it raises then goes to `failed`."""
+        """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
         _TAKE_IN[type(request)](self, request, response)
 
     def _joined(self, request: JoinGroupRequest, response: JoinGroupResponse) -> None:
@@ -429,7 +429,7 @@ class ClassicParticipant(Participant):
         self.to_consumer.wake()
 
     def _watch(self) -> None:
-        """As the leader, join again if the topics have other partitions than those divided."""
+        """Let the leader join again if the partitions of its topics have changed."""
         with self.changed:
             divided = self._divided
             is_due = self._state is State.STABLE and self._watch_at_seconds <= self._clock()

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """States as in Kafka's `MemberState`, with FENCED and ASSIGNED, which waits for a poll."""
+    """States as in Kafka's `MemberState`, with FENCED and ASSIGNED added."""
 
     UNJOINED = "in no generation; the next poll begins to join one"
     PREPARING_REBALANCE = "JoinGroup: the coordinator gathers the members"
@@ -16,7 +16,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happens to a member."""
+    """An event in the life of a member."""
 
     PREPARED = "the member gave up what it had to, and wants to join"
     JOINED = "JoinGroup was answered"
@@ -31,7 +31,7 @@ class Event(Enum):
 
 
 class Keep(Enum):
-    """What a member keeps of its identity after an event."""
+    """The part of its identity that a member keeps after an event."""
 
     ALL = "its member id and its generation"
     MEMBER_ID = "its member id"

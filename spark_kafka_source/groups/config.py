@@ -25,7 +25,7 @@ class GroupConfig:
 
     See https://kafka.apache.org/documentation/#consumerconfigs. With the protocol of KIP-848 the
     broker sets the session timeout and the heartbeat interval. Raises `ConfigurationError` for
-    values that do not go together, or for an unknown assignor.
+    values that contradict each other, or for an unknown assignor.
     """
 
     group_id: str = setting("")

@@ -1,4 +1,4 @@
-"""The group protocol of KIP-848: the coordinator divides and tells the members in heartbeats.
+"""The group protocol of KIP-848: the coordinator assigns partitions in its answers to heartbeats.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-848%3A+The+Next+Generation+of+the+Consumer+Rebalance+Protocol
 """
@@ -55,7 +55,7 @@ _NOTHING: Owned = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What the member subscribes to: topics, or a pattern that the coordinator matches."""
+    """The subscription of a member: topics, and a pattern that the coordinator matches."""
 
     topics: frozenset[str] = frozenset()
     regex: str | None = None
@@ -67,7 +67,7 @@ class _Wanted:
 class ConsumerParticipant(Participant):
     """A member of KIP-848's protocol.
 
-    `names_of` returns the names of the topics that it is assigned.
+    `names_of` returns the names of assigned topics by their ids.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ConsumerParticipant(Participant):
         self._member_id = str(uuid.uuid4())
         self._epoch = _JOIN_EPOCH
         self._wanted = _Wanted()
-        # What the coordinator was told last. None: the next heartbeat says everything again.
+        # The subscription in the last heartbeat. None: the next heartbeat is a full one.
         self._told: _Wanted | None = None
         self._target: Owned = _NOTHING
         self._owned: Owned = _NOTHING
@@ -224,7 +224,7 @@ class ConsumerParticipant(Participant):
     def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest:
         """Return a heartbeat.
 
-        It says everything if the member joins or an answer was lost, otherwise only changes.
+        It is a full one if the member joins or an answer was lost. Otherwise it has only changes.
         """
         request = ConsumerGroupHeartbeatRequest(
             self._group_id, self._member_id, self._epoch, self._group_instance_id
@@ -248,7 +248,7 @@ class ConsumerParticipant(Participant):
     def answered(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
     ) -> None:
-        """Take in the coordinator's answer. An error that it raises then goes to `failed`."""
+        """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
         self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
         target = None
         if response.assignment is not None:
@@ -279,7 +279,7 @@ class ConsumerParticipant(Participant):
     def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
         """Return the assigned partitions of topics whose names are known.
 
-        If a name is not known, the next heartbeat says everything, and the coordinator answers with
+        If a name is not known, the next heartbeat is a full one, and the coordinator answers with
         the whole assignment again.
         """
         ids = {each.topic_id for each in assigned}

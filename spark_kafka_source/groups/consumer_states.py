@@ -17,7 +17,7 @@ class ConsumerState(Enum):
 
 
 class ConsumerEvent(Enum):
-    """What happens to a member."""
+    """An event in the life of a member."""
 
     SUBSCRIBED = "the member wants to join"
     ASSIGNED = "the coordinator sends a target that the member does not own yet"

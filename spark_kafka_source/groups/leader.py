@@ -29,11 +29,11 @@ _CHECKS_CLAIMS = CooperativeStickyAssignor().name
 def divide(
     response: JoinGroupResponse, assignor: Assignor, topics_of: TopicsOf, *, is_cooperative: bool
 ) -> tuple[Cluster, list[SyncGroupRequestAssignment]]:
-    """Return the topics to watch with their partitions, and what each member gets.
+    """Return the topics to watch with their partitions, and the assignments of the members.
 
-    The assignments are empty if the coordinator says that nothing is to change. Raises
-    `ProtocolError` for member metadata that cannot be read, `LocalError` for an assignor that
-    breaks the cooperative rules, and what the assignor or the lookup of topics raises.
+    There are no assignments if the coordinator wants none (KIP-814). Raises `ProtocolError` for
+    member metadata that cannot be read, `LocalError` for an assignor that breaks the cooperative
+    rules, and the errors of the assignor and of the lookup of topics.
     """
     subscriptions = {
         each.member_id: Subscription.decode(each.metadata, each.group_instance_id)
@@ -55,7 +55,7 @@ def divide(
 def _check_nothing_moves(
     name: str, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
 ) -> None:
-    """Check that no member of a cooperative group gets what another still owns (KIP-429)."""
+    """Check that no cooperative member gets a partition that another still owns (KIP-429)."""
     given_up, added = set[TopicPartition](), set[TopicPartition]()
     for member_id, subscription in subscriptions.items():
         partitions = assigned[member_id].partitions if member_id in assigned else ()

@@ -1,4 +1,4 @@
-"""Listeners for what a member gets and what it must give up, called in the thread that polls."""
+"""Listeners for partitions that a member gets or gives up, called in the thread that polls."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol
@@ -9,10 +9,10 @@ Partitions = Collection[TopicPartition]
 
 
 class RebalanceListener(Protocol):
-    """A listener for rebalances, called as Kafka's `ConsumerRebalanceListener` is.
+    """A listener for rebalances, called like Kafka's `ConsumerRebalanceListener`.
 
     All calls come in the thread that polls. An error that the listener raises does not stop the
-    rebalance: `poll` raises it once the member is in order again.
+    rebalance: `poll` raises it at the end of the member's step.
     """
 
     def revoked(self, partitions: Partitions) -> None:
@@ -44,7 +44,7 @@ class FirstError:
         """Call `what`, and keep its error if it is the first."""
         try:
             what(*arguments)
-        except Exception as error:  # Whatever a user's code may raise.
+        except Exception as error:  # A user's code may raise anything.
             self._error = self._error or error
 
     def tell(self, what: Callable[[Partitions], None], partitions: Partitions) -> None:

@@ -16,7 +16,7 @@ def partition_racks(client: KafkaClient, topics: Collection[str], deadline: Dead
     """Return the partitions of topics, each with the racks of its replicas. Ask once.
 
     A topic that does not exist (yet), or has no leaders (yet), is left out. Raises `BrokerError` if
-    the broker refuses to describe a topic, and what a client raises.
+    the broker refuses to describe a topic, and the errors of a client.
     """
     found = client.topics(sorted(topics), deadline) if topics else []
     for topic in found:

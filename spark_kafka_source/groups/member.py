@@ -8,7 +8,7 @@ NO_MEMBER_ID = ""
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as commits name it. With KIP-848 `generation_id` is the member epoch."""
+    """The identity of a member in commits. With KIP-848 `generation_id` is the member epoch."""
 
     group_id: str
     member_id: str

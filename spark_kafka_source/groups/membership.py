@@ -1,8 +1,8 @@
-"""A consumer's membership in its group, kept up by a thread of its own.
+"""A consumer's membership in its group, with its own thread.
 
-That thread does all work with the coordinator: it finds it, joins, and sends heartbeats. The thread
-that polls makes all calls to listeners, and tells assignors of their assignment. The two threads
-wait for each other only in `leave`.
+That thread finds the coordinator, joins the group, and sends heartbeats. The thread that polls
+makes all calls to listeners, and all calls of `on_assignment`. The two threads wait for each other
+only in `leave`.
 """
 
 import logging
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 # Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
 _LAST_WORDS_SECONDS = 1.0
-# A coordinator holds some answers back on purpose. Meanwhile the member looks for it less often.
+# A coordinator holds some answers back on purpose. Meanwhile the member looks it up less often.
 _HELD_LOOK_MS = 3_000
 
 
@@ -48,10 +48,9 @@ _HELD_LOOK_MS = 3_000
 class Hooks:
     """Two functions of the consumer that the membership calls.
 
-    `is_ready` runs in the thread that polls. It says whether the member may take its next step now.
-    If not, the next `poll` asks again, and no poll waits. `on_request` runs in the other thread. It
-    gets the request to the coordinator, its duration in ms, and the error that it ended with, or
-    None.
+    `is_ready` runs in the thread that polls. It returns whether the member may take its next step
+    now. If not, the next `poll` calls it again, and no poll waits. `on_request` runs in the other
+    thread. It gets the request to the coordinator, its duration in ms, and its error or None.
     """
 
     is_ready: Callable[[Step], bool] = lambda _: True
@@ -88,12 +87,12 @@ class Membership:
         self._participant.subscribe(topics, regex)
 
     def poll(self) -> None:
-        """Take the steps that can be taken now. Wait for nothing but the listener.
+        """Take the member's next steps. Wait only for the listener.
 
-        Call it once `fileno` is readable, and before records are handed out. Raises what the
-        listener raises, what an assignor raises, and a `KafkaError` that has no remedy: a
-        `BrokerError` such as GROUP_AUTHORIZATION_FAILED, `AuthenticationError`,
-        `UnsupportedVersionError`. The next `poll` tries again, but FENCED_INSTANCE_ID stays.
+        Call it once `fileno` is readable, and before records are handed out. Raises the errors of
+        the listener and of assignors, and a `KafkaError` that has no remedy: a `BrokerError` such
+        as GROUP_AUTHORIZATION_FAILED, `AuthenticationError`, `UnsupportedVersionError`. The next
+        `poll` tries again, but FENCED_INSTANCE_ID stays.
         """
         self._start()
         self._participant.begin_poll()
@@ -105,13 +104,13 @@ class Membership:
     def fileno(self) -> int:
         """Return a file descriptor that is readable once a `poll` has work.
 
-        Wait for it with records.
+        Wait for it and for records at once.
         """
         return self._participant.to_consumer.fileno()
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """Partitions that this member owns: the old ones in `revoked`, the new in `assigned`."""
+        """This member's partitions: during `revoked` the old ones, during `assigned` the new."""
         return self._participant.assignment
 
     @property
@@ -133,10 +132,10 @@ class Membership:
         self._participant.rejoin(reason)
 
     def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
-        """Give up all partitions and leave the group. The coordinator is told by `deadline`.
+        """Give up all partitions and leave the group. Tell the coordinator by `deadline`.
 
         Calls the listener's `revoked` or `lost`. A static member keeps its place. Errors of the
-        coordinator are logged. Raises what the listener raises. The consumer may subscribe again
+        coordinator are logged. Raises the errors of the listener. The consumer may subscribe again
         afterwards.
         """
         try:
@@ -188,7 +187,7 @@ class Membership:
                 self._go_on()
             except ClosedError:
                 return
-            except Exception as error:  # An assignor's, or a bug: must not end the thread silently.
+            except Exception as error:  # An assignor's error, or a bug: the thread must go on.
                 logger.exception("Group %r", self._participant.config.group_id)
                 self._participant.broke(error)
 
@@ -208,7 +207,7 @@ class Membership:
             error = None
         except ClosedError:
             raise
-        except Exception as found:  # An assignor's error takes the same way.
+        except Exception as found:  # An assignor may raise anything.
             error = found
         took_ms = (time.monotonic() - began_seconds) * 1000
         self._hooks.on_request(due.request, took_ms, error)

@@ -42,7 +42,7 @@ _FETCH_ONE_GROUP = 7
 _FETCH_BY_NAME = 9
 _STALE = "STALE_MEMBER_EPOCH"
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
-# A coordinator may hear of a new topic later than other brokers. It never hears of a deleted one.
+# A coordinator may learn of a new topic later than other brokers. A deleted topic stays unknown.
 _TRIES_OF_UNKNOWN = 3
 
 MemberOf = Callable[[], Member | None]
@@ -63,7 +63,7 @@ _ADVICE: Mapping[str, str] = {
     "FENCED_MEMBER_EPOCH": _REBALANCED,
     "REBALANCE_IN_PROGRESS": "The group is rebalancing: poll, and commit again after that",
 }
-"""What a member can do whose commit came too late, by the name of the error."""
+"""Advice for a member whose commit came too late, by the name of the error."""
 
 
 class CommitFailedError(LocalError):
@@ -91,14 +91,14 @@ def commit_offsets(
 ) -> None:
     """Commit the next offset to read of each partition for the group.
 
-    `leader_epochs`, where they are known, let the next reader notice a truncated log (KIP-320).
-    `metadata` is a short text for people that tools show: one text for all partitions, or one for
+    `leader_epochs` (of partitions with a known one) let the next reader notice a truncated log
+    (KIP-320). `metadata` is a short text that tools show: one text for all partitions, or one for
     each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
 
-    Coordinator errors are tried again until `timeout_ms` (default `default.api.timeout.ms`), and so
-    is an epoch that became stale. A refused partition does not keep the other offsets from being
-    committed. After that, `BrokerError` names the group and the refused partitions, such as those
-    of a deleted topic. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if `member_of`
+    The commit is tried again after coordinator errors, and after a stale member epoch, for up to
+    `timeout_ms` (default `default.api.timeout.ms`). If partitions are refused, such as those of a
+    deleted topic, the other offsets are committed. Then `BrokerError` names the group and the
+    refused partitions. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if `member_of`
     returns None, or a member that the group no longer knows.
     """
 
@@ -159,10 +159,10 @@ def committed(
     timeout_ms: int | None = None,
     member_of: MemberOf | None = None,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return what the group has committed. Partitions without a commit are left out.
+    """Return the committed offsets of the group. Partitions without one are left out.
 
-    A member waits for the end of transactions that commit offsets to the group (KIP-447). Raises as
-    `commit_offsets` does.
+    A member waits for the end of transactions that commit offsets to the group (KIP-447). Raises
+    the same errors as `commit_offsets`.
     """
     topic_partitions = list(topic_partitions)
 
@@ -227,7 +227,7 @@ def _fetch(
     group_id: str,
     deadline: Deadline,
 ) -> OffsetFetchResponse:
-    """Return the answer to the first request that the broker's versions can carry."""
+    """Return the answer to the first request that the broker supports."""
     *better, (last, last_version) = requests
     key = CoordinatorKey.of_group(group_id)
     for request, max_version in better:
@@ -307,7 +307,7 @@ def _error(
     where: TopicPartition | None = None,
     member_of: MemberOf | None = None,
 ) -> BrokerError:
-    """Return the error.
+    """Return the error of a code.
 
     Raises `CommitFailedError` if the error means that the commit is too late.
     """

@@ -1,7 +1,7 @@
-"""What both group protocols share: one thread polls, the other talks to the coordinator.
+"""The common part of both group protocols, called by two threads.
 
-There is no IO and no thread in here. `Membership` has both, and asks for the next request. One lock
-guards the state that the two threads share. No thread holds it while it calls a listener.
+One thread polls, the other talks to the coordinator. `Membership` has the IO and the threads. One
+lock guards the state that the two threads share. No thread holds it while it calls a listener.
 """
 
 import logging
@@ -27,7 +27,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 UNTIL_WOKEN_SECONDS = 3600.0
-"""How long to wait if nothing is due."""
+"""The wait if no request is due."""
 
 
 LONGEST_FAREWELL_MS = 5_000
@@ -36,7 +36,7 @@ LONGEST_FAREWELL_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request for the coordinator, and how long its answer may take.
+    """A request for the coordinator, and the deadline of its answer.
 
     `is_held` marks a request whose answer the coordinator holds back. Any other request must also
     be answered within `request.timeout.ms`, or the member looks for the coordinator again.
@@ -51,8 +51,8 @@ class Outgoing:
 class Step:
     """A member's next step in the thread that polls.
 
-    `run` calls the listener, and raises what the listener raises. `revokes` has the partitions that
-    the member is about to give up. `joins` says that the member is about to join its group.
+    `run` calls the listener, and raises the listener's errors. `revokes` has the partitions that
+    the member is about to give up. `joins` is true if the member is about to join its group.
     """
 
     run: Callable[[], None]
@@ -93,7 +93,7 @@ class Participant(ABC):
 
     @abstractmethod
     def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
-        """Set what to read from the next poll on.
+        """Set the topics to read from the next poll on.
 
         An empty subscription does not leave the group.
         """
@@ -135,12 +135,12 @@ class Participant(ABC):
     def leave(self, deadline: Deadline, reason: str) -> None:
         """Give up all partitions, and tell the coordinator by `deadline`.
 
-        Raises what the listener raises.
+        Raises the errors of the listener.
         """
 
     @property
     def has_left(self) -> bool:
-        """Whether there is nothing more to tell the coordinator."""
+        """Whether no farewell to the coordinator is on its way."""
         return self._farewell is None
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class Participant(ABC):
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
     def next_request(self) -> Outgoing | float:
-        """Return the next request to the coordinator, or how many seconds there is none."""
+        """Return the next request to the coordinator, or the seconds until one may be due."""
         with self.changed:
             due = self._due()
             self._asking = due.request if isinstance(due, Outgoing) else None
@@ -177,15 +177,15 @@ class Participant(ABC):
         return due
 
     def wanted(self, request: Request[Any]) -> bool:
-        """Whether the answer is still of use. If not, nobody need wait for it."""
+        """Return whether the answer to this request is still of use."""
         return request is self._asking
 
     @abstractmethod
     def answered(self, request: Any, response: Any) -> None:
-        """Take in the coordinator's answer. An error that it raises then goes to `failed`."""
+        """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
 
     def failed(self, request: Request[Any], error: Exception) -> None:
-        """Do what the table of reactions says about an error. Never raises."""
+        """React to an error by the table of reactions. Never raises."""
         with self.changed:
             if self._farewell is not None and request is self._farewell.request:
                 self._farewell_failed(self._farewell, error)
@@ -212,12 +212,12 @@ class Participant(ABC):
             logger.warning("Group %r was not told that a member left: %s", self._group_id, error)
         self._farewell = None
 
-    # -- what a protocol has of its own ------------------------------------------------------------
+    # -- different in each protocol ----------------------------------------------------------------
 
     @property
     @abstractmethod
     def _is_member(self) -> bool:
-        """Whether it has a place in the group, which it loses if it does not poll."""
+        """Whether the member has a place in the group. Without polls it loses the place."""
 
     @abstractmethod
     def _expire(self) -> None:
@@ -225,12 +225,12 @@ class Participant(ABC):
 
     @abstractmethod
     def _next(self, now_seconds: float) -> Outgoing | float:
-        """Do as `next_request`, but without a farewell, an error or a pause to look at."""
+        """Return the same as `next_request`, if there is no farewell, no error and no pause."""
 
     @property
     @abstractmethod
     def _is_fenced(self) -> bool:
-        """Whether another member has taken its place. It must not take the place back."""
+        """Whether another member has taken this member's place. It must not be taken back."""
 
     @abstractmethod
     def _break(self, error: Exception) -> None:
@@ -238,7 +238,7 @@ class Participant(ABC):
 
     @abstractmethod
     def _react(self, found: Reaction, request: Any, error: Exception) -> None:
-        """Do what `found` says about an error."""
+        """Apply the reaction `found` to an error."""
 
     # -- for both ----------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class Participant(ABC):
         return self.config.group_instance_id or None
 
     def _check(self, code: int, what: str, detail: str | None = None) -> None:
-        """Raise `BrokerError`, with what a user can do, if the code is an error."""
+        """Raise `BrokerError`, with advice for the user, if the code is an error."""
         if code:
             error = error_code(code)
             details = [text for text in (detail, ADVICE.get(error.name)) if text]

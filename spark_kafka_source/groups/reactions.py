@@ -1,4 +1,4 @@
-"""What a member does about each error of its coordinator, in one table.
+"""The reactions of a member to each error of its coordinator, in one table.
 
 The table follows Kafka's `AbstractCoordinator` and `AbstractHeartbeatRequestManager`. A request
 that failed with an error outside the table is tried again if `errors.ERRORS` has a remedy for it.
@@ -21,7 +21,7 @@ from spark_kafka_source.protocol.messages.membership import (
 
 
 class Reaction(Enum):
-    """What a member does about an error."""
+    """A member's reaction to an error."""
 
     RETRY = "send the same request again after a pause, with the error's remedy"
     JOIN_AGAIN = "join again at once, with the member id known by now"
@@ -83,7 +83,7 @@ ADVICE: Mapping[str, str] = {
     "mix with others; see its 'group.consumer.migration.policy' and 'kafka.group.protocol'",
     "INVALID_REGULAR_EXPRESSION": "the broker reads patterns as RE2 does",
 }
-"""What a user can do about an error that is raised, by the name of the error."""
+"""Advice for the user about a raised error, by the name of the error."""
 
 
 def _joins(request: Request[Any]) -> bool:
@@ -91,7 +91,7 @@ def _joins(request: Request[Any]) -> bool:
 
 
 def reaction(request: Request[Any], error: Exception) -> Reaction:
-    """Return what to do about an error of a request."""
+    """Return the reaction to an error of a request."""
     if isinstance(error, BrokerError):
         if error.error.name == _IS_CLASSIC and _joins(request):
             return Reaction.RAISE

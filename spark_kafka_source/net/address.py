@@ -1,4 +1,4 @@
-"""Broker addresses as users write them in `kafka.bootstrap.servers`."""
+"""Broker addresses in `kafka.bootstrap.servers`."""
 
 import re
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from spark_kafka_source.errors import ConfigurationError
 
 _OPTION = "kafka.bootstrap.servers"
-# As Kafka reads it: an optional listener name, a host (IPv6 in brackets), a port.
+# Kafka's syntax: an optional listener name, a host (IPv6 in brackets), a port.
 _ADDRESS = re.compile(
     r"(?:[A-Za-z0-9_]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\[\]/\s]+)):(?P<port>[0-9]{1,5})"
 )

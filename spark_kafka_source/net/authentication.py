@@ -34,15 +34,15 @@ class Ask(Protocol):
     """A function that sends one request to the broker and returns its answer."""
 
     def __call__(self, request: Request[R]) -> R:
-        """Send the request. Raises what a connection raises."""
+        """Send the request. Raises the errors of a connection."""
         ...
 
 
 def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
     """Authenticate, and return the session.
 
-    Raises `AuthenticationError` if either side refuses the other, `BrokerError` if the broker has
-    an error that has nothing to do with the credentials, and what `ask` raises.
+    Raises `AuthenticationError` if either side refuses the other, `BrokerError` for an error of the
+    broker that does not concern the credentials, and the errors of `ask`.
     """
     since_seconds = time.monotonic()
     _choose(ask, mechanism.name)

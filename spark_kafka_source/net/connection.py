@@ -50,7 +50,7 @@ class Awaited(Generic[R]):
     """A request on a connection, and its answer once it has come."""
 
     def __init__(self, end_bytes: int | None) -> None:
-        """Create it. Without an answer, `end_bytes` is `Outgoing.sent_bytes` once it is sent."""
+        """Create it. `end_bytes` is `Outgoing.sent_bytes` once a request without answer is sent."""
         self.end_bytes = end_bytes
         self.response: R | None = None
 
@@ -94,13 +94,13 @@ class Connection:
 
         All addresses that the host's name resolves to are tried, in quick turns. An address that
         accepts the connection and stays silent has two seconds before the next one's turn.
-        `contacts` says which addresses to try last, and learns the results. `opened` is called
+        `contacts` decides which addresses are tried last, and gets the results. `opened` is called
         before the first wait for an answer, so that another thread can close the connection from
         then on.
 
         Raises `ConnectionFailedError` or `RequestTimeoutError`, with the fault at each address,
-        `TlsError` and `AuthenticationError` if one side refuses the other, and what
-        `Exchange.api_versions` raises.
+        `TlsError` and `AuthenticationError` if one side refuses the other, and the errors of
+        `Exchange.api_versions`.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         contacts = contacts or Contacts()
@@ -250,7 +250,7 @@ class Connection:
             self.is_renewing = False
 
     def supports(self, request_type: type[Request[R]], version: int) -> bool:
-        """Whether the broker supports `version` of this API."""
+        """Return whether the broker supports `version` of this API."""
         return self._exchange.supports(request_type, version)
 
     @property
@@ -259,7 +259,7 @@ class Connection:
         return self.takes(1)
 
     def takes(self, most_in_flight: int) -> bool:
-        """Whether one more request may be sent, with at most `most_in_flight` unanswered.
+        """Return whether one more request may be sent, with at most `most_in_flight` unanswered.
 
         The connection must be open, in step, not idle for too long, and not closed by the broker.
         Its session must last: a broker closes a connection with an expired session at the next
@@ -275,7 +275,7 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it waits for an answer, or another thread logs in on it."""
+        """Whether the connection waits for an answer, or another thread logs in on it."""
         return self.in_flight > 0 or self.is_renewing
 
     def fileno(self) -> int:
@@ -309,8 +309,8 @@ class Connection:
         except OSError as error:
             was_ended = not self.closed and isinstance(error, ssl.SSLEOFError | ConnectionError)
             failure = self._failed(error, "starting TLS")
-            # A broker that dies and a listener without TLS end the connection alike, but a broker
-            # may come back.
+            # A broker that dies and a listener without TLS end the connection in the same way, but
+            # a broker may come back.
             if was_ended and _answers_without_tls(self.address, self._settings, deadline):
                 failure = speaks_no_tls(self.address)
             raise failure from error
@@ -327,7 +327,7 @@ class Connection:
         def ask(request: Request[R]) -> R:
             return self.request(request, deadline)
 
-        self._session = Session()  # Or the login's own requests would start another login.
+        self._session = Session()  # Otherwise a request of the login would start another login.
         try:
             self._session = authenticate(ask, mechanism_for(settings, self.address.host))
         except AuthenticationError as error:
@@ -341,7 +341,7 @@ class Connection:
     def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
         response = self.request(ApiVersionsRequest(), first_by)
         self._exchange.api_versions(response)
-        # A broker that does not know our version answers with the ones that it knows (KIP-511).
+        # A broker that does not know the client's version answers with its own (KIP-511).
         while response.error_code:
             response = self.request(ApiVersionsRequest(), deadline)
             self._exchange.api_versions(response)

@@ -1,4 +1,4 @@
-"""What a client has learnt about brokers: which addresses answer, and whether its login is good."""
+"""The experience of a client with brokers: the addresses that failed, and a refused login."""
 
 import threading
 import time
@@ -11,8 +11,8 @@ from spark_kafka_source.net.sasl import AuthenticationError, refuses_login
 
 A = TypeVar("A", bound=tuple[object, ...])
 
-# A broker that falls silent during a login has not refused it, so other logins get their turn in
-# time.
+# A broker that falls silent during a login has not refused it. Other logins wait no longer than
+# this.
 _LONGEST_TURN_MS = 3_000
 _QUIET_SECONDS = 3.0
 _MOST_REMEMBERED = 1_000
@@ -46,7 +46,7 @@ class Contacts:
         self._failed.pop(address, None)
 
     def is_suspect(self, address: tuple[object, ...]) -> bool:
-        """Whether this address failed last time."""
+        """Return whether this address failed last time."""
         return address in self._failed
 
     def best_first(self, addresses: Iterable[A]) -> list[A]:
@@ -56,8 +56,8 @@ class Contacts:
     def log_in(self, attempt: Callable[[], None], deadline: Deadline) -> None:
         """Try to log in: one attempt at a time, and none within three seconds of a refusal.
 
-        So only one broker sees a wrong password, even if many connections are made at once. Showing
-        it to all of them could lock the account. Raises what `attempt` raises, or the
+        So only one broker gets a wrong password, even if many connections are made at once. Many
+        refusals could lock the account. Raises the errors of `attempt`, or the
         `AuthenticationError` of the attempt that was refused.
         """
         wait_seconds = deadline.within_ms(_LONGEST_TURN_MS).remaining_seconds()

@@ -17,11 +17,11 @@ class Deadline:
         return cls(time.monotonic() + timeout_ms / 1000, timeout_ms)
 
     def remaining_seconds(self) -> float:
-        """Return the seconds left: 0.0 once it has passed."""
+        """Return the seconds left: 0.0 after the deadline."""
         return max(0.0, self.at_seconds - time.monotonic())
 
     def remaining_ms(self) -> int:
-        """Return the whole milliseconds left: 0 once it has passed."""
+        """Return the whole milliseconds left: 0 after the deadline."""
         return int(self.remaining_seconds() * 1000)
 
     @property

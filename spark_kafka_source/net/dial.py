@@ -1,8 +1,8 @@
 """Connections made in the background, so that no thread has to wait for them.
 
-To resolve a name, to connect, TLS and a login may each take many seconds, and some of it cannot be
-interrupted. A dial does it in a thread of its own. Its caller waits for several dials at once, or
-does something else meanwhile.
+The look-up of a name, the connection, TLS and a login may each take many seconds, and some of these
+steps cannot be interrupted. A dial takes them in its own thread. Its caller waits for several dials
+at once, or does something else meanwhile.
 """
 
 import threading
@@ -38,7 +38,7 @@ class Dial:
         self._result: Connection | None = None
         self._error: BaseException | None = None
         name = f"connecting to {address}"
-        run = copy_context().run  # Errors then name settings as this front's users do.
+        run = copy_context().run  # Then errors name settings by this front's spelling.
         threading.Thread(target=run, args=[self._run], name=name, daemon=True).start()
 
     @classmethod
@@ -72,7 +72,7 @@ class Dial:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is under way, or has led to a usable connection."""
+        """Whether the dial is not done yet, or its connection is usable."""
         return self._error is None and (self._result is None or self._result.usable)
 
     @property
@@ -81,7 +81,7 @@ class Dial:
         return self._connection is not None and self._connection.is_heard
 
     def connection(self) -> Connection:
-        """Return the connection, once `is_done`. Raises what `Connection.connect` raises."""
+        """Return the connection, once `is_done`. Raises the errors of `Connection.connect`."""
         if not self.is_done:
             raise ClosedError("the connection is not made yet")
         # An error refers to this dial. Unless closed here, two sockets would stay open until the
@@ -93,7 +93,7 @@ class Dial:
         return cast(Connection, self._result)
 
     def fileno(self) -> int:
-        """Return a descriptor: readable once the dial is done or closed, -1 once it is taken."""
+        """Return a descriptor: readable once the dial is done or closed, -1 after `connection`."""
         return self._done.fileno()
 
     def close(self) -> None:

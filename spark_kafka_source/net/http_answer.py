@@ -1,4 +1,4 @@
-"""HTTP answers that end: by a deadline, and after a number of bytes."""
+"""HTTP answers with a deadline, and with a limit for their bytes."""
 
 import io
 import socket
@@ -40,7 +40,7 @@ class _Answer(io.RawIOBase):
         self._link, self.left_bytes, self._deadline = link, most_bytes, deadline
 
     def readable(self) -> bool:
-        """Return that it is readable."""
+        """Return True, for `io.BufferedReader`."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # it has no other

@@ -110,7 +110,7 @@ class HttpConnection:
                 set_timeout(link, deadline)
                 secured.do_handshake()
         except BaseException as error:
-            # Nothing may ever be sent on it without TLS.
+            # No request may be sent on this socket without TLS.
             link.close()
             if isinstance(error, OSError):
                 raise self._failed(error) from error
@@ -129,7 +129,7 @@ class HttpConnection:
         is_over = True
         try:
             connection = http.client.HTTPConnection(str(self.address))
-            # The type checker expects a socket. `BoundedLink` has all that is used of one.
+            # The type checker expects a socket. `BoundedLink` has all methods that are called.
             connection.sock = cast(socket.socket, bounded)
             headers = {"Host": self.host, **request.headers}
             connection.request(request.method, request.target, request.body, headers)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-# Memory for a frame is taken in steps while its bytes come in, whatever size the first four claim.
+# Memory for a frame grows in steps while its bytes come in: the size before it may be wrong.
 _STEP_BYTES = 4 * 1024 * 1024
 _PREFIX_BYTES = 4
 
 
 class Incoming:
-    """A buffer that says where the next bytes go, and gives each frame once it is complete.
+    """A buffer with room for the next bytes, which returns each frame once it is complete.
 
     `size_of` returns the size in the first four bytes, and raises for an impossible one.
     """

@@ -138,7 +138,7 @@ def _resolve(address: Address) -> list[Target]:
 
 def _set_options(link: socket.socket, buffer_bytes: Mapping[int, int]) -> None:
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # So a half-open connection is noticed even with nothing in flight.
+    # Then the system notices a half-open connection, even with nothing in flight.
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, size in buffer_bytes.items():
         if size > 0:

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 
-# Every system takes as many in one call (POSIX's `_XOPEN_IOV_MAX`).
+# Every system takes at least this many pieces in one call (POSIX's `_XOPEN_IOV_MAX`).
 _MOST_PIECES = 16
 
 

@@ -10,7 +10,7 @@ from spark_kafka_source.net.deadline import Deadline
 class HasFileno(Protocol):
     """A socket, or an object that has one.
 
-    If it has `has_unsent` and that is true, it is also waited for until its socket takes more.
+    An object with a true `has_unsent` is also ready once its socket takes more bytes.
     """
 
     def fileno(self) -> int:
@@ -22,9 +22,9 @@ F = TypeVar("F", bound=HasFileno)
 
 
 def readable(waited_for: Iterable[F], deadline: Deadline) -> list[F]:
-    """Return those that can be read or are closed, once there are any. At the deadline, none.
+    """Wait until some can be read or are closed, and return these. At the deadline, return none.
 
-    Several may share a socket. Those with bytes to send are also ready when they can send.
+    Several objects may share a socket. One with bytes to send is also ready when it can send.
     """
     by_fileno: dict[int, list[F]] = {}
     for each in waited_for:

@@ -42,10 +42,10 @@ class SecurityProtocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """Trusted certificates and the client's own, under Kafka's names.
+    """The trusted certificates, and the client's certificates and key, with Kafka's names.
 
     An empty text means that the option is not given. The type of a store is found by its content,
-    so it need not be given. Certificates in PEM are treated as passwords, as Kafka treats them.
+    so it need not be given. Certificates in PEM are secret, like passwords, as in Kafka.
     """
 
     ssl_truststore_location: str = setting("")
@@ -71,7 +71,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SecuritySettings:
-    """The protocol, and the settings that it needs. Settings that it does not need are None."""
+    """The security protocol and its settings. Settings that it does not need are None."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsSettings | None = None
@@ -121,11 +121,11 @@ SECURITY_WITHOUT_EFFECT = {
     for reason, names in _WITHOUT_EFFECT_BY_REASON.items()
     for name in names.split()
 }
-"""Security options that may be without effect, since that does no harm, each with the reason."""
+"""Security options that have no effect and do no harm, each with the reason."""
 
 
 def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol) -> None:
-    """Refuse a security option without effect, such as a misspelt one. An error is better."""
+    """Raise `ConfigurationError` for a security option without effect, such as a misspelt one."""
     for prefix, matters, protocols in (
         ("kafka.ssl.", protocol.has_tls, "SSL or SASL_SSL"),
         ("kafka.sasl.", protocol.has_sasl, "SASL_SSL"),
@@ -150,7 +150,7 @@ INSTEAD = {
         "Use 'kafka.ssl.keystore.location' and 'kafka.ssl.truststore.location'"
     ),
 }
-"""What to use in place of options of Kafka's own client, by the beginnings of their names."""
+"""Replacements for options of Kafka's own client, by the beginnings of their names."""
 
 
 def _nearest(name: str) -> str:

@@ -47,7 +47,7 @@ class ClientKey:
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """A file as its options describe it. The names of the options begin with `name`."""
+    """A file and its options. The names of the options begin with `name`."""
 
     name: str
     location: str
@@ -60,7 +60,7 @@ class _Store:
 
     @property
     def shown_location(self) -> str | Secret:
-        """The path, if it may be one. The user may have put a key or a password here."""
+        """The location if it resembles a path, otherwise hidden: it may be a key or a password."""
         return self.location if _PATH.fullmatch(self.location) else Secret(self.location)
 
     @property
@@ -170,7 +170,7 @@ def _check_inline(store: _Store, option: str) -> None:
 
 
 def _read_store(store: _Store) -> tuple[list[Block], Secret]:
-    """Return the blocks in the file, and the password that we encrypted its key with, if any."""
+    """Return the blocks in the file, and the new password of its key, or an empty one for PEM."""
     data = _read_file(store)
     kind = _kind(data)
     _check_kind(store, kind)

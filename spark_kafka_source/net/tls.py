@@ -43,7 +43,7 @@ def start_tls(link: socket.socket, settings: TlsSettings, host: str) -> ssl.SSLS
     Raises `OSError`.
     """
     try:
-        # A dot at the end is for the resolver. No certificate has it.
+        # A dot at the end is for the resolver. Names in certificates have none.
         name = host.rstrip(".")
         context = tls_context(settings)
         return context.wrap_socket(link, server_hostname=name, do_handshake_on_connect=False)
@@ -55,7 +55,7 @@ def _state_of_file(location: str) -> tuple[int, int] | None:
     try:
         state = Path(location).stat() if location else None
     except (OSError, ValueError):
-        return None  # Reading the file will say what is wrong.
+        return None  # The error comes when the file is read.
     return (state.st_mtime_ns, state.st_size) if state else None
 
 
@@ -180,7 +180,7 @@ def _load_certificates(context: ssl.SSLContext, option: str, certificates: str) 
 
 
 def _load_key(context: ssl.SSLContext, key: ClientKey) -> None:
-    # Only to check the certificates: an error for chain and key does not say which of the two is
+    # Only a check of the certificates: an error for chain and key does not tell which of the two is
     # wrong.
     _load_certificates(
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), key.certificate_option, key.certificates

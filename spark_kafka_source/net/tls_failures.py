@@ -1,4 +1,4 @@
-"""The meaning of TLS failures, and the options that matter."""
+"""The causes of TLS failures, and the options that matter."""
 
 import ssl
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _TRUST = (
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The server, and advice if its name is another one, or its port does not use TLS."""
+    """A kind of server, with advice for a certificate of another name and a port without TLS."""
 
     name: str
     other_name: str
@@ -85,7 +85,7 @@ _BY_REASON = {
 
 
 class TlsError(RemoteError):
-    """TLS with a server failed. `found` says why, and `expected` names the option that matters."""
+    """TLS with a server failed. `found` is the cause, `expected` names the option that matters."""
 
     def __init__(self, address: Address, found: str, expected: str) -> None:
         super().__init__(address, found, expected)
@@ -109,7 +109,7 @@ def tls_failure(
     if meaning is _KEY_REFUSED and not settings.has_key:
         meaning = _KEY_WANTED
     if meaning is _NO_CIPHER_SUITE and not settings.has_key:
-        # In TLS 1.2 a server may say the same because it misses a certificate.
+        # In TLS 1.2 a server may send this alert because it misses a client certificate.
         meaning = (f"{meaning[0]}, or {_KEY_WANTED[0]}", f"{meaning[1]}. {_KEY_WANTED[1]}")
     return _said(address, peer, meaning, reason)
 

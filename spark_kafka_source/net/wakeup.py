@@ -28,8 +28,8 @@ class Wakeup:
         return self._heard.fileno()
 
     def __del__(self) -> None:
-        # Another thread may still wait while the owner closes everything, so the last user closes
-        # it.
+        # Another thread may still wait while the owner closes everything. So the last user closes
+        # the sockets.
         if hasattr(self, "_said"):
             self.close()
 

@@ -68,7 +68,7 @@ def create_delegation_token(
                     "broker-api-versions", "--command-config", str(path), listener="SASL_PLAINTEXT"
                 )
                 break
-            except ToolError:  # The controller has made it; the broker hears of it a moment later.
+            except ToolError:  # The broker learns of a token a moment after the controller.
                 if not tries_left:
                     raise
     return token

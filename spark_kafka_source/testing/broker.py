@@ -21,10 +21,10 @@ _PAUSE_MS = 20
 
 
 class Broker:
-    """A broker with a directory of its own. It keeps its ports and its data over a restart.
+    """A broker with its own directory. It keeps its ports and its data over a restart.
 
-    Methods that start or end it return when that is done. If it takes too long they raise
-    `BrokerFailedError`, which quotes the broker's log.
+    Methods that start or end the broker wait until it has started or ended. If that takes too long
+    they raise `BrokerFailedError`, which quotes the broker's log.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Broker:
 
     @property
     def log(self) -> Path:
-        """The file that the broker logs to, with all its starts one after another."""
+        """The broker's log file. Each start appends to it."""
         return self.directory / "broker.log"
 
     @property
@@ -167,9 +167,9 @@ class Broker:
 
 
 def start_together(brokers: Sequence[Broker], expected: Collection[int]) -> None:
-    """Start those of the brokers that do not run, all at once.
+    """Start the brokers that do not run, all at once.
 
-    Wait until each finds the brokers with the `expected` ids in service.
+    Wait until each broker finds the brokers with the `expected` ids in service.
     """
     stopped = [broker for broker in brokers if not broker.running]
     _format_together([broker for broker in stopped if not broker.formatted])
@@ -190,8 +190,8 @@ def _format_together(brokers: Sequence[Broker]) -> None:
 def stop_together(brokers: Sequence[Broker]) -> None:
     """Stop all brokers of a cluster at once, by SIGTERM.
 
-    Once the controllers have lost their majority, nobody can let the last brokers go, and they
-    could wait for minutes. They are killed after ten seconds.
+    Without a majority of the controllers the last brokers get no permission to stop, and could wait
+    for minutes. They are killed after ten seconds.
     """
     for broker in brokers:
         broker._terminate()
@@ -207,7 +207,7 @@ def _running(brokers: Sequence[Broker]) -> list[Broker]:
 
 
 def _within(timeout_ms: int, condition: Callable[[], bool]) -> bool:
-    """Whether a condition becomes true in time."""
+    """Return whether a condition becomes true in time."""
     deadline = time.monotonic() + timeout_ms / 1000
     while not condition():
         if time.monotonic() > deadline:

@@ -131,7 +131,7 @@ def to_jks(store: Path, password: Secret) -> Path:
     """
     target = store.with_suffix(".jks")
     target.unlink(missing_ok=True)
-    # Not the one on the PATH: with a JDK from JAVA_HOME there may be none.
+    # The `keytool` beside `java`: with a JDK from JAVA_HOME the PATH may have none.
     keytool = str(Path(find_java()).resolve().with_name("keytool"))
     source = ("-srckeystore", str(store), "-srcstoretype", "PKCS12", "-srcstorepass:env", "PASS")
     made = ("-destkeystore", str(target), "-deststoretype", "JKS", "-deststorepass:env", "PASS")
@@ -153,8 +153,7 @@ _SERVER_AND_CLIENT = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIEN
 
 
 def _certificate_of_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-    # The names differ, since two authorities of one name could be told apart only by their
-    # signatures.
+    # Each name is different: two authorities with one name differ only in their signatures.
     name = f"authority {secrets.token_hex(4)}"
     public_key = key.public_key()
     identifier = x509.SubjectKeyIdentifier.from_public_key(public_key)

@@ -17,7 +17,7 @@ def _script(name: str) -> list[str]:
 
 
 class Child:
-    """A command in a session of its own: a Ctrl-C in the terminal does not reach it.
+    """A command in its own session: a Ctrl-C in the terminal does not reach it.
 
     `close` kills it. It is also killed when this process ends without a `close`, even by SIGKILL:
     its supervisor waits at a pipe that the kernel then closes. (A process forked from this one,
@@ -77,6 +77,6 @@ class RemovedDirectory:
 
 
 def _let_go(process: subprocess.Popen[bytes], word: bytes = b"") -> None:
-    # A process that has ended does not read what is written to it.
+    # The pipe is broken if the process has ended already.
     with suppress(BrokenPipeError):
         process.communicate(word)

@@ -1,4 +1,4 @@
-"""Errors of the Kafka that a test starts."""
+"""Errors of a LocalKafka or a LocalRegistry."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from spark_kafka_source.errors import LocalError, RemoteError
 
 MAX_LINES = 40
-"""How many lines of a log an error's text has."""
+"""The number of lines of a log in an error's text."""
 
 MAX_LINES_SEARCHED = 1_000
 
@@ -31,14 +31,11 @@ def _excerpt(log: Path) -> str:
 
 
 class JavaError(LocalError):
-    """Something that runs Kafka is missing: a suitable Java, or PySpark's Ivy.
-
-    The text says what.
-    """
+    """A suitable Java, or PySpark's Ivy, is missing. The text names it."""
 
 
 class JarsError(RemoteError):
-    """Jars could not be downloaded. Holds the `coordinates` and Ivy's text on the missing ones."""
+    """Jars could not be downloaded. `coordinates` names them, `reason` tells the fault."""
 
     def __init__(self, coordinates: Sequence[str], reason: str) -> None:
         super().__init__(tuple(coordinates), reason)
@@ -52,7 +49,7 @@ class JarsError(RemoteError):
 
 
 class BrokerFailedError(RemoteError):
-    """A broker ended, or did not do in time what it was told. The text quotes its `log`."""
+    """A broker ended, or did not start or stop in time. The text quotes its `log`."""
 
     def __init__(self, what: str, log: Path) -> None:
         super().__init__(what, log)
@@ -75,6 +72,6 @@ class ToolError(RemoteError):
         self.tool, self.what, self.output = tool, what, output
 
     def __str__(self) -> str:
-        # The tools first say what is wrong, then how to use them.
+        # The tools write the error first, then their usage.
         beginning = "\n".join(self.output.splitlines()[:MAX_LINES])
         return f"Kafka's tool '{self.tool}' {self.what}:\n{beginning}"

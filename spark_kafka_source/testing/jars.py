@@ -35,14 +35,14 @@ _COMPLAINT = re.compile(r"^\s*::\s+\S+#\S+;\S+.*$", re.MULTILINE)
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 _PEER = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    # The provider of 4.2.0 cannot be had.
+    # There is no 4.2.0 of the provider.
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
 
 _OF_MAVEN = ' xmlns:m="http://ant.apache.org/ivy/maven"'
-# Maven Central is the default, too. One archive needs nothing from a POM or its parents.
+# The resolver is Maven Central, as by default. One archive needs no POM.
 _WITHOUT_POMS = """\
 <ivysettings>
 <settings defaultResolver="public"/>
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """An order for Ivy, and how to finish its download before the folder counts as complete."""
+    """An order for Ivy. `finish` completes the folder of its download."""
 
     coordinates: Sequence[str]
     module: str
@@ -83,8 +83,8 @@ def peer_jars() -> list[Path]:
 def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path]:
     """Return the jars of Maven coordinates (`organisation:name:revision`), sorted by name.
 
-    They are downloaded once, with all that they depend on unless `transitive` is false, into a
-    folder of `cache_directory()`. Two processes that want the same at once download it once. Raises
+    They are downloaded once, into a folder of `cache_directory()`, with their dependencies unless
+    `transitive` is false. Two processes that want the same at once download it once. Raises
     `ConfigurationError` for an invalid coordinate, `JavaError` without a suitable Java, and
     `JarsError` if the download failed twice.
 
@@ -172,7 +172,7 @@ def _lock(cache: Path) -> Iterator[None]:
 
 
 def _download(order: _Order, cache: Path, folder: Path) -> None:
-    # Only the holder of the lock is here, so a killed process left these folders.
+    # This process holds the lock, so these folders come from a process that was killed.
     for left in cache.glob("partial-*"):
         shutil.rmtree(left, ignore_errors=True)
     partial = Path(tempfile.mkdtemp(prefix="partial-", dir=cache))

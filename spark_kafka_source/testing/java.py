@@ -11,7 +11,7 @@ from pathlib import Path
 from spark_kafka_source.testing.errors import JavaError
 
 JAVA_NEEDED = 17
-"""The Java that Kafka 4's brokers need, and Spark 4, too."""
+"""The lowest Java version for Kafka 4's brokers and for Spark 4."""
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Options that start a short-lived JVM sooner, but make its code slower later."""
@@ -21,7 +21,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What runs Kafka's main classes: a Java, the jars, the log4j2 configuration, other options."""
+    """A Java with the jars, the log4j2 configuration and other options for Kafka's main classes."""
 
     java: str
     jars: tuple[Path, ...]

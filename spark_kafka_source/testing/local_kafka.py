@@ -29,7 +29,7 @@ from spark_kafka_source.testing.security import LISTENERS, DelegationToken, Secu
 from spark_kafka_source.testing.tools import run_tool
 from spark_kafka_source.topic_partition import TopicPartition
 
-if TYPE_CHECKING:  # cryptography is there only where `security` is used
+if TYPE_CHECKING:  # Only `security` needs the package cryptography.
     from spark_kafka_source.testing.certificates import CertificateAuthority
     from spark_kafka_source.testing.secured import Secured
     from spark_kafka_source.testing.token_server import TokenServer
@@ -38,7 +38,7 @@ TOOL_TIMEOUT_MS = 60_000
 BROKER_JAVA_OPTIONS = ("-Xmx512m", *QUICK_START)
 """Options for a quick start.
 
-A benchmark gives its own, since these keep the JVM from optimizing.
+A benchmark passes other options, since these keep the JVM from optimizing.
 """
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -58,14 +58,15 @@ class LocalKafka:
             )
             kafka.broker(1).restart()
 
-    `brokers` is their number. With three, every topic has three replicas, and one broker may fail.
+    `brokers` is the number of brokers. With three, each topic has three replicas, and one broker
+    may fail.
     `racks` are the racks of the brokers, in order. A consumer that names its rack then reads from
     the replica there (KIP-392). `advertised_ports` are the ports that clients connect to, for a
     proxy before each broker. `version` is Kafka's, 3.9 or newer, and must be at Maven Central.
     `properties` are for the brokers; they override those of this package's `broker.properties`.
     `java_options` are for their JVMs. `security` adds listeners with TLS and SASL, and ACLs: see
-    `Security`. `directory` keeps logs and data, which then stay. It must be empty, or that of an
-    earlier LocalKafka with the same number of brokers. By default they are removed at the end.
+    `Security`. `directory` keeps logs and data after the end. It must be empty, or come from an
+    earlier LocalKafka with the same number of brokers. By default logs and data are removed.
 
     Entering raises `JavaError`, `JarsError` or `BrokerFailedError`.
     """
@@ -344,7 +345,7 @@ def _secure(security: Security, directory: Path, undo: ExitStack) -> "Secured":
 def _random_id() -> str:
     """Return a cluster id in Kafka's form: 16 bytes in URL-safe base 64, without padding.
 
-    Like Kafka's own it does not begin with a dash, which Kafka's tools would take for an option.
+    It does not begin with a dash: Kafka's tools would take it for an option.
     """
     random_bytes = bytes([uuid.uuid4().bytes[0] & 0x7F]) + uuid.uuid4().bytes[1:]
     return base64.urlsafe_b64encode(random_bytes).decode().rstrip("=")

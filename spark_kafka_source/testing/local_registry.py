@@ -34,14 +34,14 @@ class LocalRegistry:
 
     Only Java 17 or newer and PySpark must be installed. It needs no broker. The registry, some 110
     MB, is downloaded once, into `cache_directory()`. It is a JVM of some 230 MB and starts in a few
-    seconds. Schemas are kept in memory. Neither they nor the process remain, not even if this
+    seconds. It keeps schemas in memory. Neither schemas nor processes remain, not even if this
     process is killed. POSIX systems only.
 
         with LocalRegistry() as registry:
             spark.readStream.format("pykafka").option("schema.registry.url", registry.url)
 
-    `url` is the address of the API that it shares with Confluent's registry. It has no GUIDs, and
-    its compatibility checks of schemas cannot be relied on.
+    `url` is the address of its Confluent-compatible API. The registry has no GUIDs, and its
+    compatibility checks of schemas are not reliable.
 
     Entering raises `JavaError`, `JarsError` or `RegistryFailedError`.
     """

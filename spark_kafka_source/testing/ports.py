@@ -5,8 +5,8 @@ import socket
 
 from spark_kafka_source.testing.properties import LOOPBACK
 
-# Below the ports that systems use for outgoing connections: one of those connections could take the
-# port of a broker that restarts.
+# Below the ports of outgoing connections: such a connection could take the port of a broker that
+# restarts.
 _PORTS = range(12_000, 32_000)
 
 

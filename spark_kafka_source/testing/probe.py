@@ -1,6 +1,6 @@
 """A minimal request that asks a broker which brokers of its cluster are in service.
 
-It shares no code with this package's client, which it helps to test. Metadata v1:
+It shares no code with this package's client, since it helps to test the client. Metadata v1:
 https://kafka.apache.org/protocol#The_Messages_Metadata
 """
 
@@ -17,7 +17,7 @@ _MAX_ANSWER_BYTES = 1 << 20
 def brokers_in_service(port: int, timeout_ms: int) -> set[int]:
     """Return the ids of the brokers that the broker at this port knows and that are not fenced.
 
-    Empty if it does not answer, or if its answer is not valid metadata.
+    Returns no ids if the broker does not answer, or if its answer is not valid metadata.
     """
     try:
         with socket.create_connection((LOOPBACK, port), timeout_ms / 1000) as connection:

@@ -1,4 +1,4 @@
-"""A producer for tests: writes a batch at a time, each with its own codec."""
+"""A producer for tests: it writes one batch at a time, each with its own codec."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -27,8 +27,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 class Producer:
     """A producer for one cluster that waits for all replicas. Use it as a context manager.
 
-    Batches have no producer id, so that a partition gets nothing but records. A request whose
-    answer is lost is sent again, so a record may be written twice. `KafkaProducer` avoids that.
+    Batches have no producer id. The producer sends a request again if its answer is lost, so a
+    record may be written twice. `KafkaProducer` avoids that.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:

@@ -55,7 +55,7 @@ class Node:
 
     @property
     def voter(self) -> str:
-        """This broker as `controller.quorum.voters` names it."""
+        """The broker's entry in `controller.quorum.voters`."""
         return f"{self.node_id}@{LOOPBACK}:{self.controller_port}"
 
 
@@ -67,7 +67,7 @@ def default_replication_factor(brokers: int) -> int:
 def broker_properties(
     node: Node, cluster: Sequence[Node], log_dir: Path, overrides: Mapping[str, str]
 ) -> str:
-    """Return the text of a broker's properties file. `overrides` come last and so win."""
+    """Return the text of a broker's properties file. `overrides` come last, so that they win."""
     replicas = default_replication_factor(len(cluster))
     template = files("spark_kafka_source.testing").joinpath("broker.properties").read_text()
     text = Template(template).substitute(

@@ -27,7 +27,7 @@ from spark_kafka_source.testing.token_server import TokenServer
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """The certificates, the token server, and what a broker must know of both."""
+    """The certificates, the token server, and the brokers' settings for both."""
 
     users: Mapping[str, str] = field(repr=False)
     authority: CertificateAuthority
@@ -52,7 +52,7 @@ def secure(security: Security, directory: Path, undo: ExitStack) -> Secured:
         prefix = f"listener.name.{name.lower()}."
         of_listener = _listener_properties(listener, security, certificates, authority)
         properties |= {f"{prefix}{key}": value for key, value in of_listener.items()}
-    # Kafka 4 fetches from no other address (KIP-768 as amended).
+    # Kafka 4 fetches keys and tokens only from allowed addresses (KIP-768 as amended).
     urls = f"{token_server.keys_url},{token_server.token_url}"
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={urls}"
     return Secured(
@@ -114,7 +114,7 @@ def _sasl(security: Security) -> dict[str, str]:
 def _format_arguments(security: Security) -> Iterator[str]:
     """Return arguments with SCRAM's users for `kafka-storage format`.
 
-    The passwords are salted, so that they may have any characters.
+    The passwords are salted and hashed, so they may have any characters.
     """
     for name, password in security.users.items():
         for mechanism, digest in SCRAM_DIGESTS.items():

@@ -1,4 +1,4 @@
-"""Secured listeners of a LocalKafka, and what they demand of clients.
+"""Secured listeners of a LocalKafka, and the clients' configuration for them.
 
 https://kafka.apache.org/documentation/#security
 """
@@ -12,14 +12,14 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import Secret
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-"""How users may authenticate at listeners with SASL in their protocol."""
+"""The SASL mechanisms of listeners with SASL in their protocol."""
 
 JAAS_PACKAGE = "org.apache.kafka.common.security"
 
 SCRAM_DIGESTS: Mapping[str, str] = MappingProxyType(
     {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 )
-"""The digest of each SCRAM mechanism, as hashlib names it."""
+"""The digest of each SCRAM mechanism, by its name in hashlib."""
 SCRAM_ITERATIONS = 4096
 """The lowest number that Kafka takes."""
 
@@ -34,7 +34,7 @@ class Listener:
 
     @property
     def has_tls(self) -> bool:
-        """Whether clients use TLS with it."""
+        """Whether clients use TLS."""
         return self.protocol.endswith("SSL")
 
     @property
@@ -49,7 +49,7 @@ LISTENERS: Mapping[str, Listener] = MappingProxyType(
         "MTLS": Listener("SSL", properties={"ssl.client.auth": "required"}),
         "SASL_PLAINTEXT": Listener("SASL_PLAINTEXT"),
         "SASL_SSL": Listener("SASL_SSL"),
-        # As SASL_SSL, but a session ends after a second unless the client authenticates again
+        # SASL_SSL, but a session ends after a second unless the client authenticates again
         # (KIP-368).
         "SASL_SSL_BRIEF": Listener("SASL_SSL", properties={"connections.max.reauth.ms": "1000"}),
         "SASL_SSL_SCRAM": Listener(
@@ -66,17 +66,17 @@ LISTENERS: Mapping[str, Listener] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Security for a LocalKafka: adds `LISTENERS` and an authorizer to each broker.
+    """Security for a LocalKafka: `LISTENERS` and an authorizer for each broker.
 
     `users` are passwords by user name, for PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and OAUTHBEARER
-    with the LocalKafka's `token_server`. If the data stay in a directory, SCRAM's users are those
-    of the first start. A client certificate's user is its common name.
+    with the LocalKafka's `token_server`. If the data stay in a directory, the SCRAM users are those
+    of the first start. The user of a client certificate is its common name.
 
     `allow_everyone` is Kafka's `allow.everyone.if.no.acl.found`. A client without a name, at the
-    plain listener or by SSL without a certificate, is `User:ANONYMOUS` and may do everything, since
-    the brokers and the tools themselves connect so.
+    plain listener or by SSL without a certificate, is `User:ANONYMOUS`. It may do everything, since
+    the brokers and the tools connect without a name.
 
-    It needs the package `cryptography`, 45 or newer.
+    Needs the package `cryptography`, 45 or newer.
     """
 
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -97,11 +97,11 @@ class DelegationToken:
 
 
 def login(module: str, /, **options: str) -> str:
-    """Return a `sasl.jaas.config` for a login module of Kafka's, as `plain.PlainLoginModule`."""
+    """Return a `sasl.jaas.config` for a login module of Kafka, such as `plain.PlainLoginModule`."""
     given = "".join(f" {name}={_quoted(value)}" for name, value in options.items())
     return f"{JAAS_PACKAGE}.{module} required{given};"
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for Java's tokenizer, which knows the escapes of C but not those of Unicode."""
+    """Quote a text for Java's tokenizer, which knows C's escapes but no Unicode escapes."""
     return json.dumps(text, ensure_ascii=False)

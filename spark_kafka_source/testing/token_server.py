@@ -30,9 +30,9 @@ _TIMEOUT_SECONDS = 10
 
 
 class TokenServer:
-    """A server of tokens for clients that know their secret, while its context lasts.
+    """A server of tokens for clients that know their secret, for as long as the context lasts.
 
-    `clients` are their secrets by client id. The token's subject, Kafka's principal, is the id.
+    `clients` are secrets by client id. The token's subject, Kafka's principal, is the client id.
     `issued` counts the tokens given to clients, and `refused` counts the refusals.
     """
 
@@ -99,7 +99,7 @@ class TokenServer:
         if form.get("grant_type") != "client_credentials":
             return 400, {"error": "unsupported_grant_type"}
         client, secret = _credentials(authorization, form)
-        # By RFC 6749 the header's texts are URL-encoded. Kafka does that only if it is told to.
+        # RFC 6749 has URL-encoded texts in the header. Kafka encodes them only if configured to.
         if self._clients.get(client) != secret:
             client, secret = unquote_plus(client), unquote_plus(secret)
         if self._clients.get(client) != secret:
@@ -138,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(*self.server.tokens.grant(authorization, form))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Write nothing, so that the test's output has only the test's own."""
+        """Write nothing, to keep requests out of the test's output."""
 
     def _answer(self, status: int, body: Mapping[str, Any]) -> None:
         content = json.dumps(body).encode()

@@ -1,4 +1,4 @@
-"""Interface of an assignor, which a group's leader asks to divide the partitions."""
+"""The interface of assignors. The leader's assignor divides the partitions of the group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -12,7 +12,7 @@ Cluster = Mapping[str, Sequence[frozenset[str]]]
 
 
 class RebalanceProtocol(Enum):
-    """What members do with their partitions while the group rebalances (KIP-429)."""
+    """The treatment of a member's partitions while the group rebalances (KIP-429)."""
 
     EAGER = "members give up all partitions before they join"
     COOPERATIVE = "members keep their partitions, and give up those that move afterwards"
@@ -21,8 +21,8 @@ class RebalanceProtocol(Enum):
 class Assignor(Protocol):
     """An assignor, which divides the partitions among the members of a group.
 
-    Each member creates its own, without arguments. Only the leader's is asked to `assign`. A class
-    with these attributes is enough:
+    Each member creates its own, without arguments. Only the leader calls `assign`. A class with
+    these attributes is enough:
 
         class Everything:
             name, protocol = "everything-to-the-first", RebalanceProtocol.EAGER
@@ -52,7 +52,7 @@ class Assignor(Protocol):
         """
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """Return what this assignor tells the leader's assignor, as `Subscription.user_data`."""
+        """Return data for the leader's assignor, which gets it as `Subscription.user_data`."""
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
@@ -65,7 +65,7 @@ class Assignor(Protocol):
         """
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Take note of this member's assignment in the group's generation `generation_id`."""
+        """Note this member's assignment in the group's generation `generation_id`."""
 
 
 def topics_to_assign(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> Cluster:

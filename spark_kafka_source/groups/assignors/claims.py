@@ -14,7 +14,7 @@ Partitions = dict[TopicPartition, None]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The partitions that a member says it owned, and the generation in which it owned them."""
+    """The partitions that a member claims to have owned, and the generation of that."""
 
     partitions: Sequence[TopicPartition]
     generation_id: int

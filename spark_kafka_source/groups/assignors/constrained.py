@@ -24,7 +24,7 @@ class ConstrainedAssignment:
         self._topics, self._racks, self._owned = topics, racks, owned
         self._revoked: dict[TopicPartition, str] = {}
         count = sum(map(len, topics.values()))
-        # So many members get one partition more than the least.
+        # `_larger` members get one partition more than `_least`.
         self._least, self._larger = divmod(count, len(members))
         self._most = self._least + (self._larger > 0)
         self._below_least: list[str] = []

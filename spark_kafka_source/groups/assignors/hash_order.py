@@ -34,7 +34,7 @@ def _by_slot(texts: list[str], slots: int) -> list[str]:
 
 
 def sort_key(text: str) -> bytes:
-    """Return what Java compares texts by: UTF-16, whose order differs beyond U+FFFF."""
+    """Return the key for Java's order of texts: UTF-16, whose order differs beyond U+FFFF."""
     return text.encode("utf-16-be", "surrogatepass")
 
 

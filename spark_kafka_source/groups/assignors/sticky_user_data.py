@@ -28,7 +28,7 @@ class TopicAssignment:
 
 @dataclass(slots=True)
 class StickyUserData(Message):
-    """What a member of `sticky` owned before it joined. The bytes do not begin with a version."""
+    """The earlier partitions of a member of `sticky`. The bytes do not begin with a version."""
 
     VERSIONS, FLEXIBLE = "0-1", "none"
     previous_assignment: list[TopicAssignment] = wire(array(TopicAssignment), "0+")

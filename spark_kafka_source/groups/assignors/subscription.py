@@ -1,4 +1,4 @@
-"""What a member tells the leader when it joins, and what the leader answers."""
+"""The data of a member for the leader when it joins, and the leader's assignment in return."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member wants and owns: the metadata of JoinGroup.
+    """The topics and the partitions of a member: the metadata of JoinGroup.
 
     `owned` are the partitions that the member keeps while it joins, and `generation_id` is the
     generation in which it got them (KIP-429, KIP-792). `user_data` comes from its assignor.

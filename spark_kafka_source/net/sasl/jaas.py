@@ -1,7 +1,7 @@
 """`sasl.jaas.config` as in Java: one login module and its options.
 
 https://docs.oracle.com/javase/8/docs/technotes/guides/security/jgss/tutorials/LoginConfigFile.html
-as Kafka's client reads it from a property: quoted texts know the escapes of C.
+as Kafka's client reads it from a property: quoted texts may have the escapes of C.
 """
 
 import re

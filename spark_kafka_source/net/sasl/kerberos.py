@@ -134,7 +134,10 @@ def _credentials(library: Any, login: KerberosLogin) -> Any:
 
 
 def _store(login: KerberosLogin) -> dict[str, str]:
-    """https://web.mit.edu/kerberos/krb5-latest/doc/appdev/gssapi.html#credential-store-extensions"""
+    """Return the store of the credentials, by key.
+
+    https://web.mit.edu/kerberos/krb5-latest/doc/appdev/gssapi.html#credential-store-extensions
+    """
     store = {}
     if login.ticket_cache:
         store["ccache"] = login.ticket_cache

@@ -1,4 +1,4 @@
-"""SASL without sockets: the messages of a client, and what it makes of the answers.
+"""SASL without sockets: the messages of a client, and its checks of the answers.
 
 https://www.rfc-editor.org/rfc/rfc4422; for Kafka's framing see KIP-43 and KIP-152.
 """
@@ -24,14 +24,14 @@ class Mechanism(Protocol):
     """Name in SaslHandshake, such as "SCRAM-SHA-256"."""
 
     def first(self) -> bytes:
-        """Return the client's first message. To get a token or a ticket for it may take a while.
+        """Return the client's first message. The request for a token or a ticket may take a while.
 
         Also raises `ConfigurationError` if a library that signs tokens is not installed.
         """
         ...
 
     def next(self, challenge: bytes) -> bytes | None:
-        """Return the answer to a challenge, or None once the client is done and satisfied."""
+        """Return the answer to a challenge, or None once the authentication is complete."""
         ...
 
 

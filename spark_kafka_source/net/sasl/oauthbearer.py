@@ -43,7 +43,7 @@ class OAuthBearer:
         if not challenge:
             return None
         if self._token:
-            # It may have been revoked: the next connection asks for another one.
+            # The token may have been revoked: the next connection asks for another one.
             self._tokens.discard(self._token)
         self._refused = AuthenticationError(
             self.name,

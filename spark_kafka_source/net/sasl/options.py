@@ -157,7 +157,7 @@ def kerberos_login(given: GivenOptions) -> KerberosLogin:
 
 
 def refresh_settings(settings: Settings) -> RefreshSettings:
-    """Return when tokens are replaced, within the limits of Kafka's own client."""
+    """Return the settings for the renewal of tokens, within the limits of Kafka's own client."""
     default = RefreshSettings()
     return RefreshSettings(
         _fraction(settings, _WINDOW_FACTOR, default.window_factor, 0.5, 1.0),

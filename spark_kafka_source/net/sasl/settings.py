@@ -77,7 +77,7 @@ _LOGIN_MODULES: dict[str, tuple[SaslMechanism, ...]] = {
     "com.sun.security.auth.module.Krb5LoginModule": (SaslMechanism.GSSAPI,),
     "com.ibm.security.auth.module.Krb5LoginModule": (SaslMechanism.GSSAPI,),
 }
-# Java classes that do nothing that this package does not do without them.
+# Java classes that are not needed: this package does their work without an option.
 _KAFKA_OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _HANDLERS = {
     f"{_KAFKA_OAUTH}.OAuthBearerLoginCallbackHandler": SaslMechanism.OAUTHBEARER,

@@ -146,7 +146,7 @@ def _exchange(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # The socket is connected already, so neither a redirection nor a proxy can change its target.
     connection = http.client.HTTPConnection(parts.netloc)
-    # The type checker expects a socket. `BoundedLink` has all that is used of one.
+    # The type checker expects a socket. `BoundedLink` has all methods that are called.
     connection.sock = cast(socket.socket, BoundedLink(link, _MAXIMUM_ANSWER_BYTES, deadline))
     connection.request("POST", target, _form(endpoint), _headers(endpoint))
     with connection.getresponse() as response:

@@ -1,4 +1,4 @@
-"""Bearer tokens, kept until shortly before they expire; the time is as in KIP-255.
+"""Bearer tokens, kept until shortly before they expire. KIP-255 has the rule for the time.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-255+OAuth+Authentication+via+SASL/OAUTHBEARER
 """
@@ -54,7 +54,7 @@ class TokenProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RefreshSettings:
-    """When a token is replaced, with names and defaults of `sasl.login.refresh.*`."""
+    """Settings for the renewal of tokens, with names and defaults of `sasl.login.refresh.*`."""
 
     window_factor: float = 0.8
     window_jitter: float = 0.05
@@ -62,12 +62,11 @@ class RefreshSettings:
     buffer_seconds: int = 300
 
     def refresh_at_seconds(self, token: Token, obtained_at_seconds: float, uniform: float) -> float:
-        """Return when to ask for the next token, in seconds on the clock of the arguments.
+        """Return the time to ask for the next token, in seconds on the clock of the arguments.
 
         That is after `window_factor` of the token's life plus `uniform` times `window_jitter` of
-        it. It is not in the last `buffer_seconds` of its life, nor in the first
-        `min_period_seconds`, which counts more. Both limits apply only to a token that lives longer
-        than their sum.
+        it. It is not in the last `buffer_seconds` of the token's life, nor in the first
+        `min_period_seconds`. Both limits apply only to a token that lives longer than their sum.
         """
         life_seconds = token.expires_at_seconds - obtained_at_seconds
         at_seconds = life_seconds * (self.window_factor + self.window_jitter * uniform)
@@ -100,8 +99,8 @@ class TokenCache:
     def token(self) -> Token:
         """Return a token that has not expired.
 
-        Raises `AuthenticationError` if no token can be had. While the present token is good, a
-        failed refresh is only logged.
+        Raises `AuthenticationError` if there is no such token. A failed refresh is only logged
+        while the present token is good.
         """
         token = self._good()
         if token is None:
