@@ -12,9 +12,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.fetch.offsets import OffsetAndEpoch
 from spark_kafka_source.groups import (
     Member,
     commit_offsets,
+    committed,
     committed_offsets,
     new_membership,
 )
@@ -119,8 +121,8 @@ class ManagedGroup:
     def _left_to_others(self, ends: Offsets) -> Offsets:
         """Return the committed offsets of other members' partitions that are before `ends`."""
         others = sorted(ends.keys() - self._membership.assignment)
-        committed = committed_offsets(self._planner.client, self._config.group_id, others)
-        found = {each: committed.get(each, 0) for each in others}
+        by_group = committed_offsets(self._planner.client, self._config.group_id, others)
+        found = {each: by_group.get(each, 0) for each in others}
         return {each: at for each, at in found.items() if at < ends[each]}
 
     def share(self, position: SourceOffset, ends: LogEnds) -> tuple[SourceOffset, LogEnds, Offsets]:
@@ -135,19 +137,17 @@ class ManagedGroup:
         known = position.offsets
         taken = [each for each in sorted(mine.offsets) if each in self._taken or each not in known]
         starts = self._starts(taken, position, ends, mine) if taken else {}
-        kept = {
-            each: at
-            for each, at in known.items()
-            if each in self._membership.assignment and each not in starts
-        }
-        # The group's offset may be of a later leader than the one that this query has read from.
-        own = {
-            each: epoch
-            for each, epoch in position.leader_epochs.items()
-            if starts.get(each, known.get(each)) == known.get(each)
-        }
-        offsets = {**kept, **starts}
-        return replace(position, offsets=offsets, leader_epochs=own, initial=False), mine, starts
+        kept = (self._membership.assignment & known.keys()) - starts.keys()
+        found = {each: _place(position, each) for each in kept} | starts
+        shared = replace(
+            position,
+            offsets={each: at.offset for each, at in found.items()},
+            leader_epochs={
+                each: at.leader_epoch for each, at in found.items() if at.leader_epoch >= 0
+            },
+            initial=False,
+        )
+        return shared, mine, {each: at.offset for each, at in starts.items()}
 
     def began(self) -> None:
         """Note that a micro-batch is planned from the last result of `share`."""
@@ -159,23 +159,30 @@ class ManagedGroup:
         position: SourceOffset,
         ends: LogEnds,
         mine: LogEnds,
-    ) -> Offsets:
+    ) -> dict[TopicPartition, OffsetAndEpoch]:
         topics = {each.topic for each in taken}
-        committed = committed_offsets(
+        by_group = committed(
             self._planner.client,
             self._config.group_id,
             [each for each in ends.offsets if each.topic in topics],
         )
-        new = [each for each in taken if each not in committed and each not in position.offsets]
-        unknown = self._unknown_starts(new, {each.topic for each in committed}, mine)
-        starts = {
-            each: unknown[each]
-            if each in unknown
-            else max(committed.get(each, 0), position.offsets.get(each, 0))
-            for each in taken
-        }
-        self._commit({each: at for each, at in starts.items() if committed.get(each) != at})
-        texts = ", ".join(f"{each} from offset {at}" for each, at in starts.items())
+        new = [each for each in taken if each not in by_group and each not in position.offsets]
+        unknown = self._unknown_starts(new, {each.topic for each in by_group}, mine)
+        starts = {each: OffsetAndEpoch(at) for each, at in unknown.items()}
+        for each in set(taken) - unknown.keys():
+            places = [_place(position, each)] if each in position.offsets else []
+            if each in by_group:
+                # A group's offset comes with its own epoch, perhaps that of a later leader.
+                places.append(OffsetAndEpoch(by_group[each].offset, by_group[each].leader_epoch))
+            starts[each] = max(places, default=OffsetAndEpoch(0))
+        self._commit(
+            {
+                each: at.offset
+                for each, at in starts.items()
+                if each not in by_group or by_group[each].offset != at.offset
+            }
+        )
+        texts = ", ".join(f"{each} from offset {starts[each].offset}" for each in taken)
         logger.info("Group %r: takes over %s", self._config.group_id, texts)
         return starts
 
@@ -229,6 +236,10 @@ def _end_in_order(number: int, _: object) -> None:
     """Exit, so that Spark's program stops the reader first: the query leaves its group."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
+
+
+def _place(position: SourceOffset, where: TopicPartition) -> OffsetAndEpoch:
+    return OffsetAndEpoch(position.offsets[where], position.leader_epochs.get(where, -1))
 
 
 def _only(mine: Collection[TopicPartition], ends: LogEnds) -> LogEnds:

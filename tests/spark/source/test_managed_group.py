@@ -17,6 +17,7 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError, error_named
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed_offsets
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import pace, stream
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
@@ -224,6 +225,12 @@ def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
     assert not once_more.read
 
 
+def _begin_an_epoch(broker: MemoryBroker, logs: list[PartitionLog], *values: bytes) -> None:
+    for partition, log in enumerate(logs):
+        broker.move_leader(TopicPartition("a", partition), log.leader_id)
+        log.append(*values)
+
+
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_what_others_read_from_a_later_leader_is_no_truncated_log(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, fails: str
@@ -232,9 +239,7 @@ def test_what_others_read_from_a_later_leader_is_no_truncated_log(
     first = Query(broker)
     settle(first)
     first.stop()
-    for partition, log in enumerate(logs):
-        broker.move_leader(TopicPartition("a", partition), log.leader_id)
-        log.append(b"in a later epoch")
+    _begin_an_epoch(broker, logs, b"in a later epoch")
     other = Query(broker)
     settle(other)
     other.batch()
@@ -246,6 +251,26 @@ def test_what_others_read_from_a_later_leader_is_no_truncated_log(
         log.append(b"more")
     again.batch()
     assert again.read == Counter((TopicPartition("a", each), 11) for each in range(PARTITIONS))
+
+
+def test_a_log_truncated_below_what_others_read_is_a_loss(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    """The group's offsets have leader epochs of their own."""
+    first = Query(broker)
+    settle(first)
+    first.stop()
+    _begin_an_epoch(broker, logs, b"lost")
+    other = Query(broker)
+    settle(other)
+    other.batch()
+    other.stop()
+    for log in logs:
+        log.truncate(10)
+    _begin_an_epoch(broker, logs, b"another", b"and more")
+    again = started(stack, broker, start=first.offset)
+    with pytest.raises(DataLossError, match="its log was truncated at offset 10"):
+        settle(again)
 
 
 def test_who_was_away_does_not_take_back_what_others_committed(
