@@ -109,6 +109,7 @@ class Pending(NamedTuple):
     offset: int
     commit: int
     metadata: str = ""
+    leader_epoch: int = -1
 
 
 class RefusedError(Exception):
@@ -140,6 +141,7 @@ class MemoryCluster:
     consumer_groups: dict[str, Any] = field(default_factory=dict)
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     metadata: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
+    committed_epochs: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
     """What was said with an offset that is committed."""
     racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
@@ -195,6 +197,7 @@ class MemoryCluster:
         if where not in committed or found.commit > self.last_commits.get((group_id, where), -1):
             committed[where] = found.offset
             self.metadata[group_id, where] = found.metadata
+            self.committed_epochs[group_id, where] = found.leader_epoch
             self.last_commits[group_id, where] = found.commit
 
     def has_offsets(self, group_id: str) -> bool:

@@ -83,7 +83,8 @@ def _pending(
     found: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
 ) -> Pending:
     metadata = found.committed_metadata or ""
-    return Pending(found.committed_offset, next(cluster.commits), metadata)
+    commit = next(cluster.commits)
+    return Pending(found.committed_offset, commit, metadata, found.committed_leader_epoch)
 
 
 def _commit_refusal(cluster: MemoryCluster, request: OffsetCommitRequest, version: int) -> int:
@@ -130,21 +131,22 @@ class _Offsets:
     is_stable: bool
 
     def alone(self, topic: str, partition: int) -> OffsetFetchResponsePartition:
-        offset, metadata, error = self._of(TopicPartition(topic, partition))
-        return OffsetFetchResponsePartition(partition, offset, metadata=metadata, error_code=error)
+        return OffsetFetchResponsePartition(partition, *self._of(TopicPartition(topic, partition)))
 
     def of_several(self, topic: str, partition: int) -> OffsetFetchResponsePartitions:
-        offset, metadata, error = self._of(TopicPartition(topic, partition))
-        return OffsetFetchResponsePartitions(partition, offset, metadata=metadata, error_code=error)
+        return OffsetFetchResponsePartitions(partition, *self._of(TopicPartition(topic, partition)))
 
-    def _of(self, where: TopicPartition) -> tuple[int, str, int]:
+    def _of(self, where: TopicPartition) -> tuple[int, int, str, int]:
+        """Offset, leader epoch, metadata and error code."""
         pending = self.cluster.pending.get(self.group_id, {}).values()
         if self.is_stable and any(where in offsets for offsets in pending):
-            return -1, "", code("UNSTABLE_OFFSET_COMMIT")
+            return -1, -1, "", code("UNSTABLE_OFFSET_COMMIT")
         committed = self.cluster.committed.get(self.group_id, {})
         if where not in committed:
-            return -1, "", 0
-        return committed[where], self.cluster.metadata.get((self.group_id, where), ""), 0
+            return -1, -1, "", 0
+        key = (self.group_id, where)
+        epoch = self.cluster.committed_epochs.get(key, -1)
+        return committed[where], epoch, self.cluster.metadata.get(key, ""), 0
 
 
 def _committed_of_group(
