@@ -5,7 +5,7 @@
 
 A file keeps a line for the outcome of each run. The page is over all lines, so that the hours can
 be spread over several days. `--directory` keeps the files of the run. The exit status is 1 if there
-was an anomaly.
+was an anomaly, or a process grew.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
     print(text)
     if given.page:
         MARKS.write(given.page, text)
-    sys.exit(bool(outcome.anomalies))
+    sys.exit(bool(outcome.anomalies or outcome.grown))
 
 
 def _text(outcomes: list[Outcome]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.soak.growth import Growth
 from tests.soak.judge import Verdict
+from tests.soak.samples import is_jvm
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class Outcome:
     def anomalies(self) -> int:
         """All rows with which something is wrong."""
         return sum(each.anomalies for each in self.verdicts.values())
+
+    @property
+    def grown(self) -> list[str]:
+        """The roles that grow. A JVM's memory grows as far as it is allowed."""
+        return [each.role for each in self.growths if each.grows and not is_jvm(each.role)]
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -7,7 +7,7 @@ from statistics import median
 from matplotlib import pyplot as plt
 
 from tests.benchmarks.plots import save
-from tests.soak.samples import METRICS, Sample
+from tests.soak.samples import METRICS, Sample, is_jvm
 
 _MOST_POINTS = 150
 
@@ -23,7 +23,7 @@ def draw(samples: Sequence[Sample], path: Path) -> None:
         minutes = _thinned([each.seconds / 60 for each in found])
         for at, metric in enumerate(METRICS):
             values = _thinned([each.values[at] for each in found])
-            of_a_jvm = metric == "MiB" and role.endswith("JVM")
+            of_a_jvm = metric == "MiB" and is_jvm(role)
             axes[len(METRICS) if of_a_jvm else at].plot(minutes, values, label=role, linewidth=1)
     for at, metric in enumerate((*METRICS, "MiB of JVMs")):
         axes[at].set_ylabel(metric)

@@ -11,6 +11,7 @@ import psutil
 
 METRICS = ("MiB", "threads", "sockets", "files")
 _MIB = 1 << 20
+_JVM, _WORKERS = ": JVM", ": workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,12 @@ def take(began: float, parts: Mapping[str, tuple[int, list[psutil.Process]]]) ->
 def _role(name: str, life: int, process: psutil.Process) -> str:
     if process.pid == life:
         return name
-    return f"{name}: {'JVM' if process.name() == 'java' else 'workers'}"
+    return f"{name}{_JVM if process.name() == 'java' else _WORKERS}"
+
+
+def is_jvm(role: str) -> bool:
+    """Return whether it is the role of a driver's JVM."""
+    return role.endswith(_JVM)
 
 
 def _measure(process: psutil.Process) -> tuple[float, ...]:

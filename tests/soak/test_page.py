@@ -28,6 +28,12 @@ def test_outcomes_are_kept(tmp_path: Path) -> None:
     assert kept(path) == [RUN, other]
 
 
+def test_a_jvm_may_grow() -> None:
+    grown = replace(GROWTH, total=(60.0, 0, 0, 0))
+    assert replace(RUN, growths=[GROWTH, replace(grown, role="driver: JVM")]).grown == []
+    assert replace(RUN, growths=[grown]).grown == ["driver"]
+
+
 def test_runs_add_up() -> None:
     wrong = replace(RUN, verdicts={"written": Verdict(rows=10, lost=1)})
     page = render([RUN, wrong])
