@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import Any
 
 from tests.soak.growth import Growth
 from tests.soak.judge import Verdict
@@ -56,12 +57,14 @@ def kept(path: Path) -> list[Outcome]:
 def _of(line: str) -> Outcome:
     found = json.loads(line)
     found["verdicts"] = {name: Verdict(**each) for name, each in found["verdicts"].items()}
-    found["growths"] = [
-        Growth(**{name: tuple(it) if isinstance(it, list) else it for name, it in each.items()})
-        for each in found["growths"]
-    ]
+    found["growths"] = [_growth(each) for each in found["growths"]]
     found["diary"] = [tuple(each) for each in found["diary"]]
     return Outcome(**found)
+
+
+def _growth(found: dict[str, Any]) -> Growth:
+    vectors = {name: tuple(found[name]) for name in ("middle", "total", "an_hour")}
+    return Growth(**found | vectors)
 
 
 def verdicts_of(outcomes: Sequence[Outcome]) -> dict[str, Verdict]:
