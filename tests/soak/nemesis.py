@@ -21,6 +21,8 @@ class Nemesis:
     def __init__(self, cluster: Cluster, cast: Cast, diary: Diary, chance: Random) -> None:
         self._cluster, self._cast, self._diary = cluster, cast, diary
         self._chance = chance
+        # How often chance is asked for details depends on what is there.
+        self._order = Random(chance.random())
         self._actions: Mapping[str, Callable[[], str]] = {
             "broker killed": self._broker_killed,
             "broker frozen": self._broker_frozen,
@@ -37,7 +39,7 @@ class Nemesis:
         """Make one fault, and make all whole after it. Each fault comes once in a turn of all."""
         if not self._left:
             self._left = list(self._actions)
-            self._chance.shuffle(self._left)
+            self._order.shuffle(self._left)
         what = self._left.pop()
         whom = self._actions[what]()
         if whom:

@@ -126,10 +126,9 @@ class Soak:
 
 def soak(hours: float, seed: int, directory: Path, pace: int) -> Outcome:
     """Make a run with so many rows a second."""
-    chance = Random(seed)
     with ExitStack() as stack:
         registry = stack.enter_context(LocalRegistry())
-        cluster = stack.enter_context(three_brokers(chance))
+        cluster = stack.enter_context(three_brokers(Random(seed)))
         run = Soak(cluster, registry.url, directory, seed, pace)
         stack.enter_context(closing(run.cast))
-        return run.run(hours, chance)
+        return run.run(hours, Random(seed))
