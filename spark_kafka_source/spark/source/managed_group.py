@@ -140,7 +140,14 @@ class ManagedGroup:
             for each, at in known.items()
             if each in self._membership.assignment and each not in starts
         }
-        return replace(position, offsets={**kept, **starts}, initial=False), mine, starts
+        # The group's offset may be of a later leader than the one that this query has read from.
+        own = {
+            each: epoch
+            for each, epoch in position.leader_epochs.items()
+            if starts.get(each, known.get(each)) == known.get(each)
+        }
+        offsets = {**kept, **starts}
+        return replace(position, offsets=offsets, leader_epochs=own, initial=False), mine, starts
 
     def began(self) -> None:
         """Note that a micro-batch is planned from the last result of `share`."""

@@ -224,6 +224,30 @@ def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
     assert not once_more.read
 
 
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_what_others_read_from_a_later_leader_is_no_truncated_log(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, fails: str
+) -> None:
+    """The checkpoint's leader epochs are of its own offsets, not of those of the group."""
+    first = Query(broker)
+    settle(first)
+    first.stop()
+    for partition, log in enumerate(logs):
+        broker.move_leader(TopicPartition("a", partition), log.leader_id)
+        log.append(b"in a later epoch")
+    other = Query(broker)
+    settle(other)
+    other.batch()
+    other.stop()
+    again = started(stack, broker, start=first.offset, failOnDataLoss=fails)
+    settle(again)
+    assert not again.read
+    for log in logs:
+        log.append(b"more")
+    again.batch()
+    assert again.read == Counter((TopicPartition("a", each), 11) for each in range(PARTITIONS))
+
+
 def test_who_was_away_does_not_take_back_what_others_committed(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
