@@ -5,7 +5,7 @@
 
 A file keeps a line for the outcome of each run. The page is over all lines, so that the hours can
 be spread over several days. `--directory` keeps the files of the run. The exit status is 1 if there
-was an anomaly, or a process grew.
+was an anomaly, or a process grew or ended by itself.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from pathlib import Path
 from spark_kafka_source.testing.jars import KAFKA_VERSION
 from tests.marks import Marks
 from tests.soak import samples
+from tests.soak.cast import ENDED
 from tests.soak.outcome import Outcome, keep, kept
 from tests.soak.page import render
 from tests.soak.picture import draw
@@ -43,7 +44,7 @@ def main() -> None:
     print(text)
     if given.page:
         MARKS.write(given.page, text)
-    sys.exit(bool(outcome.anomalies or outcome.grown))
+    sys.exit(bool(outcome.anomalies or outcome.grown or ENDED in outcome.nemesis))
 
 
 def _text(outcomes: list[Outcome]) -> str:

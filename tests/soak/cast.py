@@ -20,6 +20,7 @@ from tests.soak.writer import WriterOrders
 WRITER, READER, COPYING = "producer", "consumer", "query that copies"
 SHARING = ("first query of the group", "second query of the group")
 DRIVERS = (COPYING, *SHARING)
+ENDED = "ended by itself"
 _END_SECONDS = 300
 _DAEMON = "pyspark.daemon"
 
@@ -71,7 +72,7 @@ class Cast:
         """Start the processes again that have ended by themselves."""
         for name in sorted(self._wanted):
             if self._running[name].has_ended:
-                self._note("ended by itself", name)
+                self._note(ENDED, name)
                 self.kill(name)
 
     def processes(self) -> dict[str, tuple[int, list[psutil.Process]]]:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 
+from tests.soak.cast import ENDED
 from tests.soak.growth import Growth
 from tests.soak.judge import COUNTS
 from tests.soak.outcome import Outcome, nemesis_of, verdicts_of
 from tests.soak.samples import METRICS
 
-_NOT_DONE = ("runs", "final so far", "all is read", "in the end")
+_NOT_DONE = (ENDED, "runs", "final so far", "all is read", "in the end")
 _SPELT = {"out_of_order": "out of order", "aborted": "aborted yet seen", "again": "read again"}
 
 
@@ -18,7 +19,8 @@ def render(outcomes: Sequence[Outcome]) -> str:
     anomalies = sum(each.anomalies for each in outcomes)
     return "\n\n".join(
         [
-            f"{len(outcomes)} runs, {hours:.2f} hours in all: {anomalies:,} anomalies.",
+            f"Runs: {len(outcomes)}. Hours in all: {hours:.2f}. Anomalies: {anomalies:,}. "
+            f"Processes that ended by themselves: {nemesis_of(outcomes)[ENDED]:,}.",
             _stages(outcomes),
             _done(outcomes),
             _growth(outcomes[-1]),

@@ -1,5 +1,6 @@
 """One run: brokers, a registry, the cast, the nemesis, the judge."""
 
+import re
 import time
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -21,7 +22,9 @@ _CALM_SECONDS = 10.0, 40.0
 _SAMPLE_SECONDS = 5.0
 _JUDGE_SECONDS = 900.0
 _PATIENCE_SECONDS = 900.0
-_ERROR_LINES = 20
+_ERROR_LINES, _ERROR_CHARACTERS = 20, 400
+_TELLS = re.compile(r"\d\d:\d\d:\d\d |[\w.]+(Error|Exception)\b")
+_DIRECTORIES = re.compile(r"(?<!\S)(file:)?/\S*/")
 SAMPLES = "samples.jsonl"
 
 
@@ -120,8 +123,14 @@ class Soak:
         for name in (WRITER, READER, *DRIVERS):
             path = Path(errors_of(self._directory, name))
             if path.exists():
-                found[name] = path.read_text().splitlines()[-_ERROR_LINES:]
+                found[name] = told(path.read_text())[-_ERROR_LINES:]
         return found
+
+
+def told(errors: str) -> list[str]:
+    """Return the lines that say what went wrong, without stacks and directories."""
+    lines = [each for each in errors.splitlines() if _TELLS.match(each)]
+    return [_DIRECTORIES.sub("", each)[:_ERROR_CHARACTERS] for each in lines]
 
 
 def soak(hours: float, seed: int, directory: Path, pace: int) -> Outcome:
