@@ -1,6 +1,7 @@
 """The samples as a picture."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
@@ -18,13 +19,15 @@ def draw(samples: Sequence[Sample], path: Path) -> None:
         len(METRICS) + 1, 1, figsize=(11, 15), layout="constrained", sharex=True
     )
     roles = sorted({each.role for each in samples})
-    for role in roles:
+    colours = plt.get_cmap("tab20").colors  # type: ignore[attr-defined]  # a list of colours has it
+    for role, colour in zip(roles, cycle(colours), strict=False):
         found = [each for each in samples if each.role == role]
         minutes = _thinned([each.seconds / 60 for each in found])
         for at, metric in enumerate(METRICS):
             values = _thinned([each.values[at] for each in found])
             of_a_jvm = metric == "MiB" and is_jvm(role)
-            axes[len(METRICS) if of_a_jvm else at].plot(minutes, values, label=role, linewidth=1)
+            panel = axes[len(METRICS) if of_a_jvm else at]
+            panel.plot(minutes, values, label=role, color=colour, linewidth=1)
     for at, metric in enumerate((*METRICS, "MiB of JVMs")):
         axes[at].set_ylabel(metric)
         axes[at].set_ylim(bottom=0)
