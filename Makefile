@@ -9,6 +9,10 @@ SPARK ?= 4.0 4.1 4.2 4.3
 WORKERS ?= 2
 # How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
 SECONDS ?= 60
+# How long `make soak` takes.
+HOURS ?= 1
+# Each run of it has a seed of its own, unless SEED is given.
+SOAK_SEED = $(if $(filter command environment,$(origin SEED)),--seed $(SEED))
 # What `make mutants` draws from, how many faults, and which.
 BASE ?= HEAD~20
 COUNT ?= 60
@@ -19,7 +23,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: help demo docs test test-matrix unit parity value-parity reliability assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-matrix unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -53,12 +57,15 @@ value-parity: .venv/test  ## odd values beside Spark's own functions; the table 
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
-	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/spark tests/notebooks
+	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/soak tests/spark tests/notebooks
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
 	$(BIN)/python -m tests.reliability.sink --rounds 50 --others 10 --page docs/exactly-once-faults-spark.md
 	$(BIN)/python -m tests.reliability.writing --rounds 50 --page docs/writing-faults.md
+
+soak: .venv/test  ## a pipeline for HOURS=1 on three brokers with a nemesis; SEED names its faults
+	$(BIN)/python -m tests.soak --hours $(HOURS) $(SOAK_SEED) --page docs/soak.md --picture docs/images/soak.svg
 
 assignors: .venv/test  ## our assignors beside Kafka's own on tens of thousands of random groups
 	ASSIGNOR_EXAMPLES=20000 $(BIN)/python -m pytest -m java tests/groups/assignors

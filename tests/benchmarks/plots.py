@@ -59,7 +59,7 @@ def bars(scans: Mapping[Case, Seconds], path: Path) -> None:
     axes.set_xticks(range(len(scans)), list(map(str, scans)), rotation=30, ha="right")
     axes.set_ylabel("times as fast as Spark's own connector")
     axes.legend()
-    _save(path)
+    save(path)
 
 
 def curves(found: Mapping[str, Sequence[Point]], path: Path) -> None:
@@ -81,14 +81,15 @@ def curves(found: Mapping[str, Sequence[Point]], path: Path) -> None:
         axes.set_xlabel(name)
     all_axes[0].set_ylabel("nanoseconds a row")
     all_axes[0].legend()
-    _save(path)
+    save(path)
 
 
 def _spread(ratio: Ratio) -> Iterable[float]:
     return ratio.median - ratio.least, ratio.most - ratio.median
 
 
-def _save(path: Path) -> None:
+def save(path: Path) -> None:
+    """Write the picture, and begin another one."""
     # Without a date, so that the same figures are the same file.
     plt.savefig(path, metadata={"Date": None})
     plt.close()

@@ -56,6 +56,11 @@ class SparkChild:
         """The process's id, which is also the group of the process and its JVM."""
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended. Its JVM and its Python workers may still run."""
+        return self._process.poll() is not None
+
     def there(self) -> list[psutil.Process]:
         """Return the processes of its session that still run, Python workers included."""
         return [each for each in psutil.process_iter() if self._has(each)]

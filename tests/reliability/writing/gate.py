@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from random import Random
@@ -28,6 +29,8 @@ class Gate:
         self.target_port = 0
         self.cut_rate = 0.0
         self.cuts = 0
+        self.delay_seconds = 0.0
+        """The time that each frame waits, one after another on each connection."""
         self._chance = chance
         self._is_open = threading.Event()
         self._is_open.set()
@@ -54,8 +57,10 @@ class Gate:
         opening.start()
 
     def wait_until_open(self) -> None:
-        """Wait until frames are passed on."""
+        """Wait until frames are passed on, and for the gate's delay."""
         self._is_open.wait()
+        if self.delay_seconds:
+            time.sleep(self.delay_seconds)
 
     def takes(self) -> str:
         """Return the fate of a Produce request: passed on, or the place of the cut."""

@@ -1,0 +1,81 @@
+"""The outcome of a run, as a line of a file. The lines of several days add up."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from tests.soak.growth import Growth
+from tests.soak.judge import Verdict
+from tests.soak.samples import is_jvm
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run."""
+
+    seed: int
+    hours: float
+    verdicts: dict[str, Verdict]
+    """By stage."""
+    nemesis: dict[str, int]
+    growths: list[Growth]
+    diary: list[tuple[int, str, str]] = field(default_factory=list)
+    errors: dict[str, list[str]] = field(default_factory=dict)
+    """The last errors that the processes went on after, or ended with."""
+
+    @property
+    def anomalies(self) -> int:
+        """All rows with which something is wrong."""
+        return sum(each.anomalies for each in self.verdicts.values())
+
+    @property
+    def grown(self) -> list[str]:
+        """The roles that grow. A JVM's memory grows as far as it is allowed."""
+        return [each.role for each in self.growths if each.grows and not is_jvm(each.role)]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def keep(outcome: Outcome, path: Path) -> None:
+    """Append an outcome to the file."""
+    with path.open("a") as file:
+        file.write(f"{outcome.to_json()}\n")
+
+
+def kept(path: Path) -> list[Outcome]:
+    """Return the outcomes of all runs."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [_of(line) for line in lines]
+
+
+def _of(line: str) -> Outcome:
+    found = json.loads(line)
+    found["verdicts"] = {name: Verdict(**each) for name, each in found["verdicts"].items()}
+    found["growths"] = [_growth(each) for each in found["growths"]]
+    found["diary"] = [tuple(each) for each in found["diary"]]
+    return Outcome(**found)
+
+
+def _growth(found: dict[str, Any]) -> Growth:
+    vectors = {name: tuple(found[name]) for name in ("middle", "total", "an_hour")}
+    return Growth(**found | vectors)
+
+
+def verdicts_of(outcomes: Sequence[Outcome]) -> dict[str, Verdict]:
+    """Return the sums of all runs, by stage."""
+    names = dict.fromkeys(name for each in outcomes for name in each.verdicts)
+    return {
+        name: reduce(add, (each.verdicts.get(name, Verdict()) for each in outcomes))
+        for name in names
+    }
+
+
+def nemesis_of(outcomes: Sequence[Outcome]) -> Counter[str]:
+    """Return how often each thing was done in all runs."""
+    return sum((Counter(each.nemesis) for each in outcomes), Counter())
