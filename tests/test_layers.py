@@ -38,7 +38,8 @@ MAY_IMPORT = BELOW | {
     "groups": BASE | {"protocol", "net", "client"},  # It knows nothing of `fetch`.
     # Beside the consumer, which knows nothing of it either.
     "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
-    "command_line": BASE.union(LAYERS),
+    "doctor": BASE | {"protocol", "net", "registry", "client", "fetch"},
+    "command_line": BASE.union(LAYERS, {"doctor"}),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
