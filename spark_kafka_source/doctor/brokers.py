@@ -24,6 +24,7 @@ SOON_DAYS = 14
 """A certificate that expires in fewer days is wrong: somebody must renew it now."""
 
 _SERVERS = "kafka.bootstrap.servers"
+_TRUSTSTORE = "kafka.ssl.truststore.location"
 _KEYSTORE = "kafka.ssl.keystore.location"
 _AFTER_CONNECT = ("tls", "login", "versions", "round trip")
 
@@ -82,7 +83,8 @@ def _tls(address: Address, settings: ConnectionSettings, deadline: Deadline) -> 
         found = server_certificate(address, settings, deadline)
     except KafkaError as error:
         remedy = "Use a port of a TLS listener, or another security protocol"
-        return failed("tls", subject, error, "kafka.security.protocol", remedy)
+        cause = error if isinstance(error, TlsError) else _cause(address, settings, deadline, error)
+        return failed("tls", subject, cause, _TRUSTSTORE, remedy)
     if found is None or not found.expires_at_seconds:
         return unknown("tls", subject, "the server shows no certificate")
     text = (
@@ -91,8 +93,19 @@ def _tls(address: Address, settings: ConnectionSettings, deadline: Deadline) -> 
     )
     if found.days_left < SOON_DAYS:
         remedy = "Renew the broker's certificate; if its authority changes, trust the new one"
-        return wrong("tls", subject, text, remedy, "kafka.ssl.truststore.location")
+        return wrong("tls", subject, text, remedy, _TRUSTSTORE)
     return ok("tls", subject, text)
+
+
+def _cause(
+    address: Address, settings: ConnectionSettings, deadline: Deadline, error: KafkaError
+) -> KafkaError:
+    """Return the error of a whole connection, which tells a port without TLS from a lost one."""
+    try:
+        Connection.connect(address, settings, deadline).close()
+    except KafkaError as found:
+        return found
+    return error
 
 
 def _speaks(address: Address, settings: ConnectionSettings, deadline: Deadline) -> list[Finding]:

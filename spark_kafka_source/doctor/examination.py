@@ -94,14 +94,20 @@ def _checks(
 ) -> list[Callable[[], list[Finding]]]:
     checks: list[Callable[[], list[Finding]]] = []
     if wanted.topic is not None:
-        checks.append(partial(check_topic, client, wanted.topic, deadline))
-        checks.append(partial(check_newest, client, wanted.topic, deadline))
+        checks.append(partial(_of_topic, client, wanted.topic, deadline))
     if wanted.group is not None:
         checks.append(partial(check_group, client, wanted.group, deadline))
     if wanted.transactional_id is not None:
         name = wanted.transactional_id
         checks.append(partial(check_transactional_id, client, name, deadline))
     return checks
+
+
+def _of_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
+    found = check_topic(client, topic, deadline)
+    if any(each.check == "topic" for each in found):
+        return [*found, unknown("clock", topic, "not checked: 'topic' failed")]
+    return found + check_newest(client, topic, deadline)
 
 
 def _learn(client: KafkaClient, deadline: Deadline) -> Finding:
@@ -111,7 +117,7 @@ def _learn(client: KafkaClient, deadline: Deadline) -> Finding:
         client.cluster.update(answer)
     except KafkaError as error:
         return failed("cluster", "", error, _SERVERS, "See the findings for the brokers")
-    return ok("cluster", answer.cluster_id or "", f"{len(answer.brokers)} brokers")
+    return ok("cluster", answer.cluster_id or "", f"brokers: {len(answer.brokers)}")
 
 
 def _nothing_of_cluster(wanted: Wanted) -> list[Finding]:

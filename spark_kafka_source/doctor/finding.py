@@ -11,7 +11,7 @@ from spark_kafka_source.spelling import as_written
 
 # Errors name options in quotes: the first that an error names is the one to look at.
 _OPTION = re.compile(
-    r"'((?:ssl|sasl|security|bootstrap|schema|basic|bearer|group|topic)\.[a-z.]+)'"
+    r"'(-b|(?:ssl|sasl|security|bootstrap|schema|basic|bearer|group|topic)\.[a-z.]+)'"
 )
 
 
@@ -57,7 +57,9 @@ def failed(check: str, subject: str, error: KafkaError, option: str, remedy: str
     named = _OPTION.search(text.replace("'kafka.", "'"))
     expected = getattr(error, "expected", "")
     remedy = as_written(expected) or remedy
-    name = _spelt(f"kafka.{named[1]}") if named and not option.startswith("-") else _spelt(option)
+    name = _spelt(option)
+    if named and not option.startswith("-"):
+        name = named[1] if named[1].startswith("-") else _spelt(f"kafka.{named[1]}")
     return Finding(check, subject, Verdict.WRONG, _without(text, remedy), None, remedy, name)
 
 
