@@ -64,7 +64,7 @@ MAY_TOUCH = {
     "socket": {"net", "testing"},
     "ssl": {"net", "testing"},
     "cryptography": {"net", "testing"},
-    "pyspark": {"spark", "demo"},
+    "pyspark": {"spark", "demo", "doctor"},
     "numpy": {"records", "values", "registry", "typed", "producer"},
     "pyarrow": {
         *("records", "values", "registry", "typed", "consumer", "producer", "admin"),

@@ -6,6 +6,7 @@ from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.doctor import Finding, Verdict, Wanted, examine
+from spark_kafka_source.doctor.spark import check_spark
 from spark_kafka_source.registry import RegistryConfig
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import Settings
@@ -29,6 +30,8 @@ def doctor(arguments: argparse.Namespace, output: Output) -> int:
         _registry(registry, arguments.registry),
     )
     found = examine(config.client, wanted, arguments.timeout * 1000)
+    if arguments.spark:
+        found += check_spark()
     if output.as_json:
         output.rows([_document(each) for each in found], ())
     else:
