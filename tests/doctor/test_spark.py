@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.doctor import Finding, Verdict
-from spark_kafka_source.doctor.spark import facts, judged
+from spark_kafka_source.doctor.spark import check_spark, facts, judged
 from tests.memory_broker import MemoryBroker
 
 
@@ -31,6 +31,16 @@ def test_an_executor_with_a_fault(told: dict[str, Any], subject: str, option: st
     (found,) = wrong(**told)
     assert (found.subject, found.option) == (subject, option)
     assert found.remedy
+
+
+def test_a_session_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise RuntimeError("Java gateway process exited")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+    (found,) = check_spark()
+    assert (found.verdict, found.option) == (Verdict.WRONG, "PYSPARK_PYTHON")
+    assert found.found == "Java gateway process exited"
 
 
 @pytest.mark.spark
