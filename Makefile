@@ -96,6 +96,8 @@ bench: .venv/test  ## against Spark's own connector, interleaved: tables and plo
 	$(BIN)/python -m tests.benchmarks.produce --page docs/writing-speed.md
 	$(BIN)/python -m tests.benchmarks.sink --page docs/writing-speed.md
 	$(BIN)/python -m tests.benchmarks.typed --page docs/typed-speed.md
+	$(BIN)/python -m tests.benchmarks.values --page docs/typed-speed.md
+	$(BIN)/python -m tests.benchmarks.values --format protobuf --page docs/typed-speed.md
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,7 @@
 """Declarations of the options of `format("pykafka")`: each is one field of a dataclass.
 
 The declaration gives the parsing, hints at misspelt names, the warnings of options without effect,
-and the tables of the README and of `docs/options.md` (`python -m tests.spark.options_table`).
+and the tables of `docs/options.md` (`python -m tests.spark.options_table`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -8,7 +8,7 @@ time that passed: on a machine whose cores are all busy, the sum is what decides
 
 import argparse
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import psutil
 from pyspark.sql import SparkSession
@@ -38,34 +38,42 @@ def main() -> None:
 
 
 def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 3) -> Nanoseconds:
-    """The medians of each way's runs."""
+    """Return the medians of each way's runs."""
+    with ways(spark, kafka, case) as runnable:
+        return by_process(spark, kafka, runnable, case.rows, runs)
+
+
+def by_process(
+    spark: SparkSession,
+    kafka: LocalKafka,
+    runnable: Mapping[str, Callable[[], object]],
+    rows: int,
+    runs: int,
+) -> Nanoseconds:
+    """Run the ways in turn. Return the medians of each way's runs, per row."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     java = psutil.Process(gateway.proc.pid)
     server = psutil.Process(kafka.broker(1).pid)
-    used: dict[str, list[list[float]]] = {}
+    used: dict[str, list[list[float]]] = {name: [] for name in runnable}
 
     def now() -> list[float]:
         # What the JVM started are its Python workers.
         workers = sum(map(with_ended, java.children(recursive=True)))
         return [seconds(server), seconds(java), workers]
 
-    with ways(spark, kafka, case) as runnable:
-        for name in runnable:
-            used[name] = []
+    def metered(name: str) -> None:
+        before = now()
+        runnable[name]()
+        used[name].append([after - b for after, b in zip(now(), before, strict=True)])
 
-        def metered(name: str) -> None:
-            before = now()
-            runnable[name]()
-            used[name].append([after - b for after, b in zip(now(), before, strict=True)])
-
-        turns = {name: (lambda name=name: metered(name)) for name in runnable}
-        passed = interleaved(turns, runs)
+    turns = {name: (lambda name=name: metered(name)) for name in runnable}
+    passed = interleaved(turns, runs)
     found = {}
     for name, each in used.items():
         by_process = [statistics.median(column) for column in zip(*each[1:], strict=True)]
         all_of_it = [*by_process, sum(by_process), statistics.median(passed[name])]
-        found[name] = [one / case.rows * 1e9 for one in all_of_it]
+        found[name] = [one / rows * 1e9 for one in all_of_it]
     return found
 
 

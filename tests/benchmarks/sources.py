@@ -17,6 +17,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from spark_kafka_source.records import (
@@ -36,6 +37,7 @@ from spark_kafka_source.values.json import compiled as json
 from spark_kafka_source.values.protobuf import compiled as protobuf
 
 PEER, PLAIN, FAST, CEILING = "kafka", "pykafka-plain", "pykafka-fast", "ready-made"
+CEILING_OF_FILE = "ready-file"
 _KERNELS = (
     (compiled, "kernels"),
     (values, "kernels"),
@@ -146,6 +148,37 @@ class ReadyMadeSource(DataSource):
         return ReadyMadeStreamReader(self._partitions, self._value_bytes, max(self._rows, 1))
 
 
+class ReadyFileSource(DataSource):
+    """The first batch of an Arrow file, again and again: `rows` rows in `partitions` partitions."""
+
+    @classmethod
+    def name(cls) -> str:
+        return CEILING_OF_FILE
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(pa.ipc.open_file(self.options["file"]).schema)
+
+    def reader(self, schema: StructType) -> "ReadyFileReader":
+        rows, partitions = int(self.options["rows"]), int(self.options["partitions"])
+        return ReadyFileReader(self.options["file"], rows, partitions)
+
+
+class ReadyFileReader(DataSourceReader):
+    """Yields the batch of a file."""
+
+    def __init__(self, file: str, rows: int, partitions: int) -> None:
+        self._file, self._rows, self._partitions = file, rows, partitions
+
+    def partitions(self) -> list[InputPartition]:
+        return [Part(self._rows // self._partitions) for _ in range(self._partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        batch = pa.ipc.open_file(self._file).get_batch(0)
+        for done in range(0, partition.rows, batch.num_rows):
+            yield batch.slice(0, min(batch.num_rows, partition.rows - done))
+
+
 def _columns(headers: int) -> tuple[str, ...]:
     return COLUMNS_WITH_HEADERS if headers else COLUMNS
 
@@ -227,5 +260,5 @@ def ready_batch(rows: int, value_bytes: int, headers: int) -> pa.RecordBatch:
 
 def register(spark: SparkSession) -> None:
     """Makes all of them known to a session."""
-    for source in (KafkaDataSource, PlainSource, FastSource, ReadyMadeSource):
+    for source in (KafkaDataSource, PlainSource, FastSource, ReadyMadeSource, ReadyFileSource):
         spark.dataSource.register(source)

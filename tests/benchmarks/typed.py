@@ -9,6 +9,7 @@ extra `fast`. There is no jar of Spark's `from_protobuf` to be had: a function i
 google.protobuf stands in its place. *typed-mixed*: the same with two writers' schemas half and
 half, and with one bad value of a hundred, in parts of the speed without. *typed-writing*: a
 DataFrame that is cached is written as Avro, by each sink with `to_avro`, and typed by this one.
+*typed-profile*: the processor time of a row, by process, when Avro is read and written.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -33,9 +36,10 @@ from spark_kafka_source.values import SchemaText, SchemaType
 from spark_kafka_source.values.protobuf.text import compiled
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
 from tests.benchmarks.page import add_page, publish, table
+from tests.benchmarks.processors import by_process
 from tests.benchmarks.produce import new_topic
 from tests.benchmarks.session import broker, session
-from tests.benchmarks.sources import FAST, PEER, PLAIN
+from tests.benchmarks.sources import BATCH_ROWS, CEILING_OF_FILE, FAST, PEER, PLAIN
 from tests.benchmarks.values import OLDER, PROTO, SCHEMA, by_upb, event, messages
 from tests.spark.typed_rows import framed, registers
 
@@ -46,6 +50,7 @@ READING_HEAD = (
     "plain x function", "fast x function",
 )  # fmt: skip
 MIXED_HEAD = ("values", "plain s", "fast s", "plain, part of", "fast, part of")
+PROFILE_HEAD = ("way", "broker ns", "JVM ns", "workers ns", "sum ns", "passed ns")
 WRITING_HEAD = ("values", "peer + to_avro s", "ours + to_avro s", "typed s", "x", "x function")
 
 _PARTITIONS = 4
@@ -310,6 +315,22 @@ def _part(bench: Bench, whole: Case, part: Case) -> list[str]:
 
 
 def _writing(bench: Bench) -> Iterator[str]:
+    ways = _writing_ways(bench)
+    seconds = interleaved(ways, bench.runs)
+    found = medians(seconds)
+    yield from table(
+        WRITING_HEAD,
+        [
+            [
+                "Avro",
+                *(f"{found[name]:.2f}" for name in ways),
+                *(str(Ratio.of(seconds, name, TYPED)) for name in (FUNCTION, OURS_FUNCTION)),
+            ]
+        ],
+    )
+
+
+def _writing_ways(bench: Bench) -> Mapping[str, Callable[[], float]]:
     rows = bench.spark.range(0, bench.rows, 1, _PARTITIONS).select(expr(_STRUCT).alias("value"))
     rows.persist().count()
     plain = {
@@ -330,29 +351,57 @@ def _writing(bench: Bench) -> Iterator[str]:
             return time.perf_counter() - began_seconds
 
     by_function = rows.select(to_avro("value").alias("value"))
-    ways = {
+    return {
         FUNCTION: partial(write, PEER, plain, by_function),
         OURS_FUNCTION: partial(write, OURS, plain, by_function),
         TYPED: partial(write, OURS, typed, rows),
     }
-    seconds = interleaved(ways, bench.runs)
-    found = medians(seconds)
-    yield from table(
-        WRITING_HEAD,
-        [
-            [
-                "Avro",
-                *(f"{found[name]:.2f}" for name in ways),
-                *(str(Ratio.of(seconds, name, TYPED)) for name in (FUNCTION, OURS_FUNCTION)),
-            ]
-        ],
-    )
+
+
+# -- where the time goes ---------------------------------------------------------------------------
+
+
+def _profile(bench: Bench) -> Iterator[str]:
+    case = _avro(bench)
+    with (
+        TemporaryDirectory() as directory,
+        new_topic(bench.kafka, _PARTITIONS, None) as topic,
+        new_topic(bench.kafka, _PARTITIONS, None) as empty,
+    ):
+        fill(bench, topic, case.values)
+        reading = dict(_ways(bench, case, topic))
+        no_rows = _ways(bench, case, empty)
+        reading["no rows, peer"], reading["no rows, typed"] = no_rows[FUNCTION], no_rows[TYPED]
+        reading["ready-made"] = _ready_made(bench, case, topic, Path(directory, "batch.arrow"))
+        found = {f"read: {name}": each for name, each in _by_process(bench, reading).items()}
+    writing = _by_process(bench, _writing_ways(bench))
+    found |= {f"written: {name}": each for name, each in writing.items()}
+    yield from table(PROFILE_HEAD, [[name, *each] for name, each in found.items()])
+
+
+def _by_process(bench: Bench, ways: Mapping[str, Callable[[], object]]) -> Mapping[str, list[str]]:
+    found = by_process(bench.spark, bench.kafka, ways, bench.rows, bench.runs)
+    return {name: [f"{one:.0f}" for one in each] for name, each in found.items()}
+
+
+def _ready_made(bench: Bench, case: Case, topic: str, path: Path) -> Way:
+    """Return a way to read as many decoded rows from a file, without Kafka and Avro."""
+    options = {"kafka.bootstrap.servers": bench.kafka.bootstrap_servers, "subscribe": topic}
+    options |= {"startingOffsets": "earliest", **case.options}
+    rows = bench.spark.read.format(PLAIN).options(**options).load().select("value")
+    decoded = rows.limit(BATCH_ROWS).toArrow().combine_chunks()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, decoded.schema) as writer:
+        writer.write_table(decoded)
+    ready = bench.spark.read.format(CEILING_OF_FILE)
+    ready = ready.options(file=str(path), rows=bench.rows, partitions=_PARTITIONS)
+    return lambda: ready.load().write.format("noop").mode("overwrite").save()
 
 
 _SECTIONS: Mapping[str, Callable[[Bench], Iterator[str]]] = {
     "typed-reading": _reading,
     "typed-mixed": _mixed,
     "typed-writing": _writing,
+    "typed-profile": _profile,
 }
 
 

@@ -1,10 +1,10 @@
-"""What a value costs on one core, to columns and back: `python -m tests.benchmarks.values`.
+"""The cost of a value on one core, to columns and back: `python -m tests.benchmarks.values`.
 
-Prints nanoseconds of the thread's CPU time per record, the least of all rounds and below it the
-median: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into a
-validated Arrow struct, and out of it. Rows of several batches' sizes, of two writers half and half,
-and with one of a hundred bad; of Protobuf (`--format protobuf`) also with one of a hundred out of
-order. Pin it to a core: `taskset -c 1`.
+Nanoseconds of the thread's CPU time per record, the least of all rounds, and the median in
+brackets: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into
+a validated Arrow struct, and out of it. Rows of several batches' sizes, of two writers half and
+half, and with one of a hundred bad; of Protobuf (`--format protobuf`) also with one of a hundred
+out of order. Pin it to a core: `taskset -c 1`. `--page` writes the table into a page.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from spark_kafka_source.values.avro import Reader, encode, parse_schema, resolve
 from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.protobuf import encode as encode_messages
 from spark_kafka_source.values.protobuf.text import compiled
+from tests.benchmarks.page import add_page, publish, table
 from tests.values.avro_oracle import laid, written
 from tests.values.avro_schemas import logical
 from tests.values.engines import using
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=51)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--format", choices=("avro", "protobuf"), default="avro")
+    add_page(parser)
     options = parser.parse_args()
     cases = (_cases if options.format == "avro" else _protobuf_cases)(options.rows)
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -71,11 +73,14 @@ def main() -> None:
                 with using(engine):
                     times = max(options.rows // rows, 1)
                     took[engine, name].append(_seconds(run, times) / times / rows * 1e9)
-    print(" " * 14 + "".join(f"{name:>12}" for name in cases))
-    for engine, label in ENGINES.items():
-        found = [took[engine, name][1:] for name in cases]
-        print(f"{label:14}" + "".join(f"{min(each):12.0f}" for each in found))
-        print(f"{'':14}" + "".join(f"{median(each):12.0f}" for each in found))
+    lines = [[name, *(_shown(took[engine, name][1:]) for engine in ENGINES)] for name in cases]
+    head = ("record", *(f"{label}, ns" for label in ENGINES.values()))
+    command = f"tests.benchmarks.values --format {options.format}"
+    publish(f"typed-{options.format}", command, table(head, lines), options.page)
+
+
+def _shown(found: list[float]) -> str:
+    return f"{min(found):.0f} ({median(found):.0f})"
 
 
 ENGINES = {"plain": "plain", "compiled": "fast"}
@@ -104,16 +109,19 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     array = decode(reader.layout, [same], *laid(one)).array
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     return {
-        f"{len(whole[0]) // rows - 2} B": (rows, lambda: decode(reader.layout, [same], *whole)),
-        "3 fields": (rows, lambda: decode(few.layout, [wanted], *whole)),
-        "2 writers": (
+        f"{len(whole[0]) // rows - 2} B, 11 fields": (
+            rows,
+            lambda: decode(reader.layout, [same], *whole),
+        ),
+        "3 fields of it": (rows, lambda: decode(few.layout, [wanted], *whole)),
+        "two writers": (
             rows,
             lambda: decode(reader.layout, [same, older], *mixed, program_of=half),
         ),
-        "1% bad": (rows, lambda: decode(reader.layout, [same], *bad)),
+        "one of a hundred bad": (rows, lambda: decode(reader.layout, [same], *bad)),
         "encoded": (rows, lambda: encode(reader, array)),
-        "of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
-        "of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
+        "in batches of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
+        "in batches of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
     }
 
 
@@ -158,15 +166,19 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
     odd = laid([row + row[:8] if not n % 100 else row for n, row in enumerate(one)])
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     array = reader.decode([same], *whole).array
+    size = len(whole[0]) // rows - 2
     return {
-        f"{len(whole[0]) // rows - 2} B": (rows, lambda: reader.decode([same], *whole)),
-        "3 fields": (rows, lambda: few.decode([wanted], *whole)),
-        "2 writers": (rows, lambda: reader.decode([same, more], *mixed, program_of=half)),
-        "1% bad": (rows, lambda: reader.decode([same], *bad)),
-        "1% odd": (rows, lambda: reader.decode([same], *odd)),
-        "of 1,000": (1000, lambda: reader.decode([same], *thousand)),
-        "of 100": (100, lambda: reader.decode([same], *hundred)),
-        "written": (rows, lambda: encode_messages(reader, array)),
+        f"{size} B, 11 fields": (rows, lambda: reader.decode([same], *whole)),
+        "3 fields of it": (rows, lambda: few.decode([wanted], *whole)),
+        "two writers": (
+            rows,
+            lambda: reader.decode([same, more], *mixed, program_of=half),
+        ),
+        "one of a hundred bad": (rows, lambda: reader.decode([same], *bad)),
+        "one of a hundred out of order": (rows, lambda: reader.decode([same], *odd)),
+        "in batches of 1,000": (1000, lambda: reader.decode([same], *thousand)),
+        "in batches of 100": (100, lambda: reader.decode([same], *hundred)),
+        "encoded": (rows, lambda: encode_messages(reader, array)),
     }
 
 
