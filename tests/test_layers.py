@@ -38,7 +38,8 @@ MAY_IMPORT = BELOW | {
     "groups": BASE | {"protocol", "net", "client"},  # It knows nothing of `fetch`.
     # Beside the consumer, which knows nothing of it either.
     "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
-    "command_line": BASE.union(LAYERS),
+    "doctor": BASE | {"protocol", "net", "registry", "client", "fetch"},
+    "command_line": BASE.union(LAYERS, {"doctor"}),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
@@ -63,7 +64,7 @@ MAY_TOUCH = {
     "socket": {"net", "testing"},
     "ssl": {"net", "testing"},
     "cryptography": {"net", "testing"},
-    "pyspark": {"spark", "demo"},
+    "pyspark": {"spark", "demo", "doctor"},
     "numpy": {"records", "values", "registry", "typed", "producer"},
     "pyarrow": {
         *("records", "values", "registry", "typed", "consumer", "producer", "admin"),

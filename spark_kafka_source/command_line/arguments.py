@@ -35,6 +35,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_tail(commands)
     _add_schema(commands)
     _add_produce(commands)
+    _add_doctor(commands)
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
         _refuse(parser, unknown)
@@ -164,6 +165,24 @@ def _add_produce(commands: Any) -> None:
         type=_separator,
         metavar="TEXT",
         help="the text before the first separator is a line's key; '\\t' is a tab",
+    )
+
+
+def _add_doctor(commands: Any) -> None:
+    about = "check the way to a cluster: network, TLS, login, rights, leaders, clocks"
+    doctor = _command(commands, "doctor", "doctor", "doctor", about)
+    doctor.add_argument("--topic", metavar="T", help="its leaders, replicas and rights, too")
+    doctor.add_argument("--group", metavar="G", help="the right to use this group, too")
+    doctor.add_argument("--transactional-id", metavar="ID", help="the right to describe it, too")
+    doctor.add_argument("--registry", metavar="URL", help="a schema registry, too")
+    about = "Spark, too: starts a session, and a tiny job. --timeout does not limit it"
+    doctor.add_argument("--spark", action="store_true", help=about)
+    doctor.add_argument(
+        "--timeout",
+        type=_positive,
+        default=20,
+        metavar="SECONDS",
+        help="for all checks of the cluster, and half of it for the registry (default 20)",
     )
 
 

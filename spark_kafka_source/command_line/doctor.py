@@ -1,0 +1,67 @@
+"""The command `doctor`: what works between this client and a cluster, and what does not."""
+
+import argparse
+
+from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.output import Output
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.doctor import Finding, Verdict, Wanted, examine
+from spark_kafka_source.doctor.spark import check_spark
+from spark_kafka_source.registry import RegistryConfig
+from spark_kafka_source.secret import Secret
+from spark_kafka_source.settings import Settings
+
+_COLUMNS = ("ok", "check", "subject", "found", "ms", "remedy", "option")
+_SIGNS = {Verdict.OK: "✓", Verdict.WRONG: "✗", Verdict.UNKNOWN: "?"}
+_URL = "schema.registry.url"
+
+
+def doctor(arguments: argparse.Namespace, output: Output) -> int:
+    """Show a row for each check. Return 1 if something is wrong."""
+    given = configuration(arguments)
+    registry = {
+        name: given.pop(name) for name in list(given) if name.startswith("schema.registry.")
+    }
+    config = ConsumerConfig.from_arguments(given, None)
+    wanted = Wanted(
+        arguments.topic,
+        arguments.group,
+        arguments.transactional_id,
+        _registry(registry, arguments.registry),
+    )
+    found = examine(config.client, wanted, arguments.timeout * 1000)
+    if arguments.spark:
+        found += check_spark()
+    if output.as_json:
+        output.rows([_document(each) for each in found], ())
+    else:
+        output.rows([_row(each) for each in found], _COLUMNS)
+    return int(any(each.verdict is Verdict.WRONG for each in found))
+
+
+def _registry(given: dict[str, object], url: str | None) -> RegistryConfig | None:
+    values = {
+        name: value.reveal() if isinstance(value, Secret) else str(value)
+        for name, value in given.items()
+    }
+    if url is not None:
+        values[_URL] = url
+    if _URL not in values:
+        return None
+    return RegistryConfig.from_settings(Settings(values))
+
+
+def _row(finding: Finding) -> dict[str, object]:
+    return _document(finding) | {"ok": _SIGNS[finding.verdict], "ms": finding.took_ms}
+
+
+def _document(finding: Finding) -> dict[str, object]:
+    return {
+        "check": finding.check,
+        "subject": finding.subject,
+        "verdict": finding.verdict.value,
+        "found": finding.found,
+        "took_ms": finding.took_ms,
+        "remedy": finding.remedy,
+        "option": finding.option,
+    }

@@ -1,0 +1,157 @@
+"""Checks of one broker: name and port, TLS, login, versions, the time of a round trip."""
+
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
+from spark_kafka_source.errors import KafkaError, UnsupportedVersionError
+from spark_kafka_source.net import (
+    Address,
+    AuthenticationError,
+    Connection,
+    ConnectionSettings,
+    Deadline,
+    TlsError,
+)
+from spark_kafka_source.net.certificates import (
+    check_opens,
+    client_expiry_seconds,
+    days_until,
+    server_certificate,
+)
+from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+
+SOON_DAYS = 14
+"""A certificate that expires in fewer days is wrong: somebody must renew it now."""
+
+_SERVERS = "kafka.bootstrap.servers"
+_TRUSTSTORE = "kafka.ssl.truststore.location"
+_KEYSTORE = "kafka.ssl.keystore.location"
+_AFTER_CONNECT = ("tls", "login", "versions", "round trip")
+
+
+def check_broker(
+    address: Address, settings: ConnectionSettings, deadline: Deadline
+) -> list[Finding]:
+    """Return the findings for the broker at this address."""
+    subject = str(address)
+    connected = timed(lambda: _connects(address, deadline))
+    if connected.remedy:
+        return [connected, *_not_checked(_AFTER_CONNECT, subject, "connect")]
+    if settings.security.tls is None:
+        encrypted = [ok("tls", subject, "off: 'security.protocol' has no TLS")]
+    else:
+        encrypted = [timed(lambda: _tls(address, settings, deadline))]
+        if encrypted[0].remedy and "days" not in encrypted[0].found:
+            return [connected, *encrypted, *_not_checked(_AFTER_CONNECT[1:], subject, "tls")]
+    return [connected, *encrypted, *_speaks(address, settings, deadline)]
+
+
+def check_client_certificate(config: ClientConfig) -> list[Finding]:
+    """Return the finding for the client's own certificate. None without a certificate."""
+    tls = config.connection.security.tls
+    if tls is None or not tls.has_key:
+        return []
+    check, subject = "client certificate", "this client"
+    expires_at_seconds = client_expiry_seconds(tls)
+    if expires_at_seconds is None:
+        return [unknown(check, subject, "its expiry cannot be read")]
+    days = days_until(expires_at_seconds)
+    if days >= SOON_DAYS:
+        return [ok(check, subject, f"it expires in {days} days")]
+    found = f"it expires in {days} days" if days >= 0 else f"it expired {-days} days ago"
+    return [wrong(check, subject, found, "Renew it, and give the new one", _KEYSTORE)]
+
+
+def _not_checked(checks: tuple[str, ...], subject: str, failed_check: str) -> list[Finding]:
+    return [unknown(each, subject, f"not checked: '{failed_check}' failed") for each in checks]
+
+
+def _connects(address: Address, deadline: Deadline) -> Finding:
+    try:
+        check_opens(address, deadline)
+    except KafkaError as error:
+        remedy = (
+            "Check the name, the port and the firewall, and the brokers' 'advertised.listeners'"
+        )
+        return failed("connect", str(address), error, _SERVERS, remedy)
+    return ok("connect", str(address), "the name resolves, the port is open")
+
+
+def _tls(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Finding:
+    subject = str(address)
+    try:
+        found = server_certificate(address, settings, deadline)
+    except KafkaError as error:
+        remedy = "Use a port of a TLS listener, or another security protocol"
+        cause = error if isinstance(error, TlsError) else _cause(address, settings, deadline, error)
+        return failed("tls", subject, cause, _TRUSTSTORE, remedy)
+    if found is None or not found.expires_at_seconds:
+        return unknown("tls", subject, "the server shows no certificate")
+    text = (
+        f"{found.tls_version}, {found.subject!r} by {found.issuer!r}, "
+        f"expires in {found.days_left} days"
+    )
+    if found.days_left < SOON_DAYS:
+        remedy = "Renew the broker's certificate; if its authority changes, trust the new one"
+        return wrong("tls", subject, text, remedy, _TRUSTSTORE)
+    return ok("tls", subject, text)
+
+
+def _cause(
+    address: Address, settings: ConnectionSettings, deadline: Deadline, error: KafkaError
+) -> KafkaError:
+    """Return the error of a whole connection, which tells a port without TLS from a lost one."""
+    try:
+        Connection.connect(address, settings, deadline).close()
+    except KafkaError as found:
+        return found
+    return error
+
+
+def _speaks(address: Address, settings: ConnectionSettings, deadline: Deadline) -> list[Finding]:
+    subject = str(address)
+    made: list[Connection] = []
+    login = timed(lambda: _logs_in(address, settings, deadline, made))
+    if not made:
+        rest = [each for each in _AFTER_CONNECT[1:] if each != login.check]
+        return [login, *_not_checked(tuple(rest), subject, login.check)]
+    try:
+        return [login, _versions(subject, made[0]), timed(lambda: _trip(made[0], deadline))]
+    finally:
+        made[0].close()
+
+
+def _logs_in(
+    address: Address, settings: ConnectionSettings, deadline: Deadline, made: list[Connection]
+) -> Finding:
+    subject, security = str(address), settings.security
+    try:
+        made.append(Connection.connect(address, settings, deadline))
+    except AuthenticationError as error:
+        return failed("login", subject, error, "kafka.sasl.mechanism", "Check user and password")
+    except TlsError as error:
+        return failed("tls", subject, error, "kafka.security.protocol")
+    except UnsupportedVersionError as error:
+        return failed("versions", subject, error, _SERVERS, "Kafka 2.1 or newer is needed")
+    except KafkaError as error:
+        remedy = "Check that a Kafka broker listens there, and with this security protocol"
+        return failed("login", subject, error, "kafka.security.protocol", remedy)
+    if security.sasl is None:
+        return ok("login", subject, f"{security.protocol}: nobody logs in by SASL")
+    return ok("login", subject, f"{security.protocol}, {security.sasl.mechanism}")
+
+
+def _versions(subject: str, connection: Connection) -> Finding:
+    newer = connection.supports(ConsumerGroupHeartbeatRequest, 0)
+    groups = "classic and KIP-848" if newer else "classic"
+    return ok("versions", subject, f"both sides share versions; groups: {groups}")
+
+
+def _trip(connection: Connection, deadline: Deadline) -> Finding:
+    subject = str(connection.address)
+    try:
+        connection.request(MetadataRequest(topics=[], allow_auto_topic_creation=False), deadline)
+    except KafkaError as error:
+        remedy = "Check that this listener takes clients with this security protocol"
+        return failed("round trip", subject, error, "kafka.security.protocol", remedy)
+    return ok("round trip", subject, "the broker answers")

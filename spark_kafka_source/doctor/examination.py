@@ -1,0 +1,130 @@
+"""All checks in their order. Brokers are checked side by side, each with the same deadline."""
+
+import threading
+from collections.abc import Callable, Iterable
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.doctor.brokers import check_broker, check_client_certificate
+from spark_kafka_source.doctor.clocks import check_newest, check_registry
+from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
+from spark_kafka_source.doctor.rights import check_group, check_topic, check_transactional_id
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.net import Address, Deadline
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.registry import RegistryConfig
+
+_SERVERS = "kafka.bootstrap.servers"
+_MOST_BROKERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a user wants to have checked, besides the brokers."""
+
+    topic: str | None = None
+    group: str | None = None
+    transactional_id: str | None = None
+    registry: RegistryConfig | None = None
+
+
+def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Finding]:
+    """Return all findings, in the order of the checks. It ends soon after the timeout.
+
+    Brokers have half of the time, so that a silent one leaves time for the rest.
+    """
+    deadline = Deadline.after_ms(timeout_ms)
+    first = Deadline.after_ms(timeout_ms // 2)
+    given = list(dict.fromkeys(config.bootstrap_servers))
+    found = check_client_certificate(config) + _side_by_side(given, config, first)
+    if any(
+        each.check == "round trip" and not each.remedy and each.took_ms is not None
+        for each in found
+    ):
+        with KafkaClient(config) as client:
+            found += _of_cluster(client, given, wanted, deadline)
+    else:
+        found += _nothing_of_cluster(wanted)
+    if wanted.registry is not None:
+        registry = replace(wanted.registry, timeout_ms=timeout_ms)
+        found += check_registry(registry, Deadline.after_ms(timeout_ms // 2))
+    return found
+
+
+def _side_by_side(
+    addresses: Iterable[Address], config: ClientConfig, deadline: Deadline
+) -> list[Finding]:
+    """Check each broker in a thread of its own: a resolver may be silent for too long."""
+    found: dict[Address, list[Finding]] = {}
+
+    def check(address: Address) -> None:
+        found[address] = check_broker(address, config.connection, deadline)
+
+    threads = {}
+    for each in addresses:
+        run = partial(copy_context().run, check, each)
+        threads[each] = threading.Thread(target=run, name=f"doctor-{each}", daemon=True)
+        threads[each].start()
+    for thread in threads.values():
+        thread.join(deadline.remaining_seconds() + 1)
+    return [finding for each in threads for finding in found.get(each) or [_silent(each)]]
+
+
+def _silent(address: Address) -> Finding:
+    remedy = "Check the name servers and the network"
+    return wrong("connect", str(address), "no result in time", remedy, _SERVERS)
+
+
+def _of_cluster(
+    client: KafkaClient, given: list[Address], wanted: Wanted, deadline: Deadline
+) -> list[Finding]:
+    found = [timed(lambda: _learn(client, deadline))]
+    if found[0].remedy:
+        return found + _nothing_of_cluster(wanted)
+    others = [each.address for each in client.cluster.brokers.values() if each.address not in given]
+    until = Deadline.after_ms(max(1, int(deadline.remaining_seconds() * 500)))
+    found += _side_by_side(others[:_MOST_BROKERS], client.config, until)
+    return found + [each for check in _checks(client, wanted, deadline) for each in check()]
+
+
+def _checks(
+    client: KafkaClient, wanted: Wanted, deadline: Deadline
+) -> list[Callable[[], list[Finding]]]:
+    checks: list[Callable[[], list[Finding]]] = []
+    if wanted.topic is not None:
+        checks.append(partial(_of_topic, client, wanted.topic, deadline))
+    if wanted.group is not None:
+        checks.append(partial(check_group, client, wanted.group, deadline))
+    if wanted.transactional_id is not None:
+        name = wanted.transactional_id
+        checks.append(partial(check_transactional_id, client, name, deadline))
+    return checks
+
+
+def _of_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
+    found = check_topic(client, topic, deadline)
+    if any(each.check == "topic" for each in found):
+        return [*found, unknown("clock", topic, "not checked: 'topic' failed")]
+    return found + check_newest(client, topic, deadline)
+
+
+def _learn(client: KafkaClient, deadline: Deadline) -> Finding:
+    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    try:
+        answer = client.send_to_any(request, deadline)
+        client.cluster.update(answer)
+    except KafkaError as error:
+        return failed("cluster", "", error, _SERVERS, "See the findings for the brokers")
+    return ok("cluster", answer.cluster_id or "", f"brokers: {len(answer.brokers)}")
+
+
+def _nothing_of_cluster(wanted: Wanted) -> list[Finding]:
+    asked = (
+        ("topic", wanted.topic),
+        ("group right", wanted.group),
+        ("transactional id right", wanted.transactional_id),
+    )
+    text = "not checked: no broker answers"
+    return [unknown(check, name, text) for check, name in asked if name is not None]

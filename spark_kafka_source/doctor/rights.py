@@ -1,0 +1,147 @@
+"""Checks of topics, and of rights. Nothing here has a side effect: no topic, no producer id."""
+
+from collections.abc import Mapping
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.doctor.finding import Finding, failed, ok, unknown, wrong
+from spark_kafka_source.errors import KafkaError, error_code
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from spark_kafka_source.protocol.messages.group_admin import DescribeGroupsRequest
+from spark_kafka_source.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponseTopic,
+)
+
+# Bits of the authorized operations (KIP-430), by org.apache.kafka.common.acl.AclOperation.
+READ, WRITE, DESCRIBE = 3, 4, 8
+_NOT_TOLD = -0x80000000
+# From v6 on an unknown group is an error, without the rights.
+_GROUPS_WITH_RIGHTS = 5
+_GROUP, _TRANSACTIONAL_ID = "group", "transactional id"
+_DENIED = {_GROUP: "GROUP_AUTHORIZATION_FAILED"} | {
+    _TRANSACTIONAL_ID: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+}
+# The authorizer answers before the coordinator: these answers show that DESCRIBE is there.
+_ELSEWHERE = {"NONE", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"} | {
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "TRANSACTIONAL_ID_NOT_FOUND",
+}
+
+
+def check_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
+    """Return the findings for a topic: leaders, replicas in sync, rights."""
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=topic)],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=True,
+    )
+    try:
+        answer = client.send_to_any(request, deadline)
+    except KafkaError as error:
+        return [failed("topic", topic, error, "--topic", "See the findings for the brokers")]
+    found = next((each for each in answer.topics if each.name == topic), None)
+    if found is None:
+        return [unknown("topic", topic, "the broker's answer leaves it out")]
+    if found.error_code:
+        return [_no_topic(topic, error_code(found.error_code).name)]
+    rights = [_topic_right(found, *each) for each in (("READ", READ), ("WRITE", WRITE))]
+    return [_leaders(found), _in_sync(found), *rights, _describes(topic)]
+
+
+def check_group(client: KafkaClient, group: str, deadline: Deadline) -> list[Finding]:
+    """Return the finding for the right to use a group. All brokers are asked side by side."""
+    request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True)
+    brokers = dict.fromkeys(client.cluster.brokers.values(), request)
+    codes: list[str] = []
+    for _, answer in client.answers(brokers, deadline, max_version=_GROUPS_WITH_RIGHTS):
+        described = [] if isinstance(answer, KafkaError) else answer.groups
+        for each in described:
+            if each.group_id != group:
+                continue
+            operations = each.authorized_operations
+            if not each.error_code and operations != _NOT_TOLD:
+                return [_right(_GROUP, group, "READ", bool(operations >> READ & 1), "--group")]
+            codes.append(error_code(each.error_code).name)
+    return [_by_codes(_GROUP, group, codes)]
+
+
+def check_transactional_id(client: KafkaClient, name: str, deadline: Deadline) -> list[Finding]:
+    """Return the finding for a transactional id. To ask for WRITE has a side effect."""
+    request = DescribeTransactionsRequest(transactional_ids=[name])
+    brokers = dict.fromkeys(client.cluster.brokers.values(), request)
+    codes = [
+        error_code(each.error_code).name
+        for _, answer in client.answers(brokers, deadline)
+        if not isinstance(answer, KafkaError)
+        for each in answer.transaction_states
+        if each.transactional_id == name
+    ]
+    return [_by_codes(_TRANSACTIONAL_ID, name, codes)]
+
+
+def _by_codes(kind: str, name: str, codes: list[str]) -> Finding:
+    option = f"--{kind.replace(' ', '-')}"
+    if _DENIED[kind] in codes:
+        return _right(kind, name, "DESCRIBE", False, option)
+    if _ELSEWHERE & set(codes):
+        more = "READ" if kind == _GROUP else "WRITE"
+        text = f"DESCRIBE is granted; {more} cannot be asked without a side effect"
+        return unknown(f"{kind} right", name, text)
+    return unknown(f"{kind} right", name, f"no broker tells: {', '.join(codes) or 'no answer'}")
+
+
+def _no_topic(topic: str, name: str) -> Finding:
+    remedies: Mapping[str, str] = {
+        "UNKNOWN_TOPIC_OR_PARTITION": "Check the name, have the topic created, or DESCRIBE granted",
+        "TOPIC_AUTHORIZATION_FAILED": "Have DESCRIBE on the topic granted to this user",
+    }
+    remedy = remedies.get(name, "Check the name of the topic")
+    return wrong("topic", topic, name, remedy, "--topic")
+
+
+def _leaders(topic: MetadataResponseTopic) -> Finding:
+    without = [each.partition_index for each in topic.partitions if each.leader_id < 0]
+    if without:
+        text = f"{_some(without)} of {len(topic.partitions)} partitions have no leader"
+        remedy = "Start the brokers that hold their replicas; see 'topics NAME'"
+        return wrong("leaders", topic.name or "", text, remedy, "--topic")
+    return ok("leaders", topic.name or "", f"{len(topic.partitions)} partitions have leaders")
+
+
+def _in_sync(topic: MetadataResponseTopic) -> Finding:
+    behind = [
+        each.partition_index
+        for each in topic.partitions
+        if set(each.replica_nodes) - set(each.isr_nodes)
+    ]
+    if behind:
+        text = f"{_some(behind)} of {len(topic.partitions)} partitions have replicas behind"
+        remedy = "Look at the brokers of these replicas; see 'topics NAME'"
+        return wrong("in sync", topic.name or "", text, remedy, "--topic")
+    return ok("in sync", topic.name or "", "all replicas are in sync")
+
+
+def _some(partitions: list[int]) -> str:
+    shown = ", ".join(map(str, sorted(partitions)[:5]))
+    return f"{len(partitions)} ({shown}{', ...' if len(partitions) > 5 else ''})"
+
+
+def _topic_right(topic: MetadataResponseTopic, name: str, bit: int) -> Finding:
+    operations = topic.topic_authorized_operations
+    if operations == _NOT_TOLD:
+        return unknown("topic right", topic.name or "", f"{name}: the broker does not tell rights")
+    return _right("topic", topic.name or "", name, bool(operations >> bit & 1), "--topic")
+
+
+def _describes(topic: str) -> Finding:
+    return _right("topic", topic, "DESCRIBE", True, "--topic")
+
+
+def _right(kind: str, name: str, right: str, granted: bool, option: str) -> Finding:
+    check = f"{kind} right"
+    if granted:
+        return ok(check, name, f"{right} is granted")
+    remedy = f"Have {right} on the {kind} granted to this user, if the program needs it"
+    return wrong(check, name, f"{right} is not granted", remedy, option)

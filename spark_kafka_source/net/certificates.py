@@ -1,0 +1,141 @@
+"""Certificates as a user looks at them: subject, issuer, and the day of expiry."""
+
+import contextlib
+import ssl
+import time
+from dataclasses import dataclass
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.connection_failures import Stage, connection_failure
+from spark_kafka_source.net.connection_settings import ConnectionSettings
+from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.http_answer import set_timeout
+from spark_kafka_source.net.opening import Opening
+from spark_kafka_source.net.pem import pem_blocks
+from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.net.stores import client_key
+from spark_kafka_source.net.tls import start_tls
+
+_DAY_SECONDS = 86_400
+_SEQUENCE = 0x30
+_VERSION = 0xA0
+_UTC_TIME = 0x17
+_LONG_FORM = 0x80
+_MOST_LENGTH_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCertificate:
+    """A server's certificate, which TLS has verified."""
+
+    subject: str
+    issuer: str
+    expires_at_seconds: float
+    tls_version: str
+
+    @property
+    def days_left(self) -> int:
+        """Whole days until it expires. A negative number means that it has expired."""
+        return days_until(self.expires_at_seconds)
+
+
+def days_until(seconds: float) -> int:
+    """Return the whole days from now to a time in seconds since 1970."""
+    return int((seconds - time.time()) // _DAY_SECONDS)
+
+
+def check_opens(address: Address, deadline: Deadline) -> None:
+    """Resolve the name and open a TCP connection. Raises `ConnectionFailedError`."""
+    with contextlib.closing(Opening(address, {}, Contacts(), deadline)) as opening:
+        opening.next()[0].close()
+
+
+def server_certificate(
+    address: Address, settings: ConnectionSettings, deadline: Deadline
+) -> ServerCertificate | None:
+    """Return the certificate of the server at this address. None without TLS.
+
+    Raises `TlsError` with the option that matters, and the errors of a lost connection.
+    """
+    tls = settings.security.tls
+    if tls is None:
+        return None
+    with contextlib.closing(Opening(address, {}, Contacts(), deadline)) as opening:
+        link = opening.next()[0]
+    try:
+        link = secured = start_tls(link, tls, address.host)
+        set_timeout(secured, deadline)
+        secured.do_handshake()
+        return _described(secured)
+    except OSError as error:
+        raise _failure(error, address, tls) from error
+    finally:
+        link.close()
+
+
+def client_expiry_seconds(settings: TlsSettings) -> float | None:
+    """Return when the client's own certificate expires, in seconds since 1970.
+
+    None if the client has no certificate, or one whose expiry cannot be read.
+    """
+    key = client_key(settings)
+    blocks = pem_blocks(key.certificates) if key is not None else []
+    found = next((each.text for each in blocks if each.label == "CERTIFICATE"), None)
+    try:
+        return None if found is None else _expiry_seconds(ssl.PEM_cert_to_DER_cert(found))
+    except (ValueError, IndexError):
+        return None
+
+
+def _failure(error: OSError, address: Address, tls: TlsSettings) -> KafkaError:
+    return connection_failure(error, "starting TLS", address, Stage.SILENT, tls)
+
+
+def _described(secured: ssl.SSLSocket) -> ServerCertificate:
+    found = secured.getpeercert() or {}
+    return ServerCertificate(
+        _name(found.get("subject")),
+        _name(found.get("issuer")),
+        ssl.cert_time_to_seconds(str(found["notAfter"])),
+        secured.version() or "",
+    )
+
+
+def _name(parts: object) -> str:
+    pairs = [pair for part in parts for pair in part] if isinstance(parts, tuple) else []
+    names = {str(key): str(value) for key, value in pairs}
+    return names.get("commonName") or ", ".join(names.values())
+
+
+def _expiry_seconds(der: bytes) -> float:
+    """Return `notAfter` of a certificate in DER (RFC 5280, 4.1). Raises `ValueError`."""
+    _, certificate, _ = _element(der)
+    _, fields, _ = _element(certificate)
+    tag, _, rest = _element(fields)
+    if tag == _VERSION:
+        _, _, rest = _element(rest)
+    for _ in range(2):  # The algorithm of the signature, and the issuer.
+        _, _, rest = _element(rest)
+    tag, validity, _ = _element(rest)
+    if tag != _SEQUENCE:
+        raise ValueError("no validity")
+    _, _, rest = _element(validity)
+    tag, text, _ = _element(rest)
+    form = "%y%m%d%H%M%SZ" if tag == _UTC_TIME else "%Y%m%d%H%M%SZ"
+    parsed = time.strptime(text.decode("ascii"), form)
+    return ssl.cert_time_to_seconds(time.strftime("%b %d %H:%M:%S %Y GMT", parsed))
+
+
+def _element(data: bytes) -> tuple[int, bytes, bytes]:
+    """Return the tag and content of the first element, and the bytes after it."""
+    tag, length, start = data[0], data[1], 2
+    if length >= _LONG_FORM:
+        count = length - _LONG_FORM
+        if not 0 < count <= _MOST_LENGTH_BYTES:
+            raise ValueError("no length")
+        length, start = int.from_bytes(data[2 : 2 + count]), 2 + count
+    if start + length > len(data):
+        raise ValueError("cut short")
+    return tag, data[start : start + length], data[start + length :]

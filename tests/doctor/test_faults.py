@@ -1,0 +1,400 @@
+"""Each fault that the doctor names, with the fault made; and secrets, which it never shows."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.command_line.main import main
+from spark_kafka_source.doctor import brokers, clocks
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
+from spark_kafka_source.net.certificates import client_expiry_seconds, days_until
+from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from spark_kafka_source.protocol.messages.group_admin import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
+from spark_kafka_source.secret import Secret
+from tests.admin.conftest import address, fill
+from tests.memory_broker import Action, MemoryBroker
+from tests.net.certificates import Certified, authority, certified_by
+from tests.net.ports import LOOPBACK, black_hole, refused_port
+from tests.net.test_authentication import PASSWORD, USER, plain
+from tests.registry.server import Reply, registry_server
+
+READ_ONLY = 1 << 3 | 1 << 8
+TOPIC_OF_T = ("--topic", "t")
+
+Row = dict[str, Any]
+Examine = Callable[..., list[Row]]
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        fill(broker)
+        yield broker
+
+
+@pytest.fixture
+def examined(capsys: pytest.CaptureFixture[str]) -> Examine:
+    """The rows of a run, whose exit code must say whether one of them is wrong."""
+
+    def examined(servers: str, *words: str, **config: str) -> list[Row]:
+        given = [f"--config={name.replace('_', '.')}={value}" for name, value in config.items()]
+        status = main(["doctor", "-b", servers, "--json", "--timeout", "8", *words, *given])
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert status == int(any(row["verdict"] == "wrong" for row in rows))
+        return rows
+
+    return examined
+
+
+def wrong(rows: list[Row]) -> Row:
+    (found,) = [row for row in rows if row["verdict"] == "wrong"]
+    assert found["remedy"]
+    assert found["option"]
+    return found
+
+
+def of(rows: list[Row], check: str, subject: str = "") -> Row:
+    return next(row for row in rows if row["check"] == check and subject in row["subject"])
+
+
+def described(broker: MemoryBroker, **fields: Any) -> MetadataResponse:
+    partition: dict[str, Any] = {"leader_id": 0, "replica_nodes": [0], "isr_nodes": [0]}
+    partition |= fields
+    rights = partition.pop("rights", READ_ONLY | 1 << 4)
+    topic = MetadataResponseTopic(0, "t", partitions=[MetadataResponsePartition(0, 0, **partition)])
+    topic.topic_authorized_operations = rights
+    where = MetadataResponseBroker(0, LOOPBACK, broker.address().port)
+    return MetadataResponse(brokers=[where], topics=[topic])
+
+
+def with_topic(broker: MemoryBroker, **fields: Any) -> None:
+    def answer(request: Any) -> Any:
+        return described(broker, **fields) if request.topics else Action.HANDLE
+
+    broker.control(MetadataRequest, answer, times=None)
+
+
+# -- brokers ---------------------------------------------------------------------------------------
+
+
+def test_a_healthy_cluster(broker: MemoryBroker, examined: Examine) -> None:
+    with_topic(broker)
+    rows = examined(address(broker), *TOPIC_OF_T, "--group", "g", "--transactional-id", "x")
+    assert not [row for row in rows if row["verdict"] == "wrong"]
+    assert of(rows, "round trip")["took_ms"] is not None
+    asked = {type(each.request) for each in broker.seen}
+    assert not asked & {FindCoordinatorRequest, InitProducerIdRequest}
+    metadata = [each.request for each in broker.seen if isinstance(each.request, MetadataRequest)]
+    assert not any(each.allow_auto_topic_creation for each in metadata)
+
+
+def test_a_table_for_people(broker: MemoryBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "-b", address(broker), "--topic", "nope"]) == 1
+    out = capsys.readouterr().out
+    assert "✓   connect" in out
+    assert "✗   topic" in out
+
+
+def test_a_port_that_refuses(examined: Examine) -> None:
+    with refused_port() as port:
+        rows = examined(f"{LOOPBACK}:{port}", *TOPIC_OF_T)
+    found = wrong(rows)
+    assert (found["check"], found["option"]) == ("connect", "-b")
+    assert of(rows, "login")["found"] == "not checked: 'connect' failed"
+    assert of(rows, "topic")["found"].startswith("not checked")
+
+
+def test_a_name_that_nobody_has(examined: Examine) -> None:
+    found = wrong(examined("no-such-host.invalid:9092"))
+    assert found["check"] == "connect"
+    assert "cannot be resolved" in found["found"]
+
+
+def test_a_silent_broker_does_not_hide_the_others(broker: MemoryBroker, examined: Examine) -> None:
+    began_seconds = time.monotonic()
+    with black_hole() as silent:
+        rows = examined(f"{silent},{address(broker)}", *TOPIC_OF_T)
+    assert time.monotonic() - began_seconds < 10
+    found = wrong(rows)
+    assert (found["check"], found["subject"]) == ("login", str(silent))
+    assert found["option"] == "security.protocol"
+    assert of(rows, "leaders")["verdict"] == "ok"
+
+
+def test_a_broker_that_only_the_cluster_names(broker: MemoryBroker, examined: Examine) -> None:
+    with refused_port() as port:
+        where = [
+            MetadataResponseBroker(0, LOOPBACK, broker.address().port),
+            MetadataResponseBroker(1, LOOPBACK, port),
+        ]
+        broker.control(MetadataRequest, MetadataResponse(brokers=where), times=None)
+        found = wrong(examined(address(broker)))
+    assert found["subject"].endswith(f":{port}")
+    assert "advertised.listeners" in found["remedy"]
+
+
+def test_a_broker_that_hangs_up_after_its_versions(broker: MemoryBroker, examined: Examine) -> None:
+    broker.control(MetadataRequest, Action.CLOSE, times=None)
+    found = wrong(examined(address(broker)))
+    assert found["check"] == "round trip"
+
+
+def test_a_broker_without_versions(broker: MemoryBroker, examined: Examine) -> None:
+    broker.control(ApiVersionsRequest, Action.CLOSE, times=None)
+    assert wrong(examined(address(broker)))["check"] == "login"
+
+
+# -- TLS and login ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def five_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certificates of these tests are valid for ten days at most."""
+    monkeypatch.setattr(brokers, "SOON_DAYS", 5)
+
+
+@pytest.fixture
+def ca() -> Certified:
+    return authority()
+
+
+@pytest.mark.usefixtures("five_days")
+@pytest.mark.parametrize(("days", "verdict"), [(9, "ok"), (2, "wrong")])
+def test_the_days_of_a_certificate(
+    ca: Certified, examined: Examine, tmp_path: Path, days: int, verdict: str
+) -> None:
+    server = certified_by(ca, LOOPBACK, days_left=days)
+    with MemoryBroker(tls=server.server_context(tmp_path)) as broker:
+        trusted = ca.certificate_pem
+        rows = examined(
+            address(broker), security_protocol="SSL", ssl_truststore_certificates=trusted
+        )
+    found = of(rows, "tls")
+    assert found["verdict"] == verdict
+    assert "'someone' by 'an authority of the tests'" in found["found"]
+    assert f"expires in {days - 1} days" in found["found"]
+    assert of(rows, "login")["verdict"] == "ok"
+
+
+def unverified(ca: Certified) -> dict[str, tuple[Certified, str, str]]:
+    option = "ssl.truststore.location"
+    return {
+        "unknown authority": (certified_by(authority("another"), LOOPBACK), "no authority", option),
+        "expired": (certified_by(ca, LOOPBACK, days_left=-1), "has expired", ""),
+        "another name": (certified_by(ca, "elsewhere"), "for another name", "-b"),
+    }
+
+
+@pytest.mark.parametrize("fault", ["unknown authority", "expired", "another name"])
+def test_a_certificate_that_is_refused_here(
+    ca: Certified, examined: Examine, tmp_path: Path, fault: str
+) -> None:
+    server, text, option = unverified(ca)[fault]
+    with MemoryBroker(tls=server.server_context(tmp_path)) as broker:
+        trusted = ca.certificate_pem
+        rows = examined(
+            address(broker), security_protocol="SSL", ssl_truststore_certificates=trusted
+        )
+    found = wrong(rows)
+    assert found["check"] == "tls"
+    assert text in found["found"]
+    assert found["option"] == (option or "ssl.truststore.location")
+    assert of(rows, "login")["found"] == "not checked: 'tls' failed"
+
+
+def test_a_client_certificate_that_is_missing(
+    ca: Certified, examined: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokers, "SOON_DAYS", 0)
+    server = certified_by(ca, LOOPBACK)
+    with MemoryBroker(tls=server.server_context(tmp_path, trusts=ca)) as broker:
+        found = wrong(
+            examined(
+                address(broker),
+                security_protocol="SSL",
+                ssl_truststore_certificates=ca.certificate_pem,
+            )
+        )
+    assert found["option"] == "ssl.keystore.location"
+
+
+def test_a_client_certificate_that_expires_soon(
+    broker: MemoryBroker, ca: Certified, examined: Examine, tmp_path: Path
+) -> None:
+    me = certified_by(ca, days_left=3)
+    rows = examined(
+        address(broker),
+        security_protocol="SSL",
+        ssl_truststore_certificates=ca.certificate_pem,
+        ssl_keystore_certificate_chain=me.certificate_pem,
+        ssl_keystore_key=me.key_pem(),
+    )
+    found = of(rows, "client certificate")
+    assert (found["verdict"], found["option"]) == ("wrong", "ssl.keystore.location")
+    assert found["found"] == "it expires in 2 days"
+    tls = of(rows, "tls")  # This port has no TLS.
+    assert "does not speak TLS" in tls["found"]
+    assert tls["option"] == "security.protocol"
+
+
+def test_the_expiry_of_a_certificate_is_that_of_cryptography(ca: Certified) -> None:
+    me = certified_by(ca, days_left=-3)
+    found = client_expiry_seconds(
+        TlsSettings(
+            ssl_keystore_certificate_chain=Secret(me.certificate_pem),
+            ssl_keystore_key=Secret(me.key_pem()),
+        )
+    )
+    assert found == me.certificate.not_valid_after_utc.timestamp()
+    assert days_until(found) == -4
+
+
+def test_a_tls_port_without_tls(ca: Certified, examined: Examine, tmp_path: Path) -> None:
+    server = certified_by(ca, LOOPBACK)
+    with MemoryBroker(tls=server.server_context(tmp_path)) as broker:
+        found = wrong(examined(address(broker)))
+    assert (found["check"], found["option"]) == ("login", "security.protocol")
+    assert "TLS" in found["found"]
+
+
+def test_a_wrong_password_is_not_shown(broker: MemoryBroker, examined: Examine) -> None:
+    broker.cluster.mechanisms["PLAIN"] = plain
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    good = examined(address(broker), sasl_username=USER, sasl_password=PASSWORD, **login)
+    assert of(good, "login")["found"] == "SASL_PLAINTEXT, PLAIN"
+    rows = examined(address(broker), sasl_username=USER, sasl_password="Cnry-password", **login)
+    found = wrong(rows)
+    assert found["check"] == "login"
+    assert found["option"].startswith("sasl.")
+    assert "Cnry" not in json.dumps(rows)
+    assert PASSWORD not in json.dumps(good)
+
+
+# -- topics and rights -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "check", "text"),
+    [
+        ({"leader_id": -1}, "leaders", "1 (0) of 1 partitions have no leader"),
+        ({"replica_nodes": [0, 1]}, "in sync", "1 (0) of 1 partitions have replicas behind"),
+        ({"rights": READ_ONLY}, "topic right", "WRITE is not granted"),
+        ({"rights": 1 << 8 | 1 << 4}, "topic right", "READ is not granted"),
+    ],
+)
+def test_a_topic_that_is_not_well(
+    broker: MemoryBroker, examined: Examine, fields: dict[str, Any], check: str, text: str
+) -> None:
+    with_topic(broker, **fields)
+    found = wrong(examined(address(broker), *TOPIC_OF_T))
+    assert (found["check"], found["found"], found["option"]) == (check, text, "--topic")
+
+
+@pytest.mark.parametrize("name", ["UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED"])
+def test_a_topic_that_is_not_shown(broker: MemoryBroker, examined: Examine, name: str) -> None:
+    answer = described(broker)
+    answer.topics[0].error_code = error_named(name).code
+    broker.control(MetadataRequest, lambda r: answer if r.topics else Action.HANDLE, times=None)
+    found = wrong(examined(address(broker), *TOPIC_OF_T))
+    assert (found["check"], found["found"]) == ("topic", name)
+    assert "DESCRIBE" in found["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("code", "operations", "text"),
+    [
+        ("GROUP_AUTHORIZATION_FAILED", 0, "DESCRIBE is not granted"),
+        ("NONE", 1 << 8, "READ is not granted"),
+    ],
+)
+def test_a_group_without_rights(
+    broker: MemoryBroker, examined: Examine, code: str, operations: int, text: str
+) -> None:
+    group = DescribedGroup(error_named(code).code, group_id="g", authorized_operations=operations)
+    broker.control(DescribeGroupsRequest, DescribeGroupsResponse(groups=[group]))
+    found = wrong(examined(address(broker), "--group", "g"))
+    assert (found["check"], found["found"], found["option"]) == ("group right", text, "--group")
+
+
+def test_a_transactional_id_without_rights(broker: MemoryBroker, examined: Examine) -> None:
+    denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED").code
+    state = TransactionState(denied, "x", "", 0, 0, 0, 0, [])
+    broker.control(
+        DescribeTransactionsRequest, DescribeTransactionsResponse(transaction_states=[state])
+    )
+    found = wrong(examined(address(broker), "--transactional-id", "x"))
+    assert (found["check"], found["option"]) == ("transactional id right", "--transactional-id")
+
+
+# -- clocks and the registry -----------------------------------------------------------------------
+
+
+def test_a_record_from_the_future(
+    broker: MemoryBroker, examined: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later_ms = time.time_ns() // 1_000_000 + 60_000
+
+    def newest(_: object, wanted: Any, **__: object) -> Any:
+        return {each: OffsetAndTimestamp(0, 0, later_ms) for each in wanted}
+
+    monkeypatch.setattr(clocks, "offsets_for_times", newest)
+    found = wrong(examined(address(broker), *TOPIC_OF_T))
+    assert (found["check"], found["option"]) == ("clock", "--topic")
+    assert "s in the future" in found["found"]
+
+
+def test_a_registry_and_its_clock(broker: MemoryBroker, examined: Examine) -> None:
+    with registry_server() as registry:
+        registry.on("/schemas/types", Reply(json=["AVRO"]))
+        rows = examined(address(broker), "--registry", registry.url)
+        assert of(rows, "registry")["verdict"] == "ok"
+        assert of(rows, "clock")["verdict"] == "ok"
+        late = (
+            b"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2015 00:00:00 GMT\r\nContent-Length: 2\r\n\r\n[]"
+        )
+        registry.on("/schemas/types", Reply(raw=late))
+        found = wrong(examined(address(broker), "--registry", registry.url))
+    assert (found["check"], found["option"]) == ("clock", "--registry")
+    assert "ahead of" in found["found"]
+
+
+def test_a_registry_that_refuses_shows_no_secret(broker: MemoryBroker, examined: Examine) -> None:
+    with registry_server() as registry:
+        registry.wanted = frozenset({"Basic x"})
+        url = registry.url.replace("://", "://me:Cnry-secret@")
+        rows = examined(address(broker), "--registry", url)
+    assert wrong(rows)["check"] == "registry"
+    assert "Cnry" not in json.dumps(rows)
+
+
+def test_a_registry_that_is_not_there(broker: MemoryBroker, examined: Examine) -> None:
+    with refused_port() as port:
+        found = wrong(examined(address(broker), "--registry", f"http://{LOOPBACK}:{port}"))
+    assert (found["check"], found["option"]) == ("registry", "--registry")
+    with registry_server() as registry:
+        found = wrong(examined(address(broker), "--registry", registry.url))
+    assert "404" in found["found"]
