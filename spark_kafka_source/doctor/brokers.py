@@ -1,5 +1,7 @@
 """Checks of one broker: name and port, TLS, login, versions, the time of a round trip."""
 
+from dataclasses import replace
+
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
 from spark_kafka_source.errors import KafkaError, UnsupportedVersionError
@@ -8,6 +10,7 @@ from spark_kafka_source.net import (
     AuthenticationError,
     Connection,
     ConnectionSettings,
+    Contacts,
     Deadline,
     TlsError,
 )
@@ -30,9 +33,12 @@ _AFTER_CONNECT = ("tls", "login", "versions", "round trip")
 
 
 def check_broker(
-    address: Address, settings: ConnectionSettings, deadline: Deadline
+    address: Address, settings: ConnectionSettings, deadline: Deadline, contacts: Contacts
 ) -> list[Finding]:
-    """Return the findings for the broker at this address."""
+    """Return the findings for the broker at this address.
+
+    With the same `contacts` for all brokers only one of them gets a wrong password.
+    """
     subject = str(address)
     connected = timed(lambda: _connects(address, deadline))
     if connected.remedy:
@@ -43,7 +49,7 @@ def check_broker(
         encrypted = [timed(lambda: _tls(address, settings, deadline))]
         if encrypted[0].remedy and "days" not in encrypted[0].found:
             return [connected, *encrypted, *_not_checked(_AFTER_CONNECT[1:], subject, "tls")]
-    return [connected, *encrypted, *_speaks(address, settings, deadline)]
+    return [connected, *encrypted, *_speaks(address, settings, deadline, contacts)]
 
 
 def check_client_certificate(config: ClientConfig) -> list[Finding]:
@@ -101,17 +107,20 @@ def _cause(
     address: Address, settings: ConnectionSettings, deadline: Deadline, error: KafkaError
 ) -> KafkaError:
     """Return the error of a whole connection, which tells a port without TLS from a lost one."""
+    without_login = replace(settings, security=replace(settings.security, sasl=None))
     try:
-        Connection.connect(address, settings, deadline).close()
+        Connection.connect(address, without_login, deadline).close()
     except KafkaError as found:
         return found
     return error
 
 
-def _speaks(address: Address, settings: ConnectionSettings, deadline: Deadline) -> list[Finding]:
+def _speaks(
+    address: Address, settings: ConnectionSettings, deadline: Deadline, contacts: Contacts
+) -> list[Finding]:
     subject = str(address)
     made: list[Connection] = []
-    login = timed(lambda: _logs_in(address, settings, deadline, made))
+    login = timed(lambda: _logs_in(address, settings, deadline, contacts, made))
     if not made:
         rest = [each for each in _AFTER_CONNECT[1:] if each != login.check]
         return [login, *_not_checked(tuple(rest), subject, login.check)]
@@ -122,13 +131,17 @@ def _speaks(address: Address, settings: ConnectionSettings, deadline: Deadline) 
 
 
 def _logs_in(
-    address: Address, settings: ConnectionSettings, deadline: Deadline, made: list[Connection]
+    address: Address,
+    settings: ConnectionSettings,
+    deadline: Deadline,
+    contacts: Contacts,
+    made: list[Connection],
 ) -> Finding:
     subject, security = str(address), settings.security
     try:
-        made.append(Connection.connect(address, settings, deadline))
+        made.append(Connection.connect(address, settings, deadline, contacts=contacts))
     except AuthenticationError as error:
-        return failed("login", subject, error, "kafka.sasl.mechanism", "Check user and password")
+        return _refused(subject, error)
     except TlsError as error:
         return failed("tls", subject, error, "kafka.security.protocol")
     except UnsupportedVersionError as error:
@@ -139,6 +152,12 @@ def _logs_in(
     if security.sasl is None:
         return ok("login", subject, f"{security.protocol}: nobody logs in by SASL")
     return ok("login", subject, f"{security.protocol}, {security.sasl.mechanism}")
+
+
+def _refused(subject: str, error: AuthenticationError) -> Finding:
+    if not error.found.startswith(f"{subject}:"):  # Another broker has refused the same login.
+        return unknown("login", subject, f"not checked: {error.found}")
+    return failed("login", subject, error, "kafka.sasl.mechanism", "Check user and password")
 
 
 def _versions(subject: str, connection: Connection) -> Finding:

@@ -12,7 +12,7 @@ from spark_kafka_source.doctor.clocks import check_newest, check_registry
 from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
 from spark_kafka_source.doctor.rights import check_group, check_topic, check_transactional_id
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.net import Address, Deadline
+from spark_kafka_source.net import Address, Contacts, Deadline
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.registry import RegistryConfig
 
@@ -38,13 +38,14 @@ def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Findi
     deadline = Deadline.after_ms(timeout_ms)
     first = Deadline.after_ms(timeout_ms // 2)
     given = list(dict.fromkeys(config.bootstrap_servers))
-    found = check_client_certificate(config) + _side_by_side(given, config, first)
+    contacts = Contacts()
+    found = check_client_certificate(config) + _side_by_side(given, config, first, contacts)
     if any(
         each.check == "round trip" and not each.remedy and each.took_ms is not None
         for each in found
     ):
         with KafkaClient(config) as client:
-            found += _of_cluster(client, given, wanted, deadline)
+            found += _of_cluster(client, given, wanted, deadline, contacts)
     else:
         found += _nothing_of_cluster(wanted)
     if wanted.registry is not None:
@@ -54,13 +55,13 @@ def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Findi
 
 
 def _side_by_side(
-    addresses: Iterable[Address], config: ClientConfig, deadline: Deadline
+    addresses: Iterable[Address], config: ClientConfig, deadline: Deadline, contacts: Contacts
 ) -> list[Finding]:
     """Check each broker in a thread of its own: a resolver may be silent for too long."""
     found: dict[Address, list[Finding]] = {}
 
     def check(address: Address) -> None:
-        found[address] = check_broker(address, config.connection, deadline)
+        found[address] = check_broker(address, config.connection, deadline, contacts)
 
     threads = {}
     for each in addresses:
@@ -78,14 +79,18 @@ def _silent(address: Address) -> Finding:
 
 
 def _of_cluster(
-    client: KafkaClient, given: list[Address], wanted: Wanted, deadline: Deadline
+    client: KafkaClient,
+    given: list[Address],
+    wanted: Wanted,
+    deadline: Deadline,
+    contacts: Contacts,
 ) -> list[Finding]:
     found = [timed(lambda: _learn(client, deadline))]
     if found[0].remedy:
         return found + _nothing_of_cluster(wanted)
     others = [each.address for each in client.cluster.brokers.values() if each.address not in given]
     until = Deadline.after_ms(max(1, int(deadline.remaining_seconds() * 500)))
-    found += _side_by_side(others[:_MOST_BROKERS], client.config, until)
+    found += _side_by_side(others[:_MOST_BROKERS], client.config, until, contacts)
     return found + [each for check in _checks(client, wanted, deadline) for each in check()]
 
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +36,14 @@ from spark_kafka_source.protocol.messages.metadata import (
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.secret import Secret
 from tests.admin.conftest import address, fill
+from tests.doctor.rows import Examine, of, wrong
 from tests.memory_broker import Action, MemoryBroker
 from tests.net.certificates import Certified, authority, certified_by
 from tests.net.ports import LOOPBACK, black_hole, refused_port
-from tests.net.test_authentication import PASSWORD, USER, plain
 from tests.registry.server import Reply, registry_server
 
 READ_ONLY = 1 << 3 | 1 << 8
 TOPIC_OF_T = ("--topic", "t")
-
-Row = dict[str, Any]
-Examine = Callable[..., list[Row]]
 
 
 @pytest.fixture
@@ -54,31 +51,6 @@ def broker() -> Iterator[MemoryBroker]:
     with MemoryBroker() as broker:
         fill(broker)
         yield broker
-
-
-@pytest.fixture
-def examined(capsys: pytest.CaptureFixture[str]) -> Examine:
-    """The rows of a run, whose exit code must say whether one of them is wrong."""
-
-    def examined(servers: str, *words: str, **config: str) -> list[Row]:
-        given = [f"--config={name.replace('_', '.')}={value}" for name, value in config.items()]
-        status = main(["doctor", "-b", servers, "--json", "--timeout", "8", *words, *given])
-        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert status == int(any(row["verdict"] == "wrong" for row in rows))
-        return rows
-
-    return examined
-
-
-def wrong(rows: list[Row]) -> Row:
-    (found,) = [row for row in rows if row["verdict"] == "wrong"]
-    assert found["remedy"]
-    assert found["option"]
-    return found
-
-
-def of(rows: list[Row], check: str, subject: str = "") -> Row:
-    return next(row for row in rows if row["check"] == check and subject in row["subject"])
 
 
 def described(broker: MemoryBroker, **fields: Any) -> MetadataResponse:
@@ -279,19 +251,6 @@ def test_a_tls_port_without_tls(ca: Certified, examined: Examine, tmp_path: Path
         found = wrong(examined(address(broker)))
     assert (found["check"], found["option"]) == ("login", "security.protocol")
     assert "TLS" in found["found"]
-
-
-def test_a_wrong_password_is_not_shown(broker: MemoryBroker, examined: Examine) -> None:
-    broker.cluster.mechanisms["PLAIN"] = plain
-    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
-    good = examined(address(broker), sasl_username=USER, sasl_password=PASSWORD, **login)
-    assert of(good, "login")["found"] == "SASL_PLAINTEXT, PLAIN"
-    rows = examined(address(broker), sasl_username=USER, sasl_password="Cnry-password", **login)
-    found = wrong(rows)
-    assert found["check"] == "login"
-    assert found["option"].startswith("sasl.")
-    assert "Cnry" not in json.dumps(rows)
-    assert PASSWORD not in json.dumps(good)
 
 
 # -- topics and rights -----------------------------------------------------------------------------
