@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,8 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
     vocabulary = _VOCABULARIES[arguments.client]
     if arguments.config_file is not None:
         given = {_name(each.partition("=")[0]) for each in arguments.config}
-        found |= _of_file(arguments.config_file, vocabulary, given)
+        is_typed = "registry" in arguments or bool(_FORMATS & given)
+        found |= _of_file(arguments.config_file, vocabulary, is_typed)
     for each in arguments.config:
         name, equals, value = each.partition("=")
         if not equals:
@@ -76,7 +77,7 @@ def _name(text: str) -> str:
     return text.strip().replace("_", ".").lower()
 
 
-def _of_file(path: str, vocabulary: Vocabulary, given: Set[str]) -> dict[str, object]:
+def _of_file(path: str, vocabulary: Vocabulary, is_typed: bool) -> dict[str, object]:
     try:
         # Java reads these files as Latin-1.
         text = Path(path).read_text("latin-1")
@@ -88,7 +89,7 @@ def _of_file(path: str, vocabulary: Vocabulary, given: Set[str]) -> dict[str, ob
     without_effect = []
     pairs = list(properties(text))
     # A file for Java's clients may name a registry that this command does not use.
-    is_typed = bool(_FORMATS & {*given, *(name for name, _ in pairs)})
+    is_typed = is_typed or any(name in _FORMATS for name, _ in pairs)
     for name, value in pairs:
         if _has_effect(name, vocabulary) and (is_typed or not vocabulary.is_own(name)):
             found[name] = Secret(value)

@@ -10,6 +10,8 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.offsets import offsets_for_times
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.registry import RegistryConfig
+from spark_kafka_source.registry.config import USER_INFO_OPTION
+from spark_kafka_source.registry.errors import RegistryDeniedError
 from spark_kafka_source.registry.refusals import refusal
 from spark_kafka_source.registry.server import Question, RegistryServer
 from spark_kafka_source.topic_partition import TopicPartition
@@ -67,8 +69,10 @@ def _reaches(
             dates.append(answer.headers.get("date", ""))
             if answer.status not in (_OK, _NO_SUCH_PATH):
                 raise refusal(answer, subject, _QUESTION.path, config)
+        except RegistryDeniedError as error:
+            return failed("registry", subject, error, USER_INFO_OPTION, "Check the credentials")
         except KafkaError as error:
-            return failed("registry", subject, error, _URL, "Check the url, and the credentials")
+            return failed("registry", subject, error, _URL, "Check the url")
     if answer.status == _NO_SUCH_PATH:
         remedy = "Check the path of the url"
         return wrong("registry", subject, "it answers 404: is it a schema registry?", remedy, _URL)

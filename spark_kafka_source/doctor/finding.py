@@ -59,7 +59,8 @@ def failed(check: str, subject: str, error: KafkaError, option: str, remedy: str
     remedy = as_written(expected) or remedy
     name = _spelt(option)
     if named and not option.startswith("-"):
-        name = named[1] if named[1].startswith("-") else _spelt(f"kafka.{named[1]}")
+        is_whole = named[1].startswith(("-", "schema.registry."))
+        name = named[1] if is_whole else _spelt(f"kafka.{named[1]}")
     return Finding(check, subject, Verdict.WRONG, _without(text, remedy), None, remedy, name)
 
 

@@ -15,7 +15,6 @@ from spark_kafka_source.net import (
     Deadline,
     RequestTimeoutError,
     SecuritySettings,
-    authentication,
 )
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import (
@@ -34,6 +33,7 @@ from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker
 from tests.memory_broker.cluster import RefusedError
 from tests.net.ports import LOOPBACK, black_hole, refused_port
+from tests.net.session_clock import sessions_by_own_clock
 
 T0 = TopicPartition("t", 0)
 HOUR_MS = 3_600_000
@@ -269,10 +269,7 @@ def plain(said: list[bytes]) -> bytes | None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The time by which sessions end."""
-    clock = SimpleNamespace(now=1_000.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(authentication, "time", clock)
-    return clock
+    return sessions_by_own_clock(monkeypatch)
 
 
 @pytest.fixture

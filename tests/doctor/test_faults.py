@@ -2,6 +2,7 @@
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -346,7 +347,27 @@ def test_a_registry_that_refuses_shows_no_secret(broker: MemoryBroker, examined:
         registry.wanted = frozenset({"Basic x"})
         url = registry.url.replace("://", "://me:Cnry-secret@")
         rows = examined(address(broker), "--registry", url)
-    assert wrong(rows)["check"] == "registry"
+    found = wrong(rows)
+    assert (found["check"], found["option"]) == (
+        "registry",
+        "schema.registry.basic.auth.user.info",
+    )
+    assert "Cnry" not in json.dumps(rows)
+
+
+def test_a_file_of_java_s_clients_names_the_registry_and_its_user(
+    broker: MemoryBroker, examined: Examine, tmp_path: Path
+) -> None:
+    file = tmp_path / "client.properties"
+    with registry_server() as registry:
+        registry.on("/schemas/types", Reply(json=["AVRO"]))
+        registry.wanted = frozenset({"Basic " + b64encode(b"me:Cnry-secret").decode()})
+        file.write_text(
+            f"schema.registry.url={registry.url}\n"
+            "schema.registry.basic.auth.user.info=me:Cnry-secret\n"
+        )
+        rows = examined(address(broker), "--config-file", str(file))
+    assert of(rows, "registry")["verdict"] == "ok"
     assert "Cnry" not in json.dumps(rows)
 
 

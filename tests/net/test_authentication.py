@@ -14,9 +14,7 @@ from spark_kafka_source.net import (
     ConnectionSettings,
     Deadline,
     SecuritySettings,
-    authentication,
 )
-from spark_kafka_source.net import session as session_module
 from spark_kafka_source.net.sasl import SaslSettings, mechanism
 from spark_kafka_source.net.sasl.mechanism import Mechanism
 from spark_kafka_source.protocol import Request
@@ -31,6 +29,7 @@ from spark_kafka_source.settings import Settings
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
 from tests.memory_broker.cluster import RefusedError
 from tests.net.certificates import Certified
+from tests.net.session_clock import sessions_by_own_clock
 
 USER, PASSWORD = "alice", "canary"
 
@@ -79,11 +78,7 @@ def broker() -> Iterator[MemoryBroker]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of sessions, and of nothing else."""
-    clock = SimpleNamespace(now=1_000.0)
-    clock.monotonic = lambda: clock.now
-    for module in (authentication, session_module):
-        monkeypatch.setattr(module, "time", clock)
-    return clock
+    return sessions_by_own_clock(monkeypatch)
 
 
 def asked(broker: MemoryBroker) -> list[str]:

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from spark_kafka_source.net import authentication
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
@@ -16,6 +14,7 @@ from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker
 from tests.net.certificates import Certified, authority, certified_by
 from tests.net.ports import LOOPBACK
+from tests.net.session_clock import sessions_by_own_clock
 from tests.producer.test_sender import Steps
 from tests.producer.writing import IN_TIME, in_flight, producing, values
 
@@ -124,9 +123,7 @@ def test_over_tls_large_and_small_batches_keep_their_order(tmp_path: Path) -> No
 def test_a_session_is_renewed_between_requests_and_nothing_is_lost(
     two: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = SimpleNamespace(now=1_000.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(authentication, "time", clock)
+    clock = sessions_by_own_clock(monkeypatch)
     two.cluster.mechanisms["PLAIN"] = plain
     two.cluster.session_lifetime_ms = 10_000
     settings = {
