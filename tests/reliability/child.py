@@ -41,13 +41,13 @@ class SparkChild:
         return self._process.returncode
 
     def begin(self, orders: str) -> None:
-        """Give the orders. A module that goes on until its standard input ends does so to `end`."""
+        """Give the orders, and do not wait. A module may run until `end` closes its input."""
         assert self._process.stdin is not None
         self._process.stdin.write(orders.encode() + b"\n")
         self._process.stdin.flush()
 
     def end(self, timeout_seconds: float = TIMEOUT_SECONDS) -> int:
-        """End its standard input. Return the exit status, or minus the signal that ended it."""
+        """Close standard input. Return the exit status, or minus the signal that ended it."""
         self._process.communicate(timeout=timeout_seconds)
         return self._process.returncode
 

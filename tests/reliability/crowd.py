@@ -23,7 +23,7 @@ def _now_ms() -> int:
 
 
 class Crowd:
-    """At most `most` members of one group. A part of them, `theirs`, are confluent-kafka's."""
+    """At most `most` members of one group. `theirs` is the chance of a confluent-kafka member."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ ALL = (OURS, OURS_848, THEIRS, JAVA)
 
 
 class Member:
-    """A member of a group in a process. The end of the context kills it in whatever state."""
+    """A group member in its own process. Leaving the context kills the process."""
 
     def __init__(self, client: Client, settings: Mapping[str, object], *orders: str) -> None:
         """Create it. `settings` have Kafka's names. `orders` are lines to send before `begin`."""
@@ -88,13 +88,13 @@ class Member:
             self.tell(line)
 
     def tell(self, line: str) -> None:
-        """Send it a line, which it reads between two polls."""
+        """Send the process a line. The process reads the line between two polls."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
     def close(self) -> None:
-        """Make it close its consumer, and wait a little for its end."""
+        """Make the process close its consumer. Wait a short time for the process to end."""
         with suppress(BrokenPipeError):
             self.tell("close")
         with suppress(subprocess.TimeoutExpired):
