@@ -23,7 +23,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: help demo docs test test-matrix unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-matrix test-oldest unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -48,6 +48,12 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+test-oldest: .venv-oldest/test  ## the tests without network and JVM, and a smoke suite, on the oldest dependencies
+	.venv-oldest/bin/python -m pytest $(SIDE_BY_SIDE)
+	rm -rf build/oldest && mkdir -p build/oldest
+	cp -R tests pyproject.toml build/oldest
+	cd build/oldest && ../../.venv-oldest/bin/python -m pytest -m "" tests/matrix
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
@@ -106,8 +112,11 @@ bench: .venv/test  ## against Spark's own connector, interleaved: tables and plo
 	$(BIN)/python -m tests.benchmarks.values --page docs/typed-speed.md
 	$(BIN)/python -m tests.benchmarks.values --format protobuf --page docs/typed-speed.md
 
+release: .venv/release  ## wheel, sdist and SBOM in dist/, checked, and installed on each Python at hand; no upload
+	$(BIN)/python -m tests.release
+
 clean:  ## remove what was built and installed here
-	rm -rf .venv .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 define new_environment
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed, this is " + sys.version'
@@ -134,6 +143,18 @@ COMPILE := python -m compileall -q
 # Where there is no wheel of atheris, the fuzzer goes on without it, blind.
 .venv/fuzz: .venv/test
 	$(BIN)/$(INSTALL) --editable '.[fuzz]'
+	touch $@
+
+.venv/release: .venv/test
+	$(BIN)/$(INSTALL) --editable '.[release]'
+	touch $@
+
+.venv-oldest/bin/python:
+	$(new_environment)
+
+.venv-oldest/test: .venv-oldest/bin/python pyproject.toml tests/oldest.py
+	.venv-oldest/bin/python -m tests.oldest > .venv-oldest/constraints.txt
+	.venv-oldest/bin/$(INSTALL) --constraint .venv-oldest/constraints.txt --editable '.[test,fast]'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')

@@ -389,7 +389,9 @@ class KafkaConsumer:
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
         """Return the number of offsets from the position to the last known end, or None."""
-        position = self._positions[topic_partition]
+        return self._lag_of(self._positions[topic_partition])
+
+    def _lag_of(self, position: Position) -> int | None:
         committed_only = self._config.fetch.isolation_level.value
         return position.lag(
             position.last_stable_offset if committed_only else position.high_watermark
@@ -510,10 +512,13 @@ class KafkaConsumer:
     # -- the end -----------------------------------------------------------------------------------
 
     def metrics(self) -> dict[str, float]:
-        """Return counts and rates by Kafka's names, for partitions as `topic-0.records-lag`."""
+        """Return counts and rates by Kafka's names, for partitions as `topic-0.records-lag`.
+
+        Any thread may call it at any time.
+        """
         found = self._metrics.snapshot()
         found["assigned-partitions"] = len(self._positions)
-        lags = {each: self.current_lag(each) for each in self._positions.partitions}
+        lags = {each.topic_partition: self._lag_of(each) for each in self._positions}
         known = {each: float(lag) for each, lag in lags.items() if lag is not None}
         if self._typed is not None:
             found["bad-records-skipped-total"] = self._typed.skipped

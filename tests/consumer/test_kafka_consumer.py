@@ -1,8 +1,12 @@
 """What a `KafkaConsumer` hands out, and when: assigned by hand, over an in-memory broker."""
 
+import itertools
 import pickle
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -517,6 +521,28 @@ def test_lag_and_counts(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
         assert found["assigned-partitions"] == 1
         assert found["fetch-total"] >= 1
         assert found["bytes-consumed-total"] > 0
+
+
+def test_any_thread_reads_the_metrics_while_partitions_come_and_go(
+    broker: MemoryBroker, logs: list[PartitionLog], request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(partial(sys.setswitchinterval, sys.getswitchinterval()))
+    sys.setswitchinterval(1e-6)
+    with consuming(broker, T0) as consumer, ThreadPoolExecutor(1) as elsewhere:
+        done = threading.Event()
+
+        def read() -> int:
+            times = 0
+            while not done.is_set():
+                assert consumer.metrics()["assigned-partitions"] in (0, 1, 2)
+                times += 1
+            return times
+
+        reading = elsewhere.submit(read)
+        for each in itertools.islice(itertools.cycle([[T0, T1], [T1], [], [T0]]), 20_000):
+            consumer.assign(each)
+        done.set()
+        assert reading.result(PATIENCE_MS / 1000) > 0
 
 
 # -- what goes wrong -------------------------------------------------------------------------------
