@@ -145,6 +145,11 @@ COMPILE := python -m compileall -q
 	$(BIN)/$(INSTALL) --editable '.[fuzz]'
 	touch $@
 
+# Needs gcc and MIT's headers (Debian: libkrb5-dev).
+.venv/kerberos: .venv/test
+	$(BIN)/$(INSTALL) --editable '.[gssapi]'
+	touch $@
+
 .venv/release: .venv/test
 	$(BIN)/$(INSTALL) --editable '.[release]'
 	touch $@

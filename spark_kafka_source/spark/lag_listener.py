@@ -4,6 +4,7 @@ Spark's progress has the end offsets of a query and those of its topics. The lag
 https://spark.apache.org/docs/latest/api/python/reference/pyspark.ss/api/pyspark.sql.streaming.StreamingQueryListener.html
 """
 
+import ast
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -113,11 +114,16 @@ def _positions(
 def _ours(text: str | None) -> SourceOffset | None:
     """Return an offset of this package. Others, as Spark's own connector's, have no version."""
     try:
-        found = json.loads(text or "null")
+        found = _parsed(text or "null")
         is_ours = isinstance(found, dict) and isinstance(found.get("version"), int)
         return SourceOffset.from_json(found) if is_ours else None
-    except (ValueError, RecursionError, LocalError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError, LocalError):
         return None
+
+
+def _parsed(text: str) -> object:
+    """Parse JSON. Before Spark 4.2, Spark Connect's clients have the `str` of a dict instead."""
+    return ast.literal_eval(text) if text.startswith("{'") else json.loads(text)
 
 
 def _lag(end: SourceOffset, latest: SourceOffset | None) -> Lag:

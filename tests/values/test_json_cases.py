@@ -211,7 +211,7 @@ def test_a_row(few: int, load: Load, text: bytes, expected: Any) -> None:
     reader = JsonReader(from_ddl("a INT, b INT"))
     before, behind = b'{"a":7}', b'{"a":8}'
     found = decoded(reader, [before, text, behind], few, load())
-    rows = found.array.to_pylist(maps_as_pydicts="strict")
+    rows = found.array.to_pylist()
     assert [rows[0], rows[2]] == [{"a": 7, "b": None}, {"a": 8, "b": None}]
     if isinstance(expected, Fault):
         assert Fault(found.status[1]) is expected

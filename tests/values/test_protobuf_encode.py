@@ -84,7 +84,12 @@ def test_numbers_without_a_sign_are_held_to_their_bits() -> None:
 
 def test_a_type_that_casts_is_cast_and_no_other() -> None:
     by = reader("Address")
-    array = pa.array([{"street": "x", "city": None}])
+    wide = [
+        pa.field(each.name, pa.large_string()) if each.type == pa.string() else each
+        for each in by.arrow_type
+    ]
+    array = pa.array([{"street": "x", "city": None}], pa.struct(wide))
+    assert array.type != by.arrow_type
     assert len(encode(by, array)) == 1
     with pytest.raises(ColumnTypeError, match="of the type string; it must be struct<street"):
         encode(by, pa.array(["x"]))

@@ -1,5 +1,7 @@
 """Spark's admission control, from 4.2 on. Earlier versions get stand-ins to load the reader."""
 
+from dataclasses import dataclass
+
 try:
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
@@ -20,16 +22,19 @@ except ImportError:  # Spark 4.0 and 4.1
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
         """A stand-in: these versions never give this limit."""
 
+    @dataclass(frozen=True)
     class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
         """A stand-in: these versions never give this limit."""
 
         max_bytes: int
 
+    @dataclass(frozen=True)
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
         """A stand-in: these versions never give this limit."""
 
         max_rows: int
 
+    @dataclass(frozen=True)
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
         """A stand-in: these versions never give this limit."""
 

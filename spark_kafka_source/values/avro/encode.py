@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.packing import Varints
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.avro.reader import TIME, Reader, members
@@ -31,6 +31,7 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
+from spark_kafka_source.values.bytes_columns import cast
 from spark_kafka_source.values.columns import Column, Form
 from spark_kafka_source.values.decimals import minimal_bytes
 from spark_kafka_source.values.outcome import Mask
@@ -47,12 +48,7 @@ def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArr
     type, and `UnencodableRowError` for rows that the schema has no place for: a null where the
     schema allows none, or a symbol or a size that the schema does not have.
     """
-    if array.type != reader.arrow_type:
-        try:
-            array = array.cast(reader.arrow_type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            expected = f"{reader.arrow_type}, as the schema is: {error}"
-            raise ColumnTypeError("value", array.type, expected) from error
+    array = cast(array, reader.arrow_type, "the schema")
     if not len(array):
         return pa.array([], pa.binary())
     encoder, rows = _Encoder(reader.schema), np.arange(len(array))

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.bytes_columns import (
     Mask,
+    cast,
     fixed_width,
     integers,
     joined,
@@ -50,12 +51,7 @@ def encode(reader: ProtobufReader, array: pa.Array, prefix: bytes = b"") -> pa.B
     as a row, an item or a required field, a symbol or a number that the field does not have, or
     several members of a oneof.
     """
-    if array.type != reader.arrow_type:
-        try:
-            array = array.cast(reader.arrow_type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            expected = f"{reader.arrow_type}, as the message is: {error}"
-            raise ColumnTypeError("value", array.type, expected) from error
+    array = cast(array, reader.arrow_type, "the message")
     if not len(array):
         return pa.array([], pa.binary())
     column, rows = reader.table.layout.column, np.arange(len(array))

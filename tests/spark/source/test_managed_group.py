@@ -24,8 +24,10 @@ from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.memory_broker.consumer_coordinator import ConsumerGroup
-from tests.spark.settings import A0, A1, parsed
+from tests.spark.settings import A0, A1, needs_admission_control, parsed
 from tests.spark.source.engine import Json, ranges
+
+pytestmark = needs_admission_control
 
 PATIENCE_SECONDS = 20.0
 PARTITIONS = 4

@@ -20,8 +20,10 @@ from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from tests.spark.settings import A0, A1, A2, parsed
+from tests.spark.settings import A0, A1, A2, needs_admission_control, parsed
 from tests.spark.source.engine import Log, initial, latest, ranges, reader_of
+
+pytestmark = needs_admission_control
 
 LEAST_5 = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "5", "maxTriggerDelay": "10s"}
 

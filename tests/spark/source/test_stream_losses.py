@@ -11,7 +11,7 @@ from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.source_offset import CheckpointError
-from tests.spark.settings import A0, A1, A2, B0, parsed
+from tests.spark.settings import A0, A1, A2, B0, needs_admission_control, parsed
 from tests.spark.source.engine import Json, Log, initial, latest, ranges, reader_of
 
 FAILS = parsed(startingOffsets="earliest")
@@ -89,6 +89,7 @@ def test_a_replay_after_a_loss_reads_the_same(log: Log, read: Json) -> None:
     assert ranges(reader_of(GOES_ON, log), read, end) == planned
 
 
+@needs_admission_control
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_a_topic_made_anew_is_read_within_the_limit(log: Log, read: Json, limit: int) -> None:
     options = parsed(failOnDataLoss="false", maxOffsetsPerTrigger=str(limit))
@@ -150,6 +151,7 @@ def test_without_topic_ids_nobody_knows_whether_it_is_the_same_topic(log: Log) -
     assert ranges(reader, without, end) == [OffsetRange(B0, 0, 5)]
 
 
+@needs_admission_control
 def test_a_limited_stream_does_not_crawl_through_what_is_gone(
     log: Log, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,7 +11,7 @@ from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchErr
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadMaxRows
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from tests.spark.settings import A0, A1, A2, parsed, pauses_taken, shipped
+from tests.spark.settings import A0, A1, A2, needs_admission_control, parsed, pauses_taken, shipped
 from tests.spark.source.engine import FakePlanner, Json, Log, initial, latest, ranges, reader_of
 
 EARLIEST = parsed(startingOffsets="earliest")
@@ -86,6 +86,7 @@ def test_nothing_at_all_is_no_batch_without_partitions() -> None:
     assert latest(reader, initial(reader))["offsets"] == {"a": {"0": 0}}
 
 
+@needs_admission_control
 def test_the_limit_is_kept(log: Log) -> None:
     log.end = {A0: 101, A1: 11, A2: 1}
     log.first[A2] = 0
