@@ -8,6 +8,7 @@ import ast
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -121,7 +122,7 @@ def _ours(text: str | None) -> SourceOffset | None:
         return None
 
 
-def _parsed(text: str) -> object:
+def _parsed(text: str) -> Any:
     """Parse JSON. Before Spark 4.2, Spark Connect's clients have the `str` of a dict instead."""
     return ast.literal_eval(text) if text.startswith("{'") else json.loads(text)
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyspark import cloudpickle
@@ -60,7 +61,7 @@ def test_batches_have_the_types_that_spark_wants(include_headers: bool) -> None:
     columns = records.COLUMNS_WITH_HEADERS if include_headers else records.COLUMNS
     # Spark before 4.1 has no such parameter: its timestamps are always in UTC.
     is_known = "timezone" in inspect.signature(to_arrow_schema).parameters
-    zone = {"timezone": "UTC"} if is_known else {}
+    zone: dict[str, Any] = {"timezone": "UTC"} if is_known else {}
     wanted = to_arrow_schema(kafka_schema(columns), **zone)
     assert records.schema(columns).equals(wanted)
 
