@@ -1,4 +1,4 @@
-"""The options as users have them from Java say which mechanism, and whose credentials."""
+"""Users' Java options give the mechanism and the credentials."""
 
 import pickle
 
