@@ -239,7 +239,7 @@ def test_without_rows_all_is_done() -> None:
 
 
 def test_a_callback_of_columns_that_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Also where there is nothing to wait for."""
+    """This also holds for columns without rows."""
 
     def fail(_: object) -> None:
         raise ValueError
