@@ -1,4 +1,4 @@
-"""What a consumer has since Java's has it, too: patterns for the server, offsets to keep, times."""
+"""Features that follow Java's consumer: patterns on the broker, kept offsets, times."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
