@@ -1,4 +1,4 @@
-"""A range of one partition: its records and no others, whatever the log looks like."""
+"""A range of one partition: exactly its records, for logs of all kinds."""
 
 from typing import Any
 
