@@ -1,4 +1,4 @@
-"""Which schema wrote each row: held, row by row, against a reader in plain Python."""
+"""The writer schema of each row, compared with a reader in plain Python."""
 
 from uuid import UUID
 
@@ -48,7 +48,7 @@ def column(headers: list[Headers]) -> pa.Array:
 
 
 def last(headers: list[Headers]) -> list[bytes | None]:
-    """The values of the last header of the name."""
+    """Return each row's value of the last header with the name."""
     return [
         next((value for name, value in reversed(each or []) if name == HEADER), None)
         for each in headers
@@ -86,7 +86,7 @@ def test_headers_go_before_what_is_in_the_row(
 ) -> None:
     headers = [each for _, each in rows]
     framing = ConfluentFraming(indexes=indexes)
-    # A slice of a column is one, too.
+    # A slice of a column works, too.
     whole = column([[(HEADER, b"of nobody")], *headers, None])
     held = ColumnRowHeaders(whole.slice(1, len(rows)))
     agrees(framing, [row for row, _ in rows], last(headers), held)
