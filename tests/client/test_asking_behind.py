@@ -145,7 +145,7 @@ def test_other_brokers_go_on_while_one_reads_nothing(
         assert behind(client, node(broker, 1)).answer()
 
 
-# -- what fails ------------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------------------
 
 
 def test_a_connection_that_is_cut_fails_all_on_it_and_the_next_has_another(
@@ -341,7 +341,7 @@ def test_credentials_that_are_not_good_any_more_are_told_by_the_answer(
         behind(secured, node(broker)).answer()
 
 
-# -- leaders that answers name (KIP-951) -----------------------------------------------------------
+# -- leaders named in answers (KIP-951) ------------------------------------------------------------
 
 
 def cluster_of(leader_epoch: int) -> Cluster:

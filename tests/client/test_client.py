@@ -289,7 +289,7 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
             client.retrying("OffsetFetch", attempt)
 
 
-# -- several at once -------------------------------------------------------------------------------
+# -- several brokers at once -----------------------------------------------------------------------
 
 
 def test_each_broker_is_asked_and_the_failure_of_one_is_its_own(

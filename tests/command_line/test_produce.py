@@ -178,7 +178,7 @@ def test_the_configuration_is_a_producers(producer: FakeProducer, run: Run) -> N
     assert (str(producer.config.acks), str(producer.config.compression_type)) == ("1", "lz4")
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def test_a_line_that_is_none_ends_it_and_what_is_before_it_is_written(

@@ -197,7 +197,7 @@ def assert_tried_again_or_raised(consumer: Any, error: ErrorCode, *, whole: bool
     assert polled(consumer, 10) == of(T0, range(10))
 
 
-# -- a replica near by (KIP-392) -------------------------------------------------------------------
+# -- the nearest replica (KIP-392) -----------------------------------------------------------------
 
 
 def near(broker: MemoryBroker) -> list[int]:

@@ -455,7 +455,7 @@ def generation(consumer: KafkaConsumer) -> int:
     return -1 if member is None else member.generation_id
 
 
-# -- commits by itself -----------------------------------------------------------------------------
+# -- auto-commit -----------------------------------------------------------------------------------
 
 
 def test_by_itself_it_commits_only_what_earlier_polls_handed_out(broker: MemoryBroker) -> None:

@@ -76,7 +76,7 @@ class Program:
         where = self.random.choice(sorted(self.position))
         getattr(self, operation.replace(" ", "_"))(where)
 
-    # -- what a user does --
+    # -- a user's actions --
 
     def poll(self, _: TopicPartition) -> None:
         records = self.consumer.poll(timeout_ms=self.random.choice([0, 1, 5]))
@@ -118,7 +118,7 @@ class Program:
                 self.position.setdefault(each, 0)
         self.consumer.assign(sorted(self.position))
 
-    # -- what a cluster does --
+    # -- a cluster's actions --
 
     def append(self, where: TopicPartition) -> None:
         log = self.log(where)
@@ -183,7 +183,7 @@ class Program:
         if self.random.random() < 0.5 and self.broker.cluster.ports:
             self.poll(PARTITIONS[0])
 
-    # -- what is promised --
+    # -- the promises --
 
     @property
     def _most(self) -> int:

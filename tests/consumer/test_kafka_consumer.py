@@ -48,7 +48,7 @@ def logs(broker: MemoryBroker) -> list[PartitionLog]:
     return broker.create_topic("t", 3)
 
 
-# -- what is handed out ----------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------
 
 
 def test_records_come_in_order_from_the_beginning(
@@ -363,7 +363,7 @@ def test_why_a_record_cannot_be_deserialized(
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-# -- where to begin --------------------------------------------------------------------------------
+# -- first positions -------------------------------------------------------------------------------
 
 
 def test_by_the_policy(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
@@ -390,7 +390,7 @@ def test_nowhere(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
         assert polled(consumer, 5) == of(T0, range(5, 10))
 
 
-# -- who uses it -----------------------------------------------------------------------------------
+# -- several threads -------------------------------------------------------------------------------
 
 
 def test_a_wakeup_before_a_poll_and_within_one(
@@ -481,7 +481,7 @@ def test_wrong_arguments_are_named(broker: MemoryBroker, logs: list[PartitionLog
         KafkaConsumer(bootstrap_servers="x:1", columns=["valu"])
 
 
-# -- what there is ---------------------------------------------------------------------------------
+# -- questions and counts --------------------------------------------------------------------------
 
 
 def test_questions_to_the_cluster(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
@@ -519,7 +519,7 @@ def test_lag_and_counts(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
         assert found["bytes-consumed-total"] > 0
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------
 
 
 def test_a_corrupt_record_costs_nothing_of_what_was_before_it_or_elsewhere(

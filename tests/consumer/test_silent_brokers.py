@@ -350,7 +350,7 @@ def test_a_wait_ends_with_its_time_too(broker: MemoryBroker) -> None:
             consumer.committed([T0], timeout_ms=50)
 
 
-# -- what shows ------------------------------------------------------------------------------------
+# -- metrics and client ids ------------------------------------------------------------------------
 
 
 def test_a_storm_of_rebalances_shows_in_the_metrics(broker: MemoryBroker) -> None:

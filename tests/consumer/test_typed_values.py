@@ -86,7 +86,7 @@ def tables(consumer: KafkaConsumer, count: int) -> pa.Table:
     return pa.concat_tables(found)
 
 
-# -- what is handed out ----------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
 
 
 def test_records_are_dicts_and_tables_have_their_columns(
@@ -216,7 +216,7 @@ def test_what_python_has_no_value_for_is_an_error_of_that_record(
         assert column.cast(pa.int64()).to_pylist() == instants
 
 
-# -- bad records -----------------------------------------------------------------------------------
+# -- malformed records -----------------------------------------------------------------------------
 
 
 def test_a_bad_record_comes_after_the_good_ones_before_it(
@@ -402,7 +402,7 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
     registry.closing.set()
 
 
-# -- what cannot be used ---------------------------------------------------------------------------
+# -- wrong arguments -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

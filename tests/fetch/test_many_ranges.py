@@ -137,7 +137,7 @@ def test_ranges_of_one_partition_that_do_not_follow_each_other(
     assert read(RangeReader(client, ranges, FetchConfig())) == {one: [6, 7, 0, 1], other: [1, 2]}
 
 
-# -- one of them fails -----------------------------------------------------------------------------
+# -- a range that fails ----------------------------------------------------------------------------
 
 
 def test_a_partition_without_a_leader_keeps_no_other_waiting(

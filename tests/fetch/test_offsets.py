@@ -81,7 +81,7 @@ def test_each_leader_is_asked_once_whatever_the_number_of_partitions() -> None:
 
 
 def test_leaders_are_asked_all_at_once(broker: MemoryBroker, client: KafkaClient) -> None:
-    """Node 0 does not answer before node 1 was asked."""
+    """Node 0 answers only after the request to node 1."""
     broker.create_topic("t", 2)
     earliest_offsets(client, [T0, T1])
     broker.forget()

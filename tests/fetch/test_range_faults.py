@@ -44,7 +44,7 @@ from tests.fetch.reading import (
 )
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker, PartitionLog
 
-# -- promised, and not there -----------------------------------------------------------------------
+# -- missing records -------------------------------------------------------------------------------
 
 
 def test_records_that_are_promised_and_never_come_are_a_timeout_that_says_so(

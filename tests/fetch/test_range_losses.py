@@ -84,7 +84,7 @@ def test_retention_that_overtakes_a_read_neither_ends_it_nor_doubles_a_record(
     assert found == [0, 1, 2, 3, 7, 8, 9]
 
 
-# -- deleted, made anew ----------------------------------------------------------------------------
+# -- deleted and created again ---------------------------------------------------------------------
 
 
 def test_a_topic_of_the_same_name_is_not_read_in_its_place(

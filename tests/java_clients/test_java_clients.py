@@ -206,7 +206,7 @@ def test_a_producers_metrics_have_javas_names(java: JavaProgram) -> None:
     assert ours <= set(java.ask("metrics producer").split(";"))
 
 
-# -- what a producer's settings have to do with each other -----------------------------------------
+# -- conditions between a producer's settings ------------------------------------------------------
 
 
 CONDITIONS = {

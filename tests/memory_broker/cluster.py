@@ -51,7 +51,7 @@ from tests.memory_broker.sessions import FetchSessions
 
 HOST = "127.0.0.1"
 
-# Of an API that is newer.
+# The versions of an API that does not exist yet.
 _NONE = Versions.parse("none")
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),

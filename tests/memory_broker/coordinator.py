@@ -396,7 +396,7 @@ def heartbeat(
 def leave_group(
     cluster: MemoryCluster, node_id: int, request: LeaveGroupRequest, version: int
 ) -> Handled:
-    """v0-2 one member, v3-5 several."""
+    """v0-2: one member. v3-5: several members."""
     group = _at(cluster, node_id, request, LeaveGroupResponse)
     return group if isinstance(group, Response) else group.leave(request)
 

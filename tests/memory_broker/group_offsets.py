@@ -1,4 +1,4 @@
-"""A group's offsets: committed, fetched, and pending until the end of a transaction (KIP-447)."""
+"""A group's offsets: commits, fetches, and offsets pending in a transaction (KIP-447)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -59,7 +59,7 @@ class Step(ABC):
 
     def __repr__(self) -> str:
         """Return the call as it was written, without default values."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # all that there are, are
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # all subclasses are dataclasses
         given = [
             f"{each.name}={value!r}"
             for each in fields

@@ -96,7 +96,7 @@ def test_a_broker_that_hangs_up_meanwhile_is_not_suspected_of_tls(
     assert "does this listener expect" not in str(caught.value)
 
 
-# -- once ------------------------------------------------------------------------------------------
+# -- the first authentication ----------------------------------------------------------------------
 
 
 def test_versions_come_first_then_who_we_are_then_all_else(broker: MemoryBroker) -> None:
@@ -235,7 +235,7 @@ def test_a_connection_that_failed_is_closed(broker: MemoryBroker) -> None:
     assert opened[0].closed
 
 
-# -- again (KIP-368) -------------------------------------------------------------------------------
+# -- re-authentication (KIP-368) -------------------------------------------------------------------
 
 AGAIN = ["SaslHandshake", "SaslAuthenticate"]
 

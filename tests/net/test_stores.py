@@ -55,7 +55,7 @@ def authorities(**values: str) -> int:
     return tls_context(tls_settings(**values)).cert_store_stats()["x509_ca"]
 
 
-# -- truststores -------------------------------------------------------------------------------
+# -- truststores -----------------------------------------------------------------------------------
 
 
 def test_trust_in_pem_inline_on_one_line_or_in_a_file(ca: Certified, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_pkcs12_takes_a_library(
     assert "pip install 'spark-kafka-source[tls]'" in said
 
 
-# -- keystores ------------------------------------------------------------------------------------
+# -- keystores -------------------------------------------------------------------------------------
 
 
 def inline(me: Certified, key: str) -> dict[str, str]:
@@ -313,7 +313,7 @@ def test_versions_and_cipher_suites_that_contradict_each_other() -> None:
     assert refusal(enabled_protocols="TLSv1.3", protocol="TLSv1.2").option.endswith("protocols")
 
 
-# -- other errors ---------------------------------------------------------------------------------
+# -- other errors ----------------------------------------------------------------------------------
 
 
 @given(st.text(), st.sampled_from(sorted(TlsSettings.__dataclass_fields__)))

@@ -262,7 +262,7 @@ def test_any_other_class_is_refused_with_what_to_use() -> None:
     assert "'kafka.partitioner', too" in error.found
 
 
-# -- the whole -------------------------------------------------------------------------------------
+# -- whole configurations --------------------------------------------------------------------------
 
 
 def test_all_options_are_named() -> None:

@@ -1,4 +1,4 @@
-"""Futures: outcomes of parts of a batch, waits, callbacks, and errors that many records share."""
+"""Futures: outcomes of parts of a batch, waits, callbacks, and shared errors of many records."""
 
 import logging
 import pickle

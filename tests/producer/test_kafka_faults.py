@@ -131,7 +131,7 @@ def test_what_cannot_be_made_bytes_or_is_too_large_raises_at_once_and_harms_no_o
     assert values_in(kafka, topic) == [b"3", b"4"]
 
 
-# -- brokers that take nothing ---------------------------------------------------------------------
+# -- brokers that are paused -----------------------------------------------------------------------
 
 
 @contextmanager

@@ -198,7 +198,7 @@ def test_a_partitioner_by_name_and_what_is_none(broker: MemoryBroker) -> None:
             KafkaProducer(bootstrap_servers=str(broker.address()), partitioner=wrong)  # type: ignore[arg-type]
 
 
-# -- topics and room -------------------------------------------------------------------------------
+# -- topics and memory -----------------------------------------------------------------------------
 
 
 def test_a_topic_that_does_not_come_names_the_option_as_its_user_writes_it(

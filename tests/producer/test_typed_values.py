@@ -1,4 +1,4 @@
-"""A producer with typed values: dicts and structs by a schema, and errors for misfits."""
+"""A producer with typed values: dicts and structs by a schema, and errors for wrong values."""
 
 import io
 import json

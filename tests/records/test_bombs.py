@@ -107,7 +107,7 @@ def test_many_empty_records_come_in_chunks_of_some_thousands(codec: Codec) -> No
     assert offsets == list(range(count))
 
 
-# -- one too large ---------------------------------------------------------------------------------
+# -- a record too large ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("framing", STREAMED)
@@ -203,7 +203,7 @@ def test_a_block_too_large_is_told_of_from_where_one_reads_on(framing: str) -> N
     assert Reading(framed(framing, two, 2), position=1).told_of == [1]
 
 
-# -- lies ------------------------------------------------------------------------------------------
+# -- false sizes -----------------------------------------------------------------------------------
 
 
 def test_a_record_that_only_claims_to_be_large_is_corrupt() -> None:
@@ -276,7 +276,7 @@ def test_many_headers_are_too_large_only_where_headers_are_asked_for() -> None:
     assert (without.offsets, without.told) == ([0, 1, 2], [])
 
 
-# -- the cutting -----------------------------------------------------------------------------------
+# -- cuts into runs --------------------------------------------------------------------------------
 
 
 @untimed

@@ -41,7 +41,7 @@ def headed(body: bytes, *headers: str) -> bytes:
     return "\r\n".join(["HTTP/1.1 200 OK", *headers, "", ""]).encode() + body
 
 
-# -- what heals ------------------------------------------------------------------------------------
+# -- errors with a retry ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 599])
@@ -95,7 +95,7 @@ def test_one_that_is_silent_leaves_time_for_another(
         assert client.schema(7) == LONG
 
 
-# -- what does not ---------------------------------------------------------------------------------
+# -- errors without a retry ------------------------------------------------------------------------
 
 
 def unavailable(client: RegistryClient) -> str:
@@ -252,7 +252,7 @@ def test_a_schema_that_is_refused(
     assert len(registry.asked) == 1
 
 
-# -- what is not what it should be -----------------------------------------------------------------
+# -- malformed answers -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_header_that_is_wrong_is_not_passed_over() -> None:
 
 
 def test_a_header_wins_and_nothing_is_stripped() -> None:
-    """Case 21 of the table: a header, and an old prefix."""
+    """Case 21 of the table: the value has a header and an old prefix."""
     headers = column([[(HEADER, by_id(3)), (HEADER, by_guid(GUID))], None])
     data, starts, ends, _ = laid([by_id(1, b"v"), by_id(1, b"v")])
     found = ConfluentFraming().frame(data, starts, ends, headers=ColumnRowHeaders(headers))

@@ -52,7 +52,7 @@ def missing_parts() -> str:
     """Return the missing parts of Kerberos as a reason to skip tests, or an empty text."""
     missing = [name for name in PROGRAMS if _find(name) is None]
     try:
-        import gssapi  # noqa: F401, PLC0415 - whether it can be
+        import gssapi  # noqa: F401, PLC0415 - a check that it exists
     except (ImportError, OSError):
         missing.append("python's gssapi")
     named = ", ".join(missing)

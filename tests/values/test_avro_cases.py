@@ -225,7 +225,7 @@ UNRESOLVABLE: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("writer", "reader", "message"), UNRESOLVABLE)
 def test_what_can_never_be_read(writer: Any, reader: Any, message: str) -> None:
-    if message == "^$":  # null alone can be
+    if message == "^$":  # only null is possible
         assert decoded(writer, reader, [n(0)]).array.to_pylist() == [{"v": None}]
         assert decoded(writer, reader, [n(1) + n(1)]).status[0] == Fault.UNRESOLVED
         return
