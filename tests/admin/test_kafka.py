@@ -43,7 +43,7 @@ def admin(kafka: LocalKafka) -> Iterator[KafkaAdmin]:
 
 @pytest.fixture(scope="module", autouse=True)
 def topics(kafka: LocalKafka) -> None:
-    """Write ten records a second apart to each partition, then new ones. The first two are gone."""
+    """Write ten old records a second apart to each partition, then new ones. Delete two in T1."""
     kafka.create_topic(TOPIC, partitions=3)
     kafka.create_topic(OTHER)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})

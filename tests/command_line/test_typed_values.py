@@ -96,7 +96,7 @@ PLAIN = {"type": "record", "name": "P", "fields": [
 def produce(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str]]:
-    """Run `produce` with these lines. Return the status and standard error."""
+    """Return a function that runs `produce` with lines, and returns status and standard error."""
 
     def produce(lines: str, *words: str) -> tuple[int, str]:
         broker.create_topic("p")

@@ -196,7 +196,7 @@ def test_a_topic_that_is_gone_is_passed_over_and_others_are_read(
     assert sorted(each.getMessage()[:6] for each in caplog.records) == [
         f"gone-{number}" for number in range(4)
     ]
-    # One request asks for all of them. The reader does not ask for each until it is surely gone.
+    # The reader looks up all of them together, and not each until it is surely gone.
     assert len(broker.requests(MetadataRequest)) < 16
     with pytest.raises(TopicGoneError, match="gone-0 from offset 0"):
         read(RangeReader(client, ranges, FetchConfig()))

@@ -50,7 +50,7 @@ def options_of(
 ) -> Options:
     """Return a user's options of a Spark query for this listener.
 
-    With "MTLS" the user gets a certificate. With other names of `LISTENERS` the user logs in by
+    With "MTLS" the user gets a certificate. On listeners with SASL the user logs in by
     `mechanism`, by default with the user's password. "CLIENT" is the plain listener, without a
     login. `form` is one of `FORMS`.
     """

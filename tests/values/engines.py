@@ -17,7 +17,7 @@ from spark_kafka_source.values.protobuf import kernels as message_kernels
 WRITTEN = ("waves", "waves and walk", "walk", "as written")
 ALL = (*WRITTEN, "compiled")
 _FEW = {"waves": 0, "waves and walk": 2, "walk": 1 << 30}
-"""`plain` is the default without kernels: waves, and a walk when few rows remain."""
+"""`waves.FEW` by engine. Up to this many rows are walked one by one. More rows go in waves."""
 
 
 @contextmanager
