@@ -25,7 +25,7 @@ from tests.memory_broker import MemoryBroker, PartitionLog
 def refusing(
     broker: MemoryBroker, name: str, leader: LeaderIdAndEpoch
 ) -> Callable[[FetchRequest], FetchResponse]:
-    """Return an answer that names a leader and its address."""
+    """Return a function that answers with an error, a new leader and its address."""
 
     def respond(request: FetchRequest) -> FetchResponse:
         (topic,) = request.topics

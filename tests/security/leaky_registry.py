@@ -21,7 +21,7 @@ from tests.security.options import (
 )
 
 SUBJECT = "subject-of-leaks"
-"""The subject of the reader schema. The writer schema differs, and tasks ask for it."""
+"""The subject of the reader schema. Tasks ask for the writer schema by its id."""
 
 _TOPIC = "typed"
 _WRITER_ID = 2
