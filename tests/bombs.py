@@ -1,6 +1,6 @@
-"""Record batches that are small as they lie in a log, and huge once they are decompressed.
+"""Record batches that are small in a log, and huge after decompression.
 
-All are made as a stream, so that making one takes no more memory than what comes out of it.
+Each is compressed as a stream, which takes no more memory than the compressed batch.
 """
 
 import zlib
@@ -30,7 +30,7 @@ _RECORDS_AT_ONCE = 1_000_000
 
 
 class Stream(Protocol):
-    """A compression that goes on from piece to piece."""
+    """A compression of successive pieces."""
 
     def compress(self, data: bytes, /) -> bytes: ...
 
@@ -46,7 +46,7 @@ class _Plain:
 
 
 class _Lz4:
-    """As Kafka's own clients write it, or in other blocks."""
+    """LZ4 in the framing of Kafka's own clients, or with other blocks."""
 
     def __init__(
         self, block_size: int = lz4.frame.BLOCKSIZE_MAX64KB, *, block_linked: bool = False
@@ -64,7 +64,7 @@ class _Lz4:
 
 
 class _Xerial:
-    """Snappy as snappy-java writes it, in blocks."""
+    """Snappy in the blocks of snappy-java."""
 
     def __init__(self, block_bytes: int = XERIAL_BLOCK_BYTES) -> None:
         self._codec, self._block_bytes = pa.Codec("snappy"), block_bytes
@@ -90,9 +90,9 @@ class _Xerial:
 
 
 class _RawSnappy:
-    """One bare block, as librdkafka writes it: a literal of the first bytes, then copies of 0.
+    """One bare Snappy block, as in librdkafka: a literal of the first bytes, then copies of 0.
 
-    Whatever follows the first piece must be zeros.
+    All bytes after the first piece must be zeros.
     """
 
     def __init__(self, total_bytes: int) -> None:
@@ -116,7 +116,7 @@ class _RawSnappy:
 
 
 MakeStream = Callable[[int], Stream]
-"""Of how many bytes there will be."""
+"""Takes the total number of bytes. Returns a stream."""
 
 STREAMS: dict[Codec, Callable[[], Stream]] = {
     Codec.NONE: _Plain,
@@ -125,7 +125,7 @@ STREAMS: dict[Codec, Callable[[], Stream]] = {
     Codec.LZ4: _Lz4,
     Codec.ZSTD: lambda: zstandard.ZstdCompressor(level=19).compressobj(),
 }
-"""As Kafka's own clients write them."""
+"""The framings of Kafka's own clients."""
 
 OTHER_STREAMS: dict[str, tuple[Codec, MakeStream]] = {
     "snappy, one bare block": (Codec.SNAPPY, _RawSnappy),
@@ -143,11 +143,11 @@ OTHER_STREAMS: dict[str, tuple[Codec, MakeStream]] = {
         ).compressobj(),
     ),
 }
-"""Other framings of them: the codec, and a stream of so many bytes in all."""
+"""Other framings: the codec, and a function that returns a stream."""
 
 
 def usual(codec: Codec) -> MakeStream:
-    """The stream of Kafka's own clients."""
+    """Return the stream of Kafka's own clients."""
     return lambda _: STREAMS[codec]()
 
 
@@ -159,7 +159,7 @@ def batch(
     base_offset: int = 0,
     stream: Stream | None = None,
 ) -> bytes:
-    """A batch of these bytes of records, with the header that they ask for."""
+    """Return a batch of these record bytes, with a matching header."""
     stream = stream or STREAMS[codec]()
     payload = b"".join([*map(stream.compress, pieces), stream.flush()])
     length = HEADER_BYTES + len(payload) - LENGTH_FOLLOWS_BYTES
@@ -168,18 +168,18 @@ def batch(
 
 
 def record(offset_delta: int, value_bytes: int, headers: int = 0) -> Iterator[bytes]:
-    """A record with a value of zeros and headers of the least size there is."""
+    """Yield a record with a value of zeros and headers of minimum size."""
     head = b"\0\0" + encode_varint(offset_delta) + b"\1" + encode_varint(value_bytes)
     count = encode_varint(headers)
     length = len(head) + value_bytes + len(count) + 2 * headers
     yield encode_varint(length) + head
     yield from zeros(value_bytes)
     yield count
-    yield from zeros(2 * headers)  # each: a key of no bytes, a value of no bytes
+    yield from zeros(2 * headers)  # each has an empty key and an empty value
 
 
 def record_of_size(offset_delta: int, size: int) -> Iterator[bytes]:
-    """A record that takes exactly so many bytes, its length included."""
+    """Yield a record of exactly `size` bytes, including its length."""
     value_bytes = size
     while (found := sum(map(len, record(offset_delta, value_bytes)))) > size:
         value_bytes -= found - size
@@ -188,12 +188,12 @@ def record_of_size(offset_delta: int, size: int) -> Iterator[bytes]:
 
 
 def records(count: int, value_bytes: int) -> Iterator[bytes]:
-    """Records of equal size, one after the other."""
+    """Yield successive records of equal size."""
     return chain.from_iterable(record(delta, value_bytes) for delta in range(count))
 
 
 def empty_records(count: int) -> Iterator[bytes]:
-    """Records without a key, a value and headers."""
+    """Yield records without a key, a value and headers."""
     for first in range(0, count, _RECORDS_AT_ONCE):
         last = min(first + _RECORDS_AT_ONCE, count)
         for least, septets in ((0, 1), (1 << 6, 2), (1 << 13, 3), (1 << 20, 4), (1 << 27, 5)):
@@ -214,6 +214,6 @@ def _empty(deltas: "np.typing.NDArray[np.int64]", septets: int) -> bytes:
 
 
 def zeros(count: int) -> Iterator[bytes]:
-    """So many zeros, in pieces."""
+    """Yield `count` zeros, in pieces."""
     for at in range(0, count, MIB):
         yield _ZEROS[: count - at]

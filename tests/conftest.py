@@ -1,6 +1,6 @@
-"""What tests share: real brokers, started when the first test asks for them, and topics' names.
+"""Fixtures for all tests: real brokers, started for the first test that uses them, topic names.
 
-Nothing is skipped: where Java or a jar is missing, the tests that need it fail and say so.
+Nothing is skipped: if Java or a jar is missing, the tests that need it fail with this reason.
 """
 
 import re
@@ -16,42 +16,42 @@ from spark_kafka_source.testing import LocalKafka, LocalRegistry
 
 pytest_plugins = ["tests.spark_session"]
 
-# A machine under load is slow, and a fresh one first makes its tables: neither is a failure.
+# A busy machine is slow, and a new one builds its tables first. This is no failure.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> list[Path]:
-    """The jars of Kafka's broker, clients and tools, for tests marked `java`."""
+    """Return the jars of Kafka's broker, clients and tools, for tests marked `java`."""
     return testing.kafka_jars()
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[LocalKafka]:
-    """One broker that all tests share: leave it running, and use topics and groups of your own."""
-    # Each ten minutes a broker forgets empty groups; some tests look whether one is there.
+    """Run one broker for all tests. Leave it running, and use your own topics and groups."""
+    # A broker forgets empty groups every ten minutes. Some tests check that a group exists.
     with LocalKafka(properties={"offsets.retention.check.interval.ms": "86400000"}) as kafka:
         yield kafka
 
 
-# Idle brokers cost more than their start, so that only the one that most tests use lives on.
+# Idle brokers cost more than their start. So only the broker of most tests keeps running.
 @pytest.fixture(scope="module")
 def kafka3() -> Iterator[LocalKafka]:
-    """Three brokers for a file's tests. A test that stops or pauses one brings it back."""
+    """Run three brokers for a file's tests. A test that stops or pauses one must bring it back."""
     with LocalKafka(3) as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="session")
 def real_registry() -> Iterator[LocalRegistry]:
-    """A schema registry that all tests share: use subjects of your own."""
+    """Run one schema registry for all tests. Use your own subjects."""
     with LocalRegistry() as registry:
         yield registry
 
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A name for a topic that no other test has; creating it is up to the test."""
+    """Return a unique topic name. The test creates the topic."""
     test = re.sub(r"[^\w.-]+", "-", request.node.name, flags=re.ASCII)
     return f"{test[:60]}-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""A Java program of the tests, with Kafka's jars: a line in, a line out, one JVM for many tests."""
+"""A Java program for tests, with Kafka's jars: a line in, a line out, one JVM for many tests."""
 
 import os
 import subprocess
@@ -10,17 +10,17 @@ from spark_kafka_source.testing.java import QUICK_START
 
 
 class RefusedError(Exception):
-    """What the program, or Kafka's class in it, raised."""
+    """The exception of the program, or of Kafka's class in it."""
 
 
 class JavaProgram:
-    """One that answers each line with a line, or with one that begins with `error`."""
+    """A running Java program. It answers each line with a line. An error begins with `error`."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def ask(self, question: str) -> str:
-        """The answer. Raises `RefusedError`."""
+        """Return the answer. Raise `RefusedError` for an error."""
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None and answers is not None
         questions.write(question + "\n")
@@ -39,11 +39,11 @@ def run_java(
     *arguments: str,
     java_options: Sequence[str] = QUICK_START,
 ) -> Iterator[JavaProgram]:
-    """Runs a source file with the jars on its class path."""
+    """Run a source file with the jars on its class path."""
     class_path = os.pathsep.join(map(str, jars))
     command = ["java", *java_options, "-cp", class_path, str(source), *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     ) as process:
-        # Leaving the block closes the JVM's stdin, at which it ends, and waits for it.
+        # The end of the block closes the JVM's stdin, so that the JVM ends, and waits for this.
         yield JavaProgram(process)

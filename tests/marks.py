@@ -1,4 +1,4 @@
-"""A part of a file that a program writes, between two lines that mark it."""
+"""A generated part of a file, between two marks."""
 
 import re
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The two lines."""
+    """The two lines around a generated part."""
 
     begin: str
     end: str
 
     def write(self, path: Path, text: str) -> None:
-        """Puts `text` in the place of what is between the marks."""
+        """Replace the text between the marks."""
         before, _, after = self.split(path)
         path.write_text(f"{before}{self.begin}\n{text}\n{self.end}{after}")
 
     def split(self, path: Path) -> tuple[str, str, str]:
-        """The text before, between and after the marks; `ValueError` where the file lacks them."""
+        """Return the text before, between and after the marks. Raise `ValueError` without marks."""
         pattern = f"(.*){re.escape(self.begin)}\n(.*?)\n?{re.escape(self.end)}(.*)"
         match = re.fullmatch(pattern, path.read_text(), re.DOTALL)
         if match is None:

@@ -1,4 +1,4 @@
-"""One SparkSession for all tests of `spark` and `parity`, and queries that end with their test."""
+"""One SparkSession for all tests of `spark` and `parity`. Queries end with their test."""
 
 import os
 import sys
@@ -20,9 +20,9 @@ Run = Callable[[DataFrame, Batches], StreamingQuery]
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session with the data source registered and the peer at hand; small and silent."""
+    """Run a small, silent session with our data source and Spark's own Kafka source."""
     directory = tmp_path_factory.mktemp("spark")
-    # Spark would else take the python3 on the PATH, which need not have what the tests have.
+    # Otherwise Spark would use the python3 on the PATH, which may lack the tests' packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local[2]")
@@ -45,7 +45,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a query on the test's own checkpoint; those that still run end with the test."""
+    """Return a function that starts a query on the test's checkpoint. The test's end stops it."""
     started: list[StreamingQuery] = []
 
     def start(writer: DataStreamWriter, checkpoint: str = "checkpoint") -> StreamingQuery:
@@ -60,7 +60,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def run(start: Start) -> Run:
-    """Runs a stream on the test's checkpoint up to what is there now, and waits for its end."""
+    """Return a function that runs a stream on the test's checkpoint up to the present end."""
 
     def run(frame: DataFrame, sink: Batches) -> StreamingQuery:
         query = start(frame.writeStream.foreachBatch(sink).trigger(availableNow=True))
@@ -72,5 +72,5 @@ def run(start: Start) -> Run:
 
 @pytest.fixture
 def events(kafka: LocalKafka, topic: str) -> Events:
-    """A topic of the shared broker, for the test to make."""
+    """Return a topic of the shared broker that the test creates."""
     return Events(kafka, topic)

@@ -1,4 +1,4 @@
-"""Denials: each names the right that is lacking, as one who reads or one who writes needs it."""
+"""Denials: each names the missing right of a reader or a writer."""
 
 import pytest
 

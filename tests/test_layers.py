@@ -1,4 +1,4 @@
-"""Who may import whom: the layers of the README, held by the syntax tree of every module."""
+"""Allowed imports by the layers of docs/architecture.md, checked in each module's syntax tree."""
 
 import ast
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ MAY_IMPORT = BELOW | {
     "version": set[str](),
     "settings": {"errors", "secret"},
     "timestamps": {"errors"},
-    # Bytes off a socket and records in them have nothing to do with each other.
+    # The layer of sockets and the layer of records do not know each other.
     "records": BASE,
     "values": BASE | {"records"},
     "net": BASE | {"protocol"},
     "registry": BASE | {"records", "values", "net"},
     "client": BASE | {"protocol", "net"},
-    "groups": BASE | {"protocol", "net", "client"},  # It knows nothing of `fetch`.
-    # Beside the consumer, which knows nothing of it either.
+    "groups": BASE | {"protocol", "net", "client"},  # `groups` must not import `fetch`.
+    # `producer` and `consumer` must not import each other.
     "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
     "doctor": BASE | {"protocol", "net", "registry", "client", "fetch"},
     "command_line": BASE.union(LAYERS, {"doctor"}),
@@ -59,7 +59,7 @@ MAY_IMPORT = BELOW | {
         "version",
     },
 }
-"""The layers within the package; each may import itself, too."""
+"""The layers within the package. Each may also import itself."""
 MAY_TOUCH = {
     "socket": {"net", "testing"},
     "ssl": {"net", "testing"},
@@ -75,11 +75,11 @@ MAY_TOUCH = {
     "zstandard": {"records"},
     "pickle": set[str](),
 }
-"""Modules from outside that only some layers have to do with."""
+"""External modules that only some layers may import."""
 DIRECTIONS = {"source", "sink"}
-"""The packages within `spark`, of which neither knows the other."""
+"""The packages within `spark` that must not import each other."""
 OF_BOTH = {"__init__", "data_source", "options", "checkpoint", "lag_listener"}
-"""What stands above them; the rest of `spark` stands below."""
+"""The modules above both packages. The rest of `spark` is below them."""
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

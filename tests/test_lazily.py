@@ -1,4 +1,4 @@
-"""Packages that import what is asked for, and what a process that reads does not import."""
+"""Lazy imports of packages, and modules that a reading process does not import."""
 
 import ast
 import subprocess
@@ -34,7 +34,7 @@ LEFT_OUT = (
     "spark_kafka_source.typed.columns",
     "spark_kafka_source.values.decoding",
 )
-"""What no process needs to read bytes."""
+"""Modules that a process does not need to read bytes."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -52,7 +52,7 @@ def test_each_name_is_where_type_checkers_look_for_it(package: str) -> None:
     assert set(module.__all__) - {"__version__"} == typed.keys()
     for name, home in typed.items():
         assert getattr(module, name) is getattr(import_module(home), name)
-    # The module would stand in the name's place once it is imported.
+    # An imported module of the same name would replace the attribute.
     assert typed.keys().isdisjoint(each.stem for each in path.parent.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""What a program writes into a file goes between the marks, and nowhere else."""
+"""A generated text replaces only the text between the marks."""
 
 from pathlib import Path
 

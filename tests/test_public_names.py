@@ -1,4 +1,4 @@
-"""The names that users may rely on. What is not listed here may change in any release."""
+"""The public names. Other names may change in any release."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Settings are declared once, as fields, and read from options by what their defaults are."""
+"""Settings are declared once, as fields. The type of a default decides how an option is read."""
 
 from dataclasses import dataclass
 from enum import Enum

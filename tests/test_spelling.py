@@ -1,4 +1,4 @@
-"""Errors name settings as the users of each front write them, whoever makes the error and where."""
+"""Errors name settings in the spelling of the user's interface, from all places in the code."""
 
 import pickle
 import threading
@@ -18,7 +18,7 @@ COMMAND = {"kafka.bootstrap.servers": "-b"}
     [
         ("see 'kafka.group.id'.", "see 'group_id'."),
         ("'kafka.group.id' and 'kafka.bootstrap.servers'", "'group_id' and 'bootstrap_servers'"),
-        # A topic may be called so, and what is not in quotes is no name of an option.
+        # A topic may have this name. Only a quoted name is an option's name.
         ("topic 'kafka.events'", "topic 'kafka.events'"),
         ("https://kafka.group.id/", "https://kafka.group.id/"),
     ],
@@ -87,5 +87,5 @@ def test_a_setting_that_has_the_place_of_another_is_named() -> None:
             assert "'bootstrap_servers'" in str(BootstrapError([]))
         assert error.option == "schema_registry_url"
         assert as_written("'kafka.group.id'") == "'group_id'"
-    # What is made of it elsewhere says the same.
+    # An error derived from it elsewhere keeps the name.
     assert error.without_values().option == "schema_registry_url"

@@ -1,4 +1,4 @@
-"""Moments as users write them: milliseconds, or dates with a zone; seconds are no milliseconds."""
+"""Users' timestamps: milliseconds, or dates with a zone. Seconds are not accepted."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -80,7 +80,7 @@ def test_any_date_with_a_zone_is_its_moment(moment: datetime, minutes: int) -> N
         assert parse_timestamp("option", iso_time(expected)) == expected
 
 
-@example("0\x1f")  # `strip` takes more away than `int` passes over.
+@example("0\x1f")  # `strip` removes more characters than `int` ignores.
 @given(st.text() | st.from_regex(r"[0-9TZ:+. -]{1,30}"))
 def test_any_text_is_a_moment_or_refused(text: str) -> None:
     try:

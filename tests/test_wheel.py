@@ -1,4 +1,4 @@
-"""What users install: a wheel in pure Python, with its types, that Spark finds by itself."""
+"""The wheel for users: pure Python, with types, and found by Spark itself."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ except Exception as error:
     print(error)
 """
 
-# Strictly, an ignored error that is none is an error: of type Any, none of these would be one.
+# In strict mode an unneeded `ignore` is an error. So a value of type Any would fail the check.
 TYPED_PROGRAM = """
 from typing import assert_type
 
@@ -43,7 +43,7 @@ def program(consumer: KafkaConsumer, kafka: LocalKafka) -> None:
 
 
 def sources() -> set[str]:
-    """The files of the package."""
+    """Return the files of the package."""
     return {
         str(path.relative_to(PROJECT))
         for path in (PROJECT / "spark_kafka_source").rglob("*")
@@ -71,7 +71,7 @@ def test_is_pure_python_and_whole(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_the_source_archive_is_whole(tmp_path: Path) -> None:
-    """As `pip` makes a wheel of it, by the build system that pyproject.toml names."""
+    """`pip` builds a wheel from it, with the build system in pyproject.toml."""
     backend = tmp_path / "hatchling"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "hatchling>=1.26"]
     subprocess.run([*command, "--target", str(backend)], check=True, timeout=300)
@@ -90,7 +90,7 @@ def test_the_source_archive_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_strict_user_sees_its_types(wheel: Path, tmp_path: Path) -> None:
-    """Installed, as only there py.typed is looked at; and a misspelt name is not of type Any."""
+    """The wheel is installed: only then py.typed counts. A misspelt name is not of type Any."""
     environment = tmp_path / "environment"
     venv.create(environment)
     (site_packages,) = environment.glob("lib/python*/site-packages")

@@ -1,4 +1,4 @@
-"""An in-memory broker of three nodes with some groups, and an admin of it."""
+"""An in-memory broker of three nodes with some groups, and an admin client."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u",
 
 
 def fill(broker: MemoryBroker) -> None:
-    """Topic t has 3 and 5 records, u has 1; two groups without members, at two coordinators."""
+    """Create topic t with 3 and 5 records, u with 1, and two empty groups at two coordinators."""
     for log, count in zip(broker.create_topic("t", 2), (3, 5), strict=True):
         log.append(*[b"x"] * count)
     broker.create_topic("u")[0].append(b"x")

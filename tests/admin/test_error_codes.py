@@ -1,4 +1,4 @@
-"""Every error code of Kafka, as an answer about a group: none is silent."""
+"""All error codes of Kafka as answers about a group. None is ignored."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ def raised(call: Callable[[KafkaAdmin], object], admin: KafkaAdmin) -> KafkaErro
 
 def is_told(request_type: type[Request[Any]], error: ErrorCode, found: KafkaError | None) -> bool:
     if error.name == NOT_FOUND and request_type is ConsumerGroupDescribeRequest:
-        return found is None  # It is of the classic protocol, then.
+        return found is None  # Then the group is a classic one.
     if error.retriable:
         return found is None
     if request_type is not ListGroupsRequest:

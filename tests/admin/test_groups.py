@@ -1,4 +1,4 @@
-"""Groups listed, described and deleted, of old brokers and new, with whatever goes wrong."""
+"""List, describe and delete groups, on old and new brokers, with all errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Groups of a real broker: what we say of them is what Kafka's own tool says, and does."""
+"""Groups of a real broker: the same results and effects as with Kafka's own tool."""
 
 import json
 import time
@@ -43,7 +43,7 @@ def admin(kafka: LocalKafka) -> Iterator[KafkaAdmin]:
 
 @pytest.fixture(scope="module", autouse=True)
 def topics(kafka: LocalKafka) -> None:
-    """Ten records a second apart in each partition, then some of now; the first two are gone."""
+    """Write ten old records a second apart to each partition, then new ones. Delete two in T1."""
     kafka.create_topic(TOPIC, partitions=3)
     kafka.create_topic(OTHER)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
@@ -60,7 +60,7 @@ def topics(kafka: LocalKafka) -> None:
 
 
 def commit(kafka: LocalKafka, group: str, offsets: dict[TopicPartition, int]) -> None:
-    """By one who is no member."""
+    """Commit offsets without a member."""
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
     positions = [Position(*where, offset) for where, offset in offsets.items()]
     consumer.commit(offsets=positions, asynchronous=False)
@@ -69,13 +69,13 @@ def commit(kafka: LocalKafka, group: str, offsets: dict[TopicPartition, int]) ->
 
 @dataclass
 class Members:
-    """Members of one group, by confluent-kafka."""
+    """confluent-kafka's members of one group."""
 
     group: str
     consumers: list[Any] = field(default_factory=list)
 
     def poll(self) -> int:
-        """How many partitions they have."""
+        """Poll all members. Return how many partitions they have."""
         for consumer in self.consumers:
             consumer.poll(0.02)
         return sum(len(consumer.assignment()) for consumer in self.consumers)
@@ -83,7 +83,7 @@ class Members:
 
 @pytest.fixture(scope="module")
 def active(kafka: LocalKafka) -> Iterator[dict[str, Members]]:
-    """A group of each protocol, with members, and with offsets of what no member reads."""
+    """Run a group of each protocol, with members, and with offsets of unread partitions."""
     groups = {"classic": Members("active-classic"), "consumer": Members("active-consumer")}
     with ExitStack() as closing:
         for protocol, group in groups.items():
@@ -104,7 +104,7 @@ def active(kafka: LocalKafka) -> Iterator[dict[str, Members]]:
                 group.consumers.append(consumer)
         until_seconds = time.monotonic() + PATIENCE_SECONDS
         classic, new = groups.values()
-        # Both of the classic ones are to have some.
+        # Both classic members must have partitions.
         while classic.poll() + new.poll() < 6 or not all(
             each.assignment() for each in classic.consumers
         ):
@@ -304,7 +304,7 @@ def test_the_command_line(
         ["null", "old"],
         *[["null", "new"]] * 3,
     ]
-    # The group is at the end of partition 2. Of partition 1, which begins at 2, it has no offset.
+    # The group is at the end of partition 2. It has no offset for partition 1, which starts at 2.
     assert run("tail", TOPIC, "--group", "active-classic", "--json", "-n", "15") == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["partition"]: row["offset"] for row in reversed(found)} == {0: 4, 1: 2}

@@ -1,4 +1,4 @@
-"""How far groups are behind, where partitions and brokers are not all there."""
+"""The lag of groups when some partitions or brokers are missing."""
 
 import pyarrow as pa
 import pytest
@@ -35,7 +35,7 @@ def test_what_is_not_known_of_a_log_is_said(broker: MemoryBroker, admin: KafkaAd
     assert (rows["gone-0"].lag, rows["gone-0"].error) == (None, "UNKNOWN_TOPIC_OR_PARTITION")
     assert (rows["t-1"].lag, rows["t-1"].error) == (None, "LEADER_NOT_AVAILABLE")
     assert (rows["t-1"].committed_offset, rows["t-1"].log_end_offset) == (4, None)
-    # The log is shorter than it was: somebody should know.
+    # The log is shorter than before: a negative lag shows this.
     assert (rows["t-0"].lag, rows["t-0"].error) == (-6, None)
 
 

@@ -1,4 +1,4 @@
-"""Offsets reset: where to, within what the log has, and never under the feet of members."""
+"""Resets of offsets: targets, the limits of the log, and no reset of a group with members."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -62,7 +62,7 @@ def test_the_ends_and_what_there_is(admin: KafkaAdmin) -> None:
 def test_times(broker: MemoryBroker, admin: KafkaAdmin, to: Any, expected: int) -> None:
     (log,) = broker.create_topic("timed")
     for record in range(5):
-        # The one at offset 3 is of noon.
+        # The record at offset 3 has the time of noon.
         log.append(Record(value=b"x", timestamp_ms=NOON_MS + (record - 3) * 60_000))
     (row,) = admin.reset_offsets("g", to, ["timed"])
     assert row.new_offset == expected

@@ -1,4 +1,4 @@
-"""Topics described, those in trouble too."""
+"""Descriptions of topics, also of topics with faults."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Transactions from outside: which are open, for whom readers wait, and how one is ended."""
+"""Transactions in an admin client: open ones, ones that block readers, and aborts."""
 
 import pickle
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def producer(broker: MemoryBroker) -> Iterator[KafkaProducer]:
 
 
 def begun(producer: KafkaProducer, name: str, *partitions: TopicPartition) -> PreparedTransaction:
-    """A transaction with a record in each of these, left open."""
+    """Begin a transaction with a record in each of these partitions. Leave it open."""
     producer.begin_as(name, 60_000)
     for topic, partition in partitions:
         producer.send(topic, b"x", partition=partition)
@@ -113,7 +113,7 @@ def test_an_abort_is_of_one_producer_and_epoch(
 def test_its_producer_cannot_go_on(
     broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
 ) -> None:
-    """Else the rest of its records would be committed without the first."""
+    """Otherwise the rest of its records would be committed without the first one."""
     producer.begin_as("a", 60_000)
     producer.send("t", b"x", partition=0).result(10)
     admin.abort_transaction("a", *admin.describe_transaction("a").producer)

@@ -1,4 +1,4 @@
-"""Transactions of a real broker: what we say of them is what Kafka's own tool says, and does."""
+"""Transactions of a real broker: the same results and effects as with Kafka's own tool."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def where(kafka: LocalKafka, topic: str) -> TopicPartition:
 
 
 def begun(kafka: LocalKafka, name: str, where: TopicPartition) -> Any:
-    """A producer of another library with a transaction open, and a record in it."""
+    """Return another library's producer with an open transaction and a record in it."""
     servers = kafka.bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "transactional.id": name})
     producer.init_transactions(PATIENCE_SECONDS)
@@ -42,7 +42,7 @@ def begun(kafka: LocalKafka, name: str, where: TopicPartition) -> Any:
 
 
 def told(kafka: LocalKafka, name: str) -> dict[str, str]:
-    """What Kafka's tool says of a transactional id."""
+    """Return the description of a transactional id by Kafka's tool."""
     said = kafka.tool("transactions", "describe", "--transactional-id", name)
     head, row = (line.split("\t") for line in said.splitlines() if line.strip())
     return {name.strip(): each.strip() for name, each in zip(head, row, strict=False)}

@@ -11,19 +11,19 @@ Row = dict[str, str]
 
 
 class ConsumerGroupsTool:
-    """Runs it with some arguments."""
+    """A runner of the tool."""
 
     def __init__(self, program: JavaProgram, bootstrap_servers: str) -> None:
         self._program = program
         self._bootstrap_servers = bootstrap_servers
 
     def run(self, *arguments: str) -> str:
-        """All that it prints, and what it throws."""
+        """Run the tool. Return its output and its exceptions."""
         every = ["--bootstrap-server", self._bootstrap_servers, *arguments]
         return bytes.fromhex(self._program.ask("\t".join(every))).decode()
 
     def rows(self, *arguments: str) -> list[Row]:
-        """The rows of the tables that it prints, by the names in their headers."""
+        """Run the tool. Return the rows of its tables, by the headers' names."""
         found: list[Row] = []
         names: list[str] = []
         for line in re.sub(r" +\(\w+\)", "", self.run(*arguments)).splitlines():
@@ -39,6 +39,6 @@ class ConsumerGroupsTool:
 def consumer_groups_tool(
     jars: Sequence[Path], bootstrap_servers: str
 ) -> Iterator[ConsumerGroupsTool]:
-    """Runs the tool's JVM."""
+    """Run the tool's JVM."""
     with run_java(Path(__file__).with_name("Tool.java"), jars) as program:
         yield ConsumerGroupsTool(program, bootstrap_servers)

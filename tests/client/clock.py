@@ -1,4 +1,4 @@
-"""A clock that only a test, or a pause, moves on."""
+"""A clock that only a test or a pause advances."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from spark_kafka_source.net import deadline
 
 @dataclass
 class Clock:
-    """Seconds since its start, and the pauses that were taken on it."""
+    """Seconds since the clock's start, and all pauses on it."""
 
     now_seconds: float = 0.0
     pauses: list[float] = field(default_factory=list)
@@ -24,5 +24,5 @@ class Clock:
 
 
 def deadlines_by(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines go by `clock` from now on."""
+    """Make all deadlines use `clock` from now on."""
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=clock.monotonic))

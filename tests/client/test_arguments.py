@@ -1,4 +1,4 @@
-"""Settings as keyword arguments, whatever the kind of client."""
+"""Settings as keyword arguments, for all kinds of clients."""
 
 from enum import Enum
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""Requests behind others to one broker: one connection, its sessions, throttling, what fails."""
+"""Pipelined requests to one broker: one connection, sessions, throttling, failures."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -73,7 +73,7 @@ def sent(asked: Asked[Any]) -> Asked[Any]:
 def several(
     broker: MemoryBroker, client: KafkaClient, to: Broker, count: int
 ) -> list[Asked[MetadataResponse]]:
-    """So many on one connection; the broker, which holds the answer, has the first."""
+    """Begin `count` requests on one connection. The broker has the first and holds its answer."""
     first = sent(behind(client, to))
     broker.wait_for(MetadataRequest)
     return [first, *(behind(client, to) for _ in range(count - 1))]
@@ -145,7 +145,7 @@ def test_other_brokers_go_on_while_one_reads_nothing(
         assert behind(client, node(broker, 1)).answer()
 
 
-# -- what fails ------------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------------------
 
 
 def test_a_connection_that_is_cut_fails_all_on_it_and_the_next_has_another(
@@ -268,13 +268,13 @@ def plain(said: list[bytes]) -> bytes | None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The time by which sessions end."""
+    """Return the clock of sessions."""
     return sessions_by_own_clock(monkeypatch)
 
 
 @pytest.fixture
 def secured(broker: MemoryBroker, clock: SimpleNamespace) -> Iterator[KafkaClient]:
-    """A client whose sessions last ten seconds, by the clock."""
+    """Run a client with sessions of ten seconds, by the clock."""
     broker.cluster.mechanisms["PLAIN"] = plain
     broker.cluster.session_lifetime_ms = 10_000
     options = {
@@ -341,7 +341,7 @@ def test_credentials_that_are_not_good_any_more_are_told_by_the_answer(
         behind(secured, node(broker)).answer()
 
 
-# -- leaders that answers name (KIP-951) -----------------------------------------------------------
+# -- leaders named in answers (KIP-951) ------------------------------------------------------------
 
 
 def cluster_of(leader_epoch: int) -> Cluster:

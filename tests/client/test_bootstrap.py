@@ -1,4 +1,4 @@
-"""Finding a broker at all: every address has its turn, and the text names each."""
+"""Finding the first broker: the client tries all addresses, and the error names all."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ def test_addresses_that_fail_are_passed_over(broker: MemoryBroker, refused: Addr
         with KafkaClient(config) as client:
             all_topics(client)
             assert not client.contacts.is_suspect(broker.address(2))
-    # The addresses are tried in any order, so the last may have been the first.
+    # The client tries addresses in random order, so the last may have been the first.
     assert [seen.node_id for seen in broker.seen][-2:] == [2, 2]
 
 
@@ -74,7 +74,7 @@ def test_where_none_answers_each_address_is_named_with_its_reason(
 
 
 def test_until_a_broker_was_reached_the_shorter_timeout_holds(refused: Address) -> None:
-    """A wrong address is told of after `request.timeout.ms`, not `default.api.timeout.ms`."""
+    """A wrong address is an error after `request.timeout.ms`, not `default.api.timeout.ms`."""
     with MemoryBroker() as broker:
         config = broker.config(
             settings=ConnectionSettings(request_timeout_ms=50),
@@ -113,7 +113,7 @@ def test_a_broker_that_comes_up_late_is_found(broker: MemoryBroker) -> None:
 def test_where_all_known_brokers_are_gone_the_bootstrap_addresses_have_their_turn(
     broker: MemoryBroker,
 ) -> None:
-    """KIP-899: here the cluster has moved but for the node that bootstrap names."""
+    """KIP-899. Here all nodes have moved, except the bootstrap node."""
     with KafkaClient(broker.config(bootstrap_servers=(broker.address(2),))) as client:
         broker.cluster.ports.pop(2)
         all_topics(client)
@@ -179,7 +179,7 @@ def test_garbage_for_metadata_is_a_protocol_error_that_names_the_broker(
 
 
 def test_time_is_up_without_a_word_wasted(broker: MemoryBroker) -> None:
-    """What was asked is in the text, and how it went the last time."""
+    """The error names the request and its last error."""
     with KafkaClient(broker.config(**ONE_TRY)) as client:
         all_topics(client)
 

@@ -62,7 +62,7 @@ def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
 
 
 def leader(client: KafkaClient, where: TopicPartition) -> int:
-    """The node that leads, asked for as any request would."""
+    """Return the leader's node id, looked up as for any request."""
 
     def attempt(deadline: Deadline) -> int:
         return client.leaders([where], deadline)[where][0].node_id
@@ -71,7 +71,7 @@ def leader(client: KafkaClient, where: TopicPartition) -> int:
 
 
 def ask_leader(client: KafkaClient, where: TopicPartition) -> int:
-    """The offset that the leader answers with, tried again by its errors' remedies."""
+    """Return the offset in the leader's answer, with retries by the errors' remedies."""
 
     def attempt(deadline: Deadline) -> int:
         broker, leader_epoch = client.leaders([where], deadline)[where]
@@ -196,7 +196,7 @@ def test_a_coordinator_that_another_thread_forgets_at_once_is_still_the_answer(
 ) -> None:
     class Forgetful(dict[CoordinatorKey, Broker]):
         def __setitem__(self, key: CoordinatorKey, found: Broker) -> None:
-            """As if another client's `recover` came next."""
+            """Simulate another thread's `recover` right after this."""
 
     client.cluster.coordinators = Forgetful()
     broker.cluster.coordinators["g"] = 2
@@ -289,7 +289,7 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
             client.retrying("OffsetFetch", attempt)
 
 
-# -- several at once -------------------------------------------------------------------------------
+# -- several brokers at once -----------------------------------------------------------------------
 
 
 def test_each_broker_is_asked_and_the_failure_of_one_is_its_own(
@@ -314,7 +314,7 @@ def test_each_broker_is_asked_and_the_failure_of_one_is_its_own(
 def test_a_throttled_broker_is_left_alone_for_so_long(
     broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """KIP-219: it answers at once, and the client keeps silent towards it, and it alone."""
+    """KIP-219: the broker answers at once. The client then pauses, but only for this broker."""
     clock = Clock()
     monkeypatch.setattr(client_module, "time", SimpleNamespace(monotonic=clock.monotonic))
     monkeypatch.setattr(client, "_pause", clock.sleep)
@@ -443,7 +443,7 @@ def test_a_closed_client_answers_nothing(client: KafkaClient) -> None:
 def test_a_connection_that_opens_while_the_client_closes_does_not_outlive_it(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pytest turns a socket that nobody closed into an error."""
+    """Pytest turns an unclosed socket into an error."""
     client = KafkaClient(broker.config())
     dialed = client.connections.dialed
 

@@ -1,4 +1,4 @@
-"""What metadata teaches, and what it must not unteach."""
+"""Updates by metadata, and knowledge that metadata must not remove."""
 
 import uuid
 from typing import Any
@@ -59,7 +59,7 @@ def test_a_topic_made_anew_starts_its_epochs_anew() -> None:
 
 
 def test_of_one_epoch_the_later_news_count() -> None:
-    """As where brokers are too old to tell epochs, and all are -1."""
+    """Brokers that are too old to send epochs have -1 everywhere."""
     cluster = Cluster()
     cluster.update(led_by(1, -1))
     cluster.update(led_by(2, -1))

@@ -1,4 +1,4 @@
-"""Kafka's client configuration, as `kafka.*` options give it."""
+"""Kafka's client configuration by `kafka.*` options."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""TLS and SASL as a client meets them: every server has its turn, and nothing is tried in vain."""
+"""TLS and SASL of a client: it tries all servers, without useless retries."""
 
 from collections.abc import Iterator
 
@@ -52,7 +52,7 @@ def all_topics(client: KafkaClient) -> object:
 def test_a_wrong_password_goes_out_once_whatever_the_number_of_servers(
     broker: MemoryBroker,
 ) -> None:
-    """Accounts are locked after a few wrong ones."""
+    """Accounts are locked after a few wrong passwords."""
     servers = (broker.address(0), broker.address(1))
     config = broker.config(settings=security("wrong"), bootstrap_servers=servers)
     with KafkaClient(config) as client, pytest.raises(AuthenticationError):
@@ -77,7 +77,7 @@ def withdrawn(_: list[bytes]) -> bytes | None:
 
 
 def logins(broker: MemoryBroker) -> list[int]:
-    """The nodes that were shown a password."""
+    """Return the nodes that got a password."""
     return [seen.node_id for seen in broker.seen if is_token(seen.request)]
 
 

@@ -1,4 +1,4 @@
-"""Brokers that are silent: others are asked, and what they say of their roles counts."""
+"""Silent brokers: the client asks others, and takes new roles from their answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ HOUR = ConnectionSettings(
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker is silent after hundredths of a second; all else may take hours."""
+    """A broker counts as silent after hundredths of a second. Other timeouts are hours."""
     monkeypatch.setattr(asked, "LONGEST_SILENCE_MS", 30)
     monkeypatch.setattr(client_module, "LONGEST_SILENCE_MS", 30)
     monkeypatch.setattr(race_module, "LONGEST_SILENCE_MS", 200)
@@ -68,7 +68,7 @@ def test_a_bootstrap_address_that_says_nothing_is_passed_over(
         servers = servers[order:] + servers[:order]
         config = broker.config(settings=HOUR, bootstrap_servers=tuple(servers))
         with KafkaClient(config) as client:
-            for _ in range(10):  # They are tried in any order.
+            for _ in range(10):  # The client tries brokers in random order.
                 client.cluster.brokers = {}
                 assert topics(client)
             assert client.contacts.was_reached
@@ -97,7 +97,7 @@ def test_a_known_broker_that_froze_is_not_waited_for(
 
 
 def test_an_answer_that_comes_late_still_counts(broker: MemoryBroker, client: KafkaClient) -> None:
-    """A slow broker is not given up while no other has answered."""
+    """The client does not give up a slow broker while no other broker has answered."""
     topics(client)
     for node_id in (1, 2):
         broker.control(MetadataRequest, Action.SILENCE, node_id=node_id, times=None)
@@ -122,7 +122,7 @@ def test_without_any_time_an_address_is_named_all_the_same(broker: MemoryBroker)
     with KafkaClient(broker.config()) as client, pytest.raises(BootstrapError) as caught:
         topics(client, deadline_ms=0)
     (failure,) = caught.value.failures
-    # The connection may be there already: it is made by another thread.
+    # The connection may exist already: another thread opens it.
     assert failure.startswith(f"{broker.address()}: timed out ")
 
 
@@ -214,7 +214,7 @@ def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
 
     def moved_on_the_second_look(_: Any) -> Action:
         nonlocal looks
-        # Before the first look several brokers may be asked, where one takes its time.
+        # Before the first look-up the client may ask several brokers if one is slow.
         looks += bool(broker.requests(OffsetFetchRequest))
         if looks == 2:
             broker.cluster.coordinators["g"] = 1
@@ -233,7 +233,7 @@ def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
 
 
 def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: MemoryBroker) -> None:
-    """A client that only ever asks a coordinator learns of no broker, but it has reached one."""
+    """A client that only asks a coordinator knows no brokers, but has reached one."""
     settings = ConnectionSettings(request_timeout_ms=50)
     with KafkaClient(broker.config(settings=settings)) as client:
         client.coordinator(GROUP, Deadline.after_ms(20_000))
@@ -245,7 +245,7 @@ def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: Mem
             )
 
         client.retrying("OffsetFetch", attempt, timeout_ms=20_000)
-    # Or more, where an answer takes longer than that.
+    # There are more if an answer takes longer than that.
     assert len(broker.requests(OffsetFetchRequest)) >= 3
 
 

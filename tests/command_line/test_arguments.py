@@ -1,4 +1,4 @@
-"""What can be said on the command line, and that what cannot is not repeated where it is secret."""
+"""Arguments of the command line, and errors that do not repeat secrets."""
 
 import subprocess
 import sys

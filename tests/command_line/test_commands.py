@@ -1,4 +1,4 @@
-"""The commands, each in both forms, with what goes wrong as one line and an exit code."""
+"""The commands, each in both output forms. Errors are one line and an exit code."""
 
 import base64
 import json
@@ -218,7 +218,7 @@ def test_topics(broker: MemoryBroker, run: Run, lines: Lines, documents: Documen
 
 @pytest.fixture
 def timed(broker: MemoryBroker) -> MemoryBroker:
-    """Eight records a minute apart, in turns in two partitions, with odd contents."""
+    """Write eight records a minute apart to two partitions in turn, with odd contents."""
     logs = broker.create_topic("timed", 2)
     for minute in range(8):
         value = b'{"n": %d}' % minute if minute < 6 else b"\x1b[2J\xff"

@@ -1,4 +1,4 @@
-"""`client.properties` as Java reads it."""
+"""`client.properties` has the same meaning as in Java."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Lines off a stream, as they come, and as the columns that a producer sends."""
+"""Lines from a stream, as they arrive, and as a producer's columns."""
 
 import base64
 import io
@@ -53,7 +53,7 @@ def test_it_does_not_matter_where_they_are_cut(written: list[bytes], cut: int) -
 
 
 def test_what_a_pipe_has_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though it is read some bytes at a time; and what is there does not wait for more."""
+    """Each read takes a few bytes. Available lines do not wait for more."""
     monkeypatch.setattr(reading, "PIECE_BYTES", 10)
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as stream, os.fdopen(write_end, "wb", buffering=0) as pipe:
@@ -163,7 +163,7 @@ def test_what_no_line_has_is_no_column() -> None:
 
 @given(st.binary())
 def test_bytes_are_in_base64(data: bytes) -> None:
-    """Which goes before the text that stands beside it for people."""
+    """The base64 field wins over the text field, which is for humans."""
     encoded = base64.b64encode(data).decode()
     (row,) = rows(
         of_json(

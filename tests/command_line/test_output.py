@@ -1,4 +1,4 @@
-"""Tables, times, and texts that would do more than be read."""
+"""Tables, times, and texts with control characters."""
 
 from typing import Any
 

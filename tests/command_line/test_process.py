@@ -1,4 +1,4 @@
-"""The process itself: its end by Ctrl-C, and by a reader that has read enough."""
+"""The process: its end by Ctrl-C, and by a reader that closes its pipe."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @contextmanager
 def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
-    """The command at work; it is killed where it takes too long, which ends whoever reads it."""
+    """Run the command. A timeout kills it, which also ends the reads of its output."""
     with subprocess.Popen(
         [*COMMAND, *words],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""`produce` with a producer that does what a test says: what is sent, counted, and said."""
+"""`produce` with a fake producer: sent columns, counts, and messages."""
 
 import io
 import re
@@ -21,7 +21,7 @@ BROKER_FAILED = KafkaTimeoutError("no answer from broker 1")
 
 
 class FakeFuture:
-    """Columns on their way, until a test says what came of them."""
+    """A future of columns. A test sets its outcome."""
 
     def __init__(self, columns: pa.RecordBatch, *, is_known: bool) -> None:
         self.columns, self.is_known = columns, is_known
@@ -39,7 +39,7 @@ class FakeFuture:
 
 
 class FakeProducer:
-    """Takes what `take` lets pass; `futures` is what was sent."""
+    """A producer that sends columns unless `take` raises. `futures` has the sent columns."""
 
     def __init__(self) -> None:
         self.futures: list[FakeFuture] = []
@@ -85,7 +85,7 @@ def producer(monkeypatch: pytest.MonkeyPatch) -> FakeProducer:
 
 
 class Stdin(io.BytesIO):
-    """One piece after the other, each of which may be something to do first."""
+    """An input of pieces. A piece may be a function to call first."""
 
     def __init__(self, *pieces: bytes | Callable[[], object]) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ def test_the_configuration_is_a_producers(producer: FakeProducer, run: Run) -> N
     assert (str(producer.config.acks), str(producer.config.compression_type)) == ("1", "lz4")
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def test_a_line_that_is_none_ends_it_and_what_is_before_it_is_written(
@@ -193,7 +193,7 @@ def test_a_line_that_is_none_ends_it_and_what_is_before_it_is_written(
 
 
 def refuse(columns: pa.RecordBatch) -> None:
-    """As the producer does: the first of the rows whose fault is seen first."""
+    """Raise like the producer: the first kind of fault in its order of checks, at its first row."""
     texts = [row["value"] for row in columns.to_pylist()]
     if b"large" in texts:
         raise RowTooLargeError([texts.index(b"large")], "it is too large")
@@ -218,7 +218,7 @@ def test_lines_of_json_keep_their_numbers(producer: FakeProducer, run: Run, said
 def test_what_a_broker_refuses_is_named_by_its_lines(
     producer: FakeProducer, run: Run, said: Said
 ) -> None:
-    """What came after it is waited for, and counted."""
+    """The command waits for later columns, and counts them."""
     producer.is_known = False
 
     def answer() -> None:
@@ -256,7 +256,7 @@ def test_a_line_that_never_ends(
 
 
 def test_no_more_is_on_the_way_than_half_of_the_memory(producer: FakeProducer, run: Run) -> None:
-    """So that it waits where it can be stopped."""
+    """So the command waits where a signal can stop it."""
     producer.is_known = False
     asked_before: list[int] = []
     producer.take = lambda _: asked_before.append(

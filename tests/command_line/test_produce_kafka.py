@@ -1,4 +1,4 @@
-"""`produce` to a real broker: topics that are copied by two commands, and ends before the end."""
+"""`produce` to a real broker: copies of topics by two commands, and early ends."""
 
 import random
 import re
@@ -30,7 +30,7 @@ def some_bytes(chance: random.Random) -> bytes | None:
 
 
 def write(kafka: LocalKafka, topic: str, count: int) -> None:
-    """Records of all kinds, by a producer that is not ours."""
+    """Write records of all kinds with an independent producer."""
     chance = random.Random(13)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for number in range(count):
@@ -46,7 +46,7 @@ def write(kafka: LocalKafka, topic: str, count: int) -> None:
 
 
 def records(kafka: LocalKafka, topic: str, count: int) -> list[tuple[object, ...]]:
-    """All of a topic, by partition and offset."""
+    """Return all records of a topic, by partition and offset."""
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "nobody"}
     consumer = Consumer({**config, "enable.auto.commit": False})
     consumer.assign([Position(topic, partition, 0) for partition in range(PARTITIONS)])
@@ -89,7 +89,7 @@ def test_a_topic_is_copied_by_two_commands(kafka: LocalKafka, topic: str) -> Non
 
 @contextmanager
 def endless_lines(stdin: IO[str]) -> Iterator[None]:
-    """Numbers, for as long as anybody reads them."""
+    """Write numbers until the reader closes."""
 
     def write() -> None:
         with suppress(BrokenPipeError):
@@ -102,7 +102,7 @@ def endless_lines(stdin: IO[str]) -> Iterator[None]:
         yield
     finally:
         writer.join(TIMEOUT_SECONDS)
-        with suppress(BrokenPipeError):  # What it had of the last lines nobody reads.
+        with suppress(BrokenPipeError):  # Nobody reads the rest of the buffer.
             stdin.close()
 
 
@@ -141,7 +141,7 @@ def test_one_who_is_stopped_leaves_what_was_acknowledged(
 
 
 def test_what_no_broker_takes_is_said_with_its_line(kafka: LocalKafka, topic: str) -> None:
-    """Too large for the topic, and not for the producer: only the broker can say so."""
+    """The record is too large for the topic, but not for the producer: the broker refuses it."""
     kafka.create_topic(topic, configs={"max.message.bytes": "1000"})
     with started("produce", topic, "-b", kafka.bootstrap_servers) as process:
         out, said = process.communicate(f"a\n{'x' * 2000}\nb\n", timeout=TIMEOUT_SECONDS)

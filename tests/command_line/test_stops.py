@@ -1,4 +1,4 @@
-"""Signals end a command where it may be ended."""
+"""Signals end a command only at safe points."""
 
 import signal
 import threading

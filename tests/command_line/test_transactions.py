@@ -1,4 +1,4 @@
-"""`transactions`: what is open, whose it is, and how it is ended, in both forms."""
+"""`transactions`: open transactions, their owners, and their ends, in both output forms."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ def started(query: Query) -> Run:
 
 
 def decided(run: Run, batch_id: int = 0) -> list[PreparedTransaction]:
-    """A micro-batch whose driver has died after its decision."""
+    """Run a micro-batch whose driver dies after its decision. Return its transactions."""
     winners = run.write(batch_id)
     with pytest.raises(CrashError):
         run.commit(batch_id, winners, dies_at(Step.DECIDED))
@@ -365,7 +365,7 @@ def test_rows_that_are_lost_are_accepted_only_where_it_is_said(
 def test_the_batch_is_written_again_where_its_group_is_deleted(
     broker: MemoryBroker, trial: Trial
 ) -> None:
-    """The other way out: all rows of the batch, those of the other tasks twice."""
+    """The other remedy writes all rows of the batch. Rows of the other tasks come twice."""
     first, second = decided(started(trial.query))
     transaction_of(broker, second).time_out(broker.cluster)
     transaction_of(broker, first).end(broker.cluster, commit=True)
@@ -384,7 +384,7 @@ def test_the_batch_is_written_again_where_its_group_is_deleted(
 def test_what_nobody_has_seen_is_left_to_the_query(
     broker: MemoryBroker, trial: Trial, run: Command, capsys: Shown, *, accepts: bool
 ) -> None:
-    """If the rest were committed, what is aborted would be lost."""
+    """A commit of the rest would lose the aborted rows."""
     query = trial.query
     _, second = decided(started(query))
     transaction_of(broker, second).time_out(broker.cluster)

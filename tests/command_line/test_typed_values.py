@@ -1,4 +1,4 @@
-"""Typed values on the command line: what `tail` shows of them, and `schema` says."""
+"""Typed values on the command line: the output of `tail` and `schema`."""
 
 import io
 import json
@@ -28,7 +28,7 @@ Run = Callable[..., list[str]]
 
 @pytest.fixture
 def run(broker: MemoryBroker, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What a command shows."""
+    """Return a function that runs a command and returns its output."""
 
     def run(*words: str) -> list[str]:
         status = main([words[0], "-b", str(broker.address()), *words[1:]])
@@ -96,7 +96,7 @@ PLAIN = {"type": "record", "name": "P", "fields": [
 def produce(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str]]:
-    """The status, and what is said on standard error, of what becomes of these lines."""
+    """Return a function that runs `produce` with lines, and returns status and standard error."""
 
     def produce(lines: str, *words: str) -> tuple[int, str]:
         broker.create_topic("p")

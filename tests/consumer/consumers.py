@@ -1,4 +1,4 @@
-"""Consumers of an in-memory broker, and what they hand out."""
+"""Consumers of an in-memory broker, and the records that they return."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ IN_GROUP: dict[str, Any] = {
 
 @contextmanager
 def consuming(broker: MemoryBroker, *assigned: TopicPartition, **config: Any) -> Iterator[Any]:
-    """A consumer that tries again at once, and where brokers hold fetches back as real ones do."""
+    """Run a consumer that retries at once. The broker delays empty fetches, as real brokers do."""
     broker.held_step_seconds = 0.002
     address = broker.address()
     with KafkaConsumer(
@@ -46,13 +46,13 @@ def consuming(broker: MemoryBroker, *assigned: TopicPartition, **config: Any) ->
 
 Place = tuple[TopicPartition, int]
 _kept: WeakKeyDictionary[KafkaConsumer, list[Place]] = WeakKeyDictionary()
-"""What a consumer handed out while a test waited for something else."""
+"""Records that a consumer returned while a test waited for something else."""
 
 
 def polled(consumer: KafkaConsumer, count: int) -> list[Place]:
-    """Partition and offset of the next records, as they come, until there are so many.
+    """Poll for `count` records. Return partition and offset of each, in order.
 
-    What `poll_until` was handed comes first: a test that waits loses no record by it.
+    Records that `poll_until` kept come first: a test that waits loses no record.
     """
     found = _kept.pop(consumer, [])
     poll_until(consumer, lambda: len(found) >= count, lambda records: found.extend(places(records)))
@@ -64,9 +64,9 @@ def poll_until(
     done: Callable[[], bool],
     hear: Callable[[ConsumerRecords], object] | None = None,
 ) -> None:
-    """Polls, some of the time at least once, until it is done.
+    """Poll, at least once, until `done` holds.
 
-    Records are kept for the next `polled` of this consumer, unless `hear` takes them.
+    Keep the records for the next `polled` of this consumer, unless `hear` takes them.
     """
     deadline = Deadline.after_ms(PATIENCE_MS)
     while not done():
@@ -79,7 +79,7 @@ def poll_until(
 
 
 def poll_all_until(*consumers: KafkaConsumer, done: Callable[[], bool]) -> None:
-    """Polls all in turn, and keeps their records as `poll_until` does."""
+    """Poll all consumers in turn, and keep their records as `poll_until` does."""
     deadline = Deadline.after_ms(PATIENCE_MS)
     while not done():
         assert not deadline.expired, [each.assignment() for each in consumers]
@@ -88,12 +88,12 @@ def poll_all_until(*consumers: KafkaConsumer, done: Callable[[], bool]) -> None:
 
 
 def keep(consumer: KafkaConsumer, records: ConsumerRecords) -> None:
-    """Keeps the records for the next `polled` of this consumer."""
+    """Keep the records for the next `polled` of this consumer."""
     _kept.setdefault(consumer, []).extend(places(records))
 
 
 def eventually(done: Callable[[], bool]) -> None:
-    """Waits, some of the time, for what another thread does."""
+    """Wait until another thread makes `done` true."""
     deadline = Deadline.after_ms(PATIENCE_MS)
     while not done():
         assert not deadline.expired, "it was to be done by now"
@@ -109,7 +109,7 @@ def of(where: TopicPartition, offsets: Any) -> list[Place]:
 
 
 def fill(broker: MemoryBroker, where: TopicPartition, batches: int, size: int = 10) -> None:
-    """Appends so many batches of so many records, each value its offset."""
+    """Append `batches` batches of `size` records. Each value is the record's offset."""
     log = broker.cluster.topics[where.topic].logs[where.partition]
     for _ in range(batches):
         start = log.end_offset
@@ -117,7 +117,7 @@ def fill(broker: MemoryBroker, where: TopicPartition, batches: int, size: int = 
 
 
 def fetches(broker: MemoryBroker) -> list[tuple[int, int, list[tuple[int, int]]]]:
-    """Of each Fetch: the session, its epoch, partitions and offsets that it asks for."""
+    """Return the session id, session epoch, partitions and offsets of each Fetch request."""
     return [
         (
             each.session_id,

@@ -1,6 +1,6 @@
-"""The README's example: results and the offsets they come from, in one transaction of SQLite.
+"""The example of docs/consumer.md: results and their offsets in one transaction of SQLite.
 
-Run as a program it counts words until it is killed, or has nothing to read for a while:
+As a program it counts words until it is killed, or until there is nothing to read for a while:
 `python -m tests.consumer.exactly_once servers topic partitions database [group]`.
 """
 
@@ -26,7 +26,7 @@ _IDLE_POLLS = 6
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """The database, with its tables."""
+    """Return the database, with its tables."""
     database = sqlite3.connect(path, timeout=30)
     database.executescript(TABLES)
     return database
@@ -37,7 +37,7 @@ def seek_to_stored(
     database: sqlite3.Connection,
     partitions: Collection[TopicPartition],
 ) -> None:
-    """Goes on after what is in the database, whatever is committed in Kafka."""
+    """Seek to the offsets in the database. Offsets committed in Kafka do not matter."""
     stored = {
         TopicPartition(topic, partition): offset
         for topic, partition, offset in database.execute("SELECT * FROM offsets")
@@ -47,14 +47,14 @@ def seek_to_stored(
 
 
 class AnotherHasStoredError(Exception):
-    """Some of these records are in the database already: another had the partition meanwhile."""
+    """Another process had the partition meanwhile, and has stored some of these records."""
 
 
 def store(database: sqlite3.Connection, records: ConsumerRecords) -> None:
-    """Counts the words and notes where to go on, both or neither.
+    """Store word counts and next offsets in one transaction.
 
-    One that did not poll for so long that others got its partitions does not know it yet, and no
-    broker is asked here: so what is stored must not reach beyond where these records begin.
+    After a long time without a poll, others may own the partitions, and this process does not know
+    it: it asks no broker here. So the stored offsets must not be beyond the first of these records.
     """
     with database:  # One transaction.
         for record in records:
@@ -74,23 +74,23 @@ def store(database: sqlite3.Connection, records: ConsumerRecords) -> None:
 
 
 class SeekToStored(ConsumerRebalanceListener):
-    """For a consumer that subscribes: what it is given goes on after what is in the database."""
+    """A listener for a consumer that subscribes: new partitions go on at the database's offsets."""
 
     def __init__(self, consumer: KafkaConsumer, database: sqlite3.Connection) -> None:
         self._consumer, self._database = consumer, database
 
     def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Seeks; what is revoked needs nothing, since all that was polled is stored."""
+        """Seek. A revocation needs nothing, since all polled records are stored."""
         seek_to_stored(self._consumer, self._database, partitions)
 
 
 def main(servers: str, topic: str, partitions: str, path: str, group: str = "") -> None:
-    """Counts until there is nothing to read."""
+    """Count words until there is nothing to read."""
     consumer = KafkaConsumer(
         bootstrap_servers=servers,
         group_id=group,
         enable_auto_commit=False,
-        auto_offset_reset="earliest",  # Where what is stored is no longer in the log.
+        auto_offset_reset="earliest",  # For stored offsets that are no longer in the log.
         max_poll_records=7,
         session_timeout_ms=1_000,
         heartbeat_interval_ms=100,

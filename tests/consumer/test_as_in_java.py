@@ -1,4 +1,4 @@
-"""What a consumer has since Java's has it, too: patterns for the server, offsets to keep, times."""
+"""Features that follow Java's consumer: patterns on the broker, kept offsets, times."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ def poll_until_assigned(consumer: KafkaConsumer, *partitions: TopicPartition) ->
         consumer.poll(timeout_ms=10)
 
 
-# -- patterns that the coordinator looks for -------------------------------------------------------
+# -- patterns on the coordinator -------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_one_thing_is_subscribed_to(broker: MemoryBroker, given: dict[str, Any])
         consumer.subscribe(**given)
 
 
-# -- what a poll hands out -------------------------------------------------------------------------
+# -- the records of a poll -------------------------------------------------------------------------
 
 
 def test_records_of_one_topic_and_where_to_go_on(broker: MemoryBroker) -> None:

@@ -1,4 +1,4 @@
-"""What a `KafkaConsumer` is told by its arguments, and what it says of those it cannot use."""
+"""A `KafkaConsumer`'s arguments, and the errors for wrong arguments."""
 
 from pathlib import Path
 from typing import Any

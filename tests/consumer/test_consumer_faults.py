@@ -1,4 +1,4 @@
-"""What a `KafkaConsumer` does about leaders, sessions, logs and errors that change under it."""
+"""Reactions of a `KafkaConsumer` to changes of leaders, sessions and logs, and to errors."""
 
 import time
 import uuid
@@ -37,7 +37,7 @@ CODES = [error for error in ERRORS.values() if error.code] + [UNLISTED]
 
 @pytest.fixture
 def one() -> Iterator[MemoryBroker]:
-    """One node, so that one session is all."""
+    """Run one node, so that there is only one fetch session."""
     with MemoryBroker() as broker:
         broker.create_topic("t", 3)
         yield broker
@@ -186,7 +186,7 @@ def test_every_code_of_a_whole_answer_likewise(broker: MemoryBroker, error: Erro
 
 
 def assert_tried_again_or_raised(consumer: Any, error: ErrorCode, *, whole: bool = False) -> None:
-    """And after that all is well."""
+    """Check that the consumer retries or raises, and goes on after that."""
     by_policy = error.name == "OFFSET_OUT_OF_RANGE" and not whole
     if not error.retriable and not by_policy:
         with pytest.raises(KafkaError) as caught:
@@ -197,7 +197,7 @@ def assert_tried_again_or_raised(consumer: Any, error: ErrorCode, *, whole: bool
     assert polled(consumer, 10) == of(T0, range(10))
 
 
-# -- a replica near by (KIP-392) -------------------------------------------------------------------
+# -- the nearest replica (KIP-392) -----------------------------------------------------------------
 
 
 def near(broker: MemoryBroker) -> list[int]:
@@ -286,7 +286,7 @@ def test_an_offset_that_is_not_there_and_no_policy(broker: MemoryBroker) -> None
 
 
 def cut(broker: MemoryBroker, log: PartitionLog, offset: int, batches: int) -> None:
-    """An unclean election: node 1 leads, whose log ends there, and goes on with others."""
+    """Do an unclean election: the new leader, node 1, lacks records from `offset` on."""
     broker.move_leader(T0, 1)
     log.truncate(offset)
     fill(broker, T0, batches)
@@ -318,7 +318,7 @@ def test_a_log_that_was_cut_and_no_policy(broker: MemoryBroker) -> None:
 
 
 def test_what_was_fetched_ahead_of_a_log_that_was_cut_is_dropped(broker: MemoryBroker) -> None:
-    """Or what the new leader has there would be passed over in silence."""
+    """Otherwise the consumer would skip the new leader's records there."""
     (log,) = broker.create_topic("t")
     fill(broker, T0, 4)
     with consuming(broker, T0, max_poll_records=5) as consumer:
@@ -337,7 +337,7 @@ def test_what_was_fetched_ahead_of_a_log_that_was_cut_is_dropped(broker: MemoryB
 
 
 def test_new_metadata_alone_does_not_let_a_cut_log_be_read_on(broker: MemoryBroker) -> None:
-    """The user may ask for it at any time, between two polls."""
+    """The user may ask for metadata at any time between two polls."""
     (log,) = broker.create_topic("t")
     fill(broker, T0, 3)
     with consuming(broker, T0) as consumer:
@@ -361,7 +361,7 @@ def test_a_clean_election_costs_no_record(broker: MemoryBroker) -> None:
 def test_an_offset_of_a_newer_epoch_than_metadata_waits_for_newer_metadata(
     broker: MemoryBroker,
 ) -> None:
-    """A leader of old may lack what was committed, and that must not be taken for a loss."""
+    """A former leader may lack the committed offset. This is no data loss."""
     (log,) = broker.create_topic("t")
     fill(broker, T0, 2)
     with consuming(broker, T0) as consumer:

@@ -1,4 +1,4 @@
-"""A `KafkaConsumer` in a group, and one that subscribes without: topics, rebalances, commits."""
+"""A `KafkaConsumer` that subscribes, with and without a group: topics, rebalances, commits."""
 
 import re
 import threading
@@ -55,7 +55,7 @@ def committed(broker: MemoryBroker, where: TopicPartition = T0) -> int | None:
 
 
 def commits(broker: MemoryBroker) -> list[dict[int, int]]:
-    """The offsets of each OffsetCommit that came in."""
+    """Return the offsets of each OffsetCommit request."""
     return [
         {p.partition_index: p.committed_offset for topic in each.topics for p in topic.partitions}
         for each in broker.requests(OffsetCommitRequest)
@@ -63,7 +63,7 @@ def commits(broker: MemoryBroker) -> list[dict[int, int]]:
 
 
 class Listener(ConsumerRebalanceListener):
-    """What it was told, in order; `during` is called in the midst of it."""
+    """A listener that keeps its calls, in order. Each call also calls `during`."""
 
     def __init__(self, during: Any = lambda *_: None) -> None:
         self.said: list[tuple[str, set[TopicPartition]]] = []
@@ -348,7 +348,7 @@ def test_a_member_that_was_dropped_loses_its_partitions_and_gets_them_again(
         def hear(records: ConsumerRecords) -> None:
             again.extend(places(records))
 
-        # The poll that tells of the loss may bring the first records of what was assigned anew.
+        # The poll that reports the loss may return the first records of the new assignment.
         poll_until(consumer, lambda: ("lost", {T0, T1}) in listener.said, hear)
         assert committed(broker) is None, "what is lost cannot be committed"
         poll_until(consumer, lambda: len(again) >= 10, hear)
@@ -359,7 +359,7 @@ def test_a_member_that_was_dropped_loses_its_partitions_and_gets_them_again(
 
 
 def test_commits_are_made_in_the_order_they_were_asked_for(broker: MemoryBroker) -> None:
-    """However slow the coordinator, and whether anybody waits."""
+    """A slow coordinator and waits for commits do not change the order."""
     told: list[Any] = []
     with consuming(broker, T0, group_id="g", enable_auto_commit=False) as consumer:
         held = broker.hold(OffsetCommitRequest)
@@ -433,7 +433,7 @@ def test_a_commit_of_who_is_no_member_any_more(broker: MemoryBroker, name: str) 
 
 
 def test_a_commit_that_waited_through_a_rebalance_is_refused(broker: MemoryBroker) -> None:
-    """Or it would undo what the new owner of the partition has committed."""
+    """Otherwise it would undo the commit of the partition's new owner."""
     told: list[Any] = []
     with consuming(broker, **IN_GROUP) as consumer:
         consumer.subscribe(["t"])
@@ -455,7 +455,7 @@ def generation(consumer: KafkaConsumer) -> int:
     return -1 if member is None else member.generation_id
 
 
-# -- commits by itself -----------------------------------------------------------------------------
+# -- auto-commit -----------------------------------------------------------------------------------
 
 
 def test_by_itself_it_commits_only_what_earlier_polls_handed_out(broker: MemoryBroker) -> None:

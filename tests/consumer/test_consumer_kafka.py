@@ -1,4 +1,4 @@
-"""A `KafkaConsumer` of real brokers, beside confluent-kafka's and Kafka's own tools."""
+"""A `KafkaConsumer` on real brokers, compared with confluent-kafka and Kafka's own tools."""
 
 import signal
 import subprocess
@@ -36,7 +36,7 @@ def consuming(kafka: LocalKafka, *topics: str, **config: Any) -> Iterator[KafkaC
 
 
 def poll_until(done: Callable[[], bool], *consumers: KafkaConsumer) -> list[Any]:
-    """Polls all in turn; all records of that time: partition, offset, value."""
+    """Poll all consumers in turn. Return all their records as partition, offset and value."""
     found: list[Any] = []
     until_seconds = time.monotonic() + PATIENCE_SECONDS
     while not done():
@@ -60,7 +60,7 @@ def rows(records: Any) -> list[Any]:
 
 
 def write(kafka: LocalKafka, topic: str, count: int, partitions: int = 1) -> None:
-    """So many records in each partition, in batches of ten with various codecs."""
+    """Write `count` records to each partition, in batches of ten with various codecs."""
     with Producer(kafka.bootstrap_servers) as producer:
         for partition in range(partitions):
             for number, codec in zip(range(count // 10), [*Codec] * count, strict=False):
@@ -73,7 +73,7 @@ def new_group() -> str:
 
 
 def shown_offsets(kafka: LocalKafka, *groups: str) -> dict[str, dict[int, int]]:
-    """Committed offsets by group and partition, as kafka-consumer-groups prints them."""
+    """Return committed offsets by group and partition, from kafka-consumer-groups."""
     named = [argument for group in groups for argument in ("--group", group)]
     lines = kafka.tool("consumer-groups", "--describe", *named).splitlines()
     rows = [line.split() for line in lines if line.startswith(groups)]
@@ -117,7 +117,7 @@ def test_the_same_records_positions_and_commits_as_confluent_kafka(
 def test_a_session_sends_only_what_changes(
     kafka: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the broker goes along with it: it finds no fault with any request."""
+    """The broker reports no error for any request."""
     from spark_kafka_source.fetch import source  # noqa: PLC0415
 
     seen: list[FetchRequest] = []
@@ -130,7 +130,7 @@ def test_a_session_sends_only_what_changes(
     kafka.create_topic(topic, 20)
     with consuming(kafka, fetch_max_wait_ms=20) as consumer:
         consumer.assign([TopicPartition(topic, each) for each in range(20)])
-        # A broker is some ms late to lead new partitions; others would be read meanwhile.
+        # A broker leads new partitions some ms late. The consumer would read others meanwhile.
         for each in consumer.assignment():
             consumer.position(each)
         until_seconds = time.monotonic() + PATIENCE_SECONDS

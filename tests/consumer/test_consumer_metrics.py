@@ -1,4 +1,4 @@
-"""Counts and rates over the last minute, by a clock of the test's own."""
+"""Counts and rates over the last minute, on a test's own clock."""
 
 import pytest
 

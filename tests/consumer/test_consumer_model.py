@@ -1,4 +1,4 @@
-"""Random programs of a consumer over random logs: each record once, in order, none left out."""
+"""Random programs of a consumer on random logs: each record comes once, in order."""
 
 import random
 import time
@@ -59,7 +59,7 @@ OPERATIONS = st.sampled_from(
 
 @dataclass
 class Program:
-    """A consumer, the broker, and what the consumer is to hand out next of each partition."""
+    """A consumer, the broker, and the next expected offset of each partition."""
 
     broker: MemoryBroker
     consumer: KafkaConsumer
@@ -76,7 +76,7 @@ class Program:
         where = self.random.choice(sorted(self.position))
         getattr(self, operation.replace(" ", "_"))(where)
 
-    # -- what a user does --
+    # -- a user's actions --
 
     def poll(self, _: TopicPartition) -> None:
         records = self.consumer.poll(timeout_ms=self.random.choice([0, 1, 5]))
@@ -85,7 +85,7 @@ class Program:
             self.hear(TopicPartition(record.topic, record.partition), record.offset, record.value)
 
     def one_by_one(self, _: TopicPartition) -> None:
-        """As far as there are some for sure, or it would wait for ever."""
+        """Iterate, but only over records that surely exist: an iteration waits for ever."""
         left = [each for each in self.position if self.left(each) and not self.is_paused(each)]
         if left:
             most = self.random.randint(1, 4)
@@ -110,7 +110,7 @@ class Program:
         self.consumer.resume(where)
 
     def assign(self, where: TopicPartition) -> None:
-        """Another one comes or goes; who stays stays where it is."""
+        """Add or remove a partition. The other partitions keep their positions."""
         if len(self.position) > 1 and self.random.random() < 0.5:
             del self.position[where]
         else:
@@ -118,7 +118,7 @@ class Program:
                 self.position.setdefault(each, 0)
         self.consumer.assign(sorted(self.position))
 
-    # -- what a cluster does --
+    # -- a cluster's actions --
 
     def append(self, where: TopicPartition) -> None:
         log = self.log(where)
@@ -183,7 +183,7 @@ class Program:
         if self.random.random() < 0.5 and self.broker.cluster.ports:
             self.poll(PARTITIONS[0])
 
-    # -- what is promised --
+    # -- the promises --
 
     @property
     def _most(self) -> int:
@@ -203,7 +203,7 @@ class Program:
         self.position[where] = offset + 1
 
     def finish(self) -> None:
-        """All that there is left comes."""
+        """Read all remaining records."""
         self.broker._controls.clear()
         self.consumer.resume(*self.position)
         until_seconds = time.monotonic() + 20
@@ -214,7 +214,7 @@ class Program:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[MemoryBroker]:
-    """Where nobody waits long for a node that is down."""
+    """Run a broker where a consumer waits only a short time for a node that is down."""
     with MemoryBroker(2) as broker, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "LOOKUP_MS", 300)
         broker.held_step_seconds = 0.001

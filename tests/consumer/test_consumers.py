@@ -1,4 +1,4 @@
-"""The helpers of these tests: what they wait for costs no record."""
+"""The helpers of these tests lose no record while they wait."""
 
 from tests.consumer.consumers import T0, consuming, fill, of, poll_all_until, poll_until, polled
 from tests.memory_broker import MemoryBroker

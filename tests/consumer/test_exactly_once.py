@@ -1,4 +1,4 @@
-"""Results and offsets in one transaction, by a process that is killed again and again."""
+"""Results and offsets in one transaction, by a process that is killed repeatedly."""
 
 import os
 import random
@@ -30,13 +30,13 @@ def counted(database: Path) -> dict[bytes, int]:
     with closing(sqlite3.connect(database, timeout=30)) as opened:
         try:
             return dict(opened.execute("SELECT * FROM counts"))
-        except sqlite3.OperationalError:  # It was killed before there was a table.
+        except sqlite3.OperationalError:  # The process was killed before it created the table.
             return {}
 
 
 @pytest.mark.slow
 def test_each_record_counts_once_whatever_is_killed(tmp_path: Path) -> None:
-    """Now it is assigned its partitions, now it subscribes to them."""
+    """The process sometimes assigns its partitions, and sometimes subscribes to them."""
     database = tmp_path / "counts.db"
     chance = random.Random(7)
     with MemoryBroker() as broker:
@@ -64,7 +64,7 @@ def test_each_record_counts_once_whatever_is_killed(tmp_path: Path) -> None:
 
 
 def test_who_was_replaced_in_silence_stores_nothing(tmp_path: Path) -> None:
-    """It holds records while its successor reads and stores the same ones."""
+    """The old process has polled records. Its successor reads and stores the same records."""
     where = TopicPartition("t", 0)
     with MemoryBroker() as broker:
         broker.create_topic("t", 1)[0].append(*[b"word"] * 5)

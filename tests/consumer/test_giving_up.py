@@ -1,4 +1,4 @@
-"""The commit before partitions are given up, where something else happens while it is under way."""
+"""The commit before a revocation, and other events during this commit."""
 
 import threading
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def test_what_was_handed_out_while_others_are_given_up_is_committed_at_the_end(
 
 
 def test_a_member_does_not_leave_before_its_commit_is_through(broker: MemoryBroker) -> None:
-    """The coordinator would refuse it then, and others read the records again."""
+    """Otherwise the coordinator would refuse the commit, and others would reread the records."""
     fill(broker, T0, 3)
     with consuming(broker, **BY_ITSELF) as consumer:
         consumer.subscribe(["t"])
@@ -89,7 +89,7 @@ def test_a_member_does_not_leave_before_its_commit_is_through(broker: MemoryBrok
 def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The subscription changes while T1 is given up, so it is kept, and the member joins anew."""
+    """The subscription changes during the revocation of T1. T1 is kept, and the member rejoins."""
     assignments = [Assignment((T0, T1)), Assignment((T0, U0))]
 
     def synced(participant: Any, request: SyncGroupRequest, response: SyncGroupResponse) -> None:

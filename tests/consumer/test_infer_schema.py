@@ -1,4 +1,4 @@
-"""The columns that a topic's values have: of its records, or of the registry."""
+"""The columns of a topic's values, from its records or from the registry."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a `KafkaConsumer` hands out, and when: assigned by hand, over an in-memory broker."""
+"""Records of a `KafkaConsumer` with assigned partitions, on an in-memory broker."""
 
 import itertools
 import pickle
@@ -52,7 +52,7 @@ def logs(broker: MemoryBroker) -> list[PartitionLog]:
     return broker.create_topic("t", 3)
 
 
-# -- what is handed out ----------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------
 
 
 def test_records_come_in_order_from_the_beginning(
@@ -85,7 +85,7 @@ def test_a_record_that_comes_ends_the_wait(broker: MemoryBroker, logs: list[Part
 def test_no_poll_brings_more_than_max_poll_records(
     broker: MemoryBroker, logs: list[PartitionLog], most: int
 ) -> None:
-    """Across batches, fetches and partitions; each record once."""
+    """This holds across batches, fetches and partitions. Each record comes once."""
     for where in (T0, T1):
         fill(broker, where, 3)
     with consuming(broker, T0, T1, max_poll_records=most) as consumer:
@@ -103,7 +103,7 @@ def test_no_poll_brings_more_than_max_poll_records(
 
 
 def test_partitions_take_turns() -> None:
-    """One that always has more does not keep others from being read."""
+    """A partition that always has more records does not block the others."""
     with MemoryBroker() as broker:
         broker.create_topic("t", 3)
         fill(broker, T0, 50, 20)
@@ -137,7 +137,7 @@ def test_paused_partitions_keep_what_is_here_until_they_are_resumed(
         got = [each for each in first if each[0] == T0]
         rest = polled(consumer, 10 - (len(first) - len(got)))
         assert {where for where, _ in rest} == {T1}
-        # What was asked for before the pause has come in by then.
+        # The answer to the fetch before the pause has come in by then.
         eventually(lambda: all(each.is_over() for each in consumer._reading._reader.in_flight))
         asked = len(fetches(broker))
         consumer.poll(timeout_ms=120)
@@ -264,7 +264,7 @@ def test_who_stops_in_the_midst_of_a_poll_goes_on_there(
 def test_positions_move_with_each_record_of_an_iteration(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
-    """So that a commit in the midst of it does not cover what nobody has seen."""
+    """So a commit within the iteration does not cover unseen records."""
     fill(broker, T0, 2)
     with consuming(broker, T0) as consumer:
         for expected, record in zip(range(20), consumer, strict=False):
@@ -285,7 +285,7 @@ def test_a_pause_within_an_iteration_loses_nothing(broker: MemoryBroker) -> None
             seen.append((where, record.offset))
             if seen[-1] == (here, 3):
                 reader.pause(here)
-                # Only now, so that this partition's last record comes after the pause.
+                # Only now: this partition's last record comes after the pause.
                 second.append(*[b"x"] * 10)
             if seen[-1] == (other, 9):
                 reader.resume(here)
@@ -327,7 +327,7 @@ def test_a_deserializer_that_raises_names_the_record(
     logs[0].append(b"1", b"2", b"x", b"4")
     with consuming(broker, T0, value_deserializer=int, key_deserializer=bytes.decode) as consumer:
         seen = []
-        for _ in range(2):  # Until somebody seeks, it is the same again.
+        for _ in range(2):  # The error repeats until the user seeks.
             with pytest.raises(
                 RecordDeserializationError, match=r"t-0 at offset 2: its value"
             ) as e:
@@ -367,7 +367,7 @@ def test_why_a_record_cannot_be_deserialized(
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-# -- where to begin --------------------------------------------------------------------------------
+# -- first positions -------------------------------------------------------------------------------
 
 
 def test_by_the_policy(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
@@ -375,7 +375,7 @@ def test_by_the_policy(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
     logs[0].append(Record(value=b"old", timestamp_ms=now_ms - 7_200_000))
     logs[0].append(Record(value=b"new", timestamp_ms=now_ms - 600_000))
     expected = {"earliest": 0, "latest": 2, "by_duration:PT1H": 1, "by_duration:P1D": 0}
-    expected["by_duration:PT1M"] = 2  # Nothing is so late: the end.
+    expected["by_duration:PT1M"] = 2  # No record is so late, so this is the end.
     for policy, offset in expected.items():
         with consuming(broker, T0, auto_offset_reset=policy) as consumer:
             assert consumer.position(T0) == offset, policy
@@ -394,7 +394,7 @@ def test_nowhere(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
         assert polled(consumer, 5) == of(T0, range(5, 10))
 
 
-# -- who uses it -----------------------------------------------------------------------------------
+# -- several threads -------------------------------------------------------------------------------
 
 
 def test_a_wakeup_before_a_poll_and_within_one(
@@ -485,7 +485,7 @@ def test_wrong_arguments_are_named(broker: MemoryBroker, logs: list[PartitionLog
         KafkaConsumer(bootstrap_servers="x:1", columns=["valu"])
 
 
-# -- what there is ---------------------------------------------------------------------------------
+# -- questions and counts --------------------------------------------------------------------------
 
 
 def test_questions_to_the_cluster(broker: MemoryBroker, logs: list[PartitionLog]) -> None:
@@ -545,7 +545,7 @@ def test_any_thread_reads_the_metrics_while_partitions_come_and_go(
         assert reading.result(PATIENCE_MS / 1000) > 0
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------
 
 
 def test_a_corrupt_record_costs_nothing_of_what_was_before_it_or_elsewhere(
@@ -578,7 +578,7 @@ def test_a_corrupt_record_costs_nothing_of_what_was_before_it_or_elsewhere(
 def test_what_is_handed_out_is_not_lost_to_an_error_that_comes_after(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
-    """Positions are behind it already."""
+    """Positions are already beyond these records."""
     fill(broker, T0, 1)
     fill(broker, T1, 1)
     refused = error_named("TOPIC_AUTHORIZATION_FAILED")
@@ -600,7 +600,7 @@ def test_what_is_handed_out_is_not_lost_to_an_error_that_comes_after(
 def test_one_partition_without_a_leader_does_not_keep_the_others_waiting(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
-    """Not even where it is still to be found where it begins."""
+    """This also holds while its first position is unknown."""
     fill(broker, T0, 1)
     broker.stop(1)
     with consuming(broker, T0, T1) as consumer:
@@ -627,7 +627,7 @@ def test_a_broker_over_its_quota_does_not_keep_the_others_waiting(
 def test_a_request_that_is_never_answered_is_given_up(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
-    """However long the poll."""
+    """This holds even for a long poll."""
     fill(broker, T0, 1)
     broker.control(FetchRequest, Action.SILENCE)
     with consuming(broker, T0, request_timeout_ms=200) as consumer:
@@ -642,7 +642,7 @@ def test_a_topic_that_is_yet_to_come_is_waited_for(broker: MemoryBroker) -> None
             assert len(consumer.poll(timeout_ms=20)) == 0
         said = ""
         deadline = time.monotonic() + PATIENCE_MS / 1000
-        while "UNKNOWN_TOPIC" not in said:  # Nothing answers in time where the machine is busy.
+        while "UNKNOWN_TOPIC" not in said:  # On a busy machine no broker answers in time.
             assert time.monotonic() < deadline, said
             with pytest.raises((KafkaTimeoutError, BootstrapError, BrokerError)) as caught:
                 consumer.position(T0, timeout_ms=100)
@@ -653,7 +653,7 @@ def test_a_topic_that_is_yet_to_come_is_waited_for(broker: MemoryBroker) -> None
 
 
 def test_no_broker_at_all(broker: MemoryBroker, caplog: pytest.LogCaptureFixture) -> None:
-    """Is no error of a poll, as in Kafka's own; but it is said."""
+    """A poll raises no error, as in Kafka's own consumer, but logs a warning."""
     broker.create_topic("t")
     broker.stop(0)
     with KafkaConsumer(bootstrap_servers="127.0.0.1:1", retry_backoff_ms=1) as consumer:

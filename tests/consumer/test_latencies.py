@@ -1,4 +1,4 @@
-"""How long commits and fetches took, by `metrics()`, and commits that have little time."""
+"""Latencies of commits and fetches in `metrics()`, and commits with little time."""
 
 import contextlib
 import time
@@ -29,7 +29,7 @@ def broker() -> Iterator[MemoryBroker]:
 def release_in_a_while(
     broker: MemoryBroker, request_type: type[Request[Any]], held: Hold, count: int
 ) -> None:
-    """Once the request has come in, and some time after that."""
+    """Release the answer some time after the request has come in."""
     broker.wait_for(request_type, count)
     time.sleep(HELD_SECONDS)
     held.release()
@@ -66,7 +66,7 @@ def test_the_time_of_a_fetch_is_that_of_its_request_in_milliseconds(broker: Memo
 
 
 def test_a_commit_with_little_time_is_made_where_there_is_enough(broker: MemoryBroker) -> None:
-    """Once in so many tries at least, however loaded the machine is."""
+    """At least one of several tries succeeds, even on a loaded machine."""
     with consuming(broker, T0, **IN_GROUP) as consumer:
         consumer.commit({T0: 1})
         for offset in range(2, TRIES):

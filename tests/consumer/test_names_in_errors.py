@@ -1,4 +1,4 @@
-"""What a consumer and an admin say of settings has the names of their arguments."""
+"""Errors of a consumer and an admin client name their arguments."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ NOWHERE = "127.0.0.1:1"
 
 
 def said(error: KafkaError) -> str:
-    """The text of an error, which has no name of an option of Spark's."""
+    """Return an error's text. Check that it names no Spark option."""
     assert "kafka." not in str(error)
     return str(error)
 
@@ -29,7 +29,7 @@ def said(error: KafkaError) -> str:
 @pytest.mark.parametrize("name", ["bootstrap_servers", "bootstrap.servers"])
 @pytest.mark.parametrize("front", [KafkaConsumer, KafkaAdmin])
 def test_nobody_there(front: type[KafkaConsumer] | type[KafkaAdmin], name: str) -> None:
-    # The pause after the first try is longer than the time that is left.
+    # The pause after the first try is longer than the remaining time.
     pauses = {"retry_backoff_ms": 3_600_000, "retry_backoff_max_ms": 3_600_000}
     given: dict[str, Any] = {name: NOWHERE, **pauses}
     with front(**given) as made, pytest.raises(BootstrapError) as caught:

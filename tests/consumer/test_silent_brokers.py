@@ -1,4 +1,4 @@
-"""No poll waits for a broker: what healthy brokers have is handed out meanwhile."""
+"""A poll does not wait for a silent broker: it returns the records of healthy brokers."""
 
 import logging
 import threading
@@ -41,7 +41,7 @@ from tests.consumer.consumers import (
 from tests.memory_broker import Action, MemoryBroker
 
 U0 = TopicPartition("u", 0)
-# Whoever waited for a broker would wait that long.
+# A wait for a silent broker would take this long.
 HOUR_MS = 3_600_000
 FOR_HOURS: dict[str, Any] = {"request_timeout_ms": HOUR_MS, "default_api_timeout_ms": HOUR_MS}
 
@@ -116,7 +116,7 @@ def test_a_seek_during_a_lookup_counts(broker: MemoryBroker) -> None:
 
 
 def test_a_reset_during_a_lookup_counts(broker: MemoryBroker) -> None:
-    """The first answer is that to another question."""
+    """The first answer belongs to an outdated request."""
     fill(broker, T0, 1)
     held = broker.hold(ListOffsetsRequest)
     with consuming(broker, T0) as consumer:
@@ -142,7 +142,7 @@ def test_a_reset_during_a_lookup_counts(broker: MemoryBroker) -> None:
 def test_a_poll_that_waits_for_an_answer_sleeps_meanwhile(
     broker: MemoryBroker, silent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not look again and again whether the answer is here."""
+    """The poll does not check repeatedly for the answer."""
     fill(broker, T0, 1)
     interval_ms = 100 if silent is OffsetCommitRequest else HOUR_MS
     config = {"group_id": "g", "auto_commit_interval_ms": interval_ms} | FOR_HOURS
@@ -167,7 +167,7 @@ def test_a_poll_that_waits_for_an_answer_sleeps_meanwhile(
 
         monkeypatch.setattr(consumer._reading, "prepare", counted)
         consumer.poll(timeout_ms=300)
-        # Of a healthy broker each fetch that it holds back for 50 ms is a reason to look.
+        # A healthy broker answers an empty fetch after 50 ms. Each answer wakes the poll.
         assert looks < 60
         consumer.close(timeout_ms=100)
 
@@ -221,7 +221,7 @@ def test_a_look_that_fails_is_made_again_in_a_group(
 
 
 def gone(broker: MemoryBroker, topic: str) -> None:
-    """The topic is deleted; a commit of it is refused as by a real broker."""
+    """Delete the topic, and refuse commits of it as a real broker does."""
     del broker.cluster.topics[topic]
 
 
@@ -261,7 +261,7 @@ def test_a_slow_coordinator_gets_no_queue_of_automatic_commits(broker: MemoryBro
 
 
 def test_a_poll_does_not_wait_for_the_commit_before_a_rebalance(broker: MemoryBroker) -> None:
-    """What is to be given up hands out nothing more; it is given up once it is committed."""
+    """Partitions to revoke return no more records. They are revoked after their commit."""
     fill(broker, T0, 3)
     config = IN_GROUP | {"enable_auto_commit": True, "max_poll_records": 5}
     with consuming(broker, **config) as consumer:
@@ -344,13 +344,13 @@ def test_wakeup_ends_every_wait(broker: MemoryBroker, call: str) -> None:
 
 def test_a_wait_ends_with_its_time_too(broker: MemoryBroker) -> None:
     with consuming(broker, T0, group_id="g") as consumer:
-        consumer.committed([T0])  # Now it knows the coordinator.
+        consumer.committed([T0])  # Now the consumer knows the coordinator.
         broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
         with pytest.raises(KafkaTimeoutError, match="OffsetFetch"):
             consumer.committed([T0], timeout_ms=50)
 
 
-# -- what shows ------------------------------------------------------------------------------------
+# -- metrics and client ids ------------------------------------------------------------------------
 
 
 def test_a_storm_of_rebalances_shows_in_the_metrics(broker: MemoryBroker) -> None:

@@ -1,4 +1,4 @@
-"""A consumer whose values are typed: what it hands out, what is bad; a registry that is away."""
+"""A consumer with typed values: results, malformed values, and a registry that is down."""
 
 import datetime
 import json
@@ -53,7 +53,7 @@ def logs(broker: MemoryBroker) -> list[PartitionLog]:
 
 @pytest.fixture
 def registry() -> Iterator[TestRegistry]:
-    """Has both schemas by their ids, and the second as that of topic t."""
+    """Run a registry with both schemas by id. The second one is the schema of topic t."""
     with registry_server() as registry:
         for number, each in BY_ID.items():
             registry.on(f"/schemas/ids/{number}", schema(json.dumps(each)))
@@ -66,7 +66,7 @@ def avro(registry: TestRegistry, **options: Any) -> dict[str, Any]:
 
 
 def read(consumer: KafkaConsumer, count: int) -> list[ConsumerRecord]:
-    """So many records, of as many polls as it takes."""
+    """Poll until there are `count` records. Return them."""
     found: list[ConsumerRecord] = []
     poll_until(consumer, lambda: len(found) >= count, found.extend)
     return found
@@ -86,7 +86,7 @@ def tables(consumer: KafkaConsumer, count: int) -> pa.Table:
     return pa.concat_tables(found)
 
 
-# -- what is handed out ----------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
 
 
 def test_records_are_dicts_and_tables_have_their_columns(
@@ -174,7 +174,7 @@ def test_topics_of_several_types_are_tables_of_their_own(
         assert records.of("u").to_arrow()["value"].to_pylist() == [{"id": 2}]
         assert records.of("t").to_arrow()["value"].to_pylist() == [{"id": 1, "name": None}]
         assert sorted(len(each.value) for each in records) == [1, 2]
-        # Of what is not there nobody knows the type.
+        # A missing value has no known type.
         assert records.of("x").to_arrow().schema.field("value").type == pa.null()
     one = avro(registry, value_schema_subject="t-value")
     with consuming(broker, *both, **one) as consumer:
@@ -183,7 +183,7 @@ def test_topics_of_several_types_are_tables_of_their_own(
 
 
 def polled_together(consumer: KafkaConsumer, *where: TopicPartition) -> ConsumerRecords:
-    """The first records of all of these, of one poll: sooner or later all is known and fetched."""
+    """Seek back and poll until one poll returns first records of all these partitions."""
     found: list[ConsumerRecords] = []
 
     def begin_again(records: ConsumerRecords) -> None:
@@ -216,7 +216,7 @@ def test_what_python_has_no_value_for_is_an_error_of_that_record(
         assert column.cast(pa.int64()).to_pylist() == instants
 
 
-# -- bad records -----------------------------------------------------------------------------------
+# -- malformed records -----------------------------------------------------------------------------
 
 
 def test_a_bad_record_comes_after_the_good_ones_before_it(
@@ -225,7 +225,7 @@ def test_a_bad_record_comes_after_the_good_ones_before_it(
     logs[0].append(value(1, id=1), value(1, id=2), b"{bad}", value(1, id=4))
     with consuming(broker, T0, **avro(registry)) as consumer:
         seen: list[ConsumerRecord] = []
-        for _ in range(2):  # Until somebody seeks, it is the same again.
+        for _ in range(2):  # The error repeats until the user seeks.
             with pytest.raises(BadRecordError) as failed:
                 seen.extend(consumer)
             assert (failed.value.topic_partition, failed.value.offset) == (T0, 2)
@@ -361,7 +361,7 @@ def test_a_registry_that_is_away_for_a_while_loses_nothing(
         found: list[ConsumerRecord] = []
         with pytest.raises(RegistryUnavailableError):
             poll_until(consumer, lambda: False, found.extend)
-        # It may take its time now, as on a machine that is busy.
+        # Now the call may be slow, as on a busy machine.
         client = consumer._typed._registry
         client.config = replace(client.config, timeout_ms=PATIENCE_MS)
         registry.on("/schemas/ids/1", schema(json.dumps(V1)))
@@ -377,7 +377,7 @@ def test_a_poll_does_not_wait_for_a_registry_that_is_silent(
     registry.on("/schemas/ids/1", Reply(raw=b"", then=Then.HANG))
     logs[0].append(value(1, id=1))
     with consuming(broker, T0, T1, **avro(registry)) as consumer:
-        # Other records go on meanwhile, and it is asked once.
+        # Other records go on meanwhile, and the registry gets one request.
         poll_until(consumer, lambda: "/schemas/ids/1" in registry.paths())
         logs[1].append(value(2, id=2, name="b"))
         assert values(consumer, 1) == [{"id": 2, "name": "b"}]
@@ -397,12 +397,12 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
     with consuming(broker, T0, **avro(registry)) as consumer:
         poll_until(consumer, lambda: bool(registry.asked))
         (waiting,) = consumer._typed._lookups._busy
-    # The registry has not answered: to close the consumer has ended the wait.
+    # The registry has not answered: closing the consumer has ended the wait.
     assert not waiting.is_alive()
     registry.closing.set()
 
 
-# -- what cannot be used ---------------------------------------------------------------------------
+# -- wrong arguments -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What Kafka's consumer can be told, and ours cannot: a warning with the reason, or what to use."""
+"""Options of Kafka's consumer that ours lacks: a warning with the reason, or an alternative."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The command `doctor`, run as a user runs it."""
+"""The command `doctor`, run like a user's command."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.doctor.rows import Examine, Row
 
 @pytest.fixture
 def examined(capsys: pytest.CaptureFixture[str]) -> Examine:
-    """The rows of a run, whose exit code must say whether one of them is wrong."""
+    """Return a function that runs `doctor` and returns its rows. It checks the exit code."""
 
     def examined(servers: str, *words: str, **config: str) -> list[Row]:
         given = [f"--config={name.replace('_', '.')}={value}" for name, value in config.items()]

@@ -1,4 +1,4 @@
-"""Each fault that the doctor names, with the fault made; and secrets, which it never shows."""
+"""Each fault that the doctor can name, caused by the test, and secrets, which it never shows."""
 
 import json
 import time
@@ -146,7 +146,7 @@ def test_a_broker_without_versions(broker: MemoryBroker, examined: Examine) -> N
 
 @pytest.fixture
 def five_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The certificates of these tests are valid for ten days at most."""
+    """Set the limit to five days: certificates of these tests are valid for ten days at most."""
     monkeypatch.setattr(brokers, "SOON_DAYS", 5)
 
 

@@ -1,4 +1,4 @@
-"""The doctor on a real broker: rights are told, and nothing is made."""
+"""The doctor on a real broker: it reports rights, and creates nothing."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The doctor's checks of Spark: a job of its own, and each fault in what is told."""
+"""The doctor's checks of Spark: its own job, and a row for each fault."""
 
 import json
 from typing import Any

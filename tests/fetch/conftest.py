@@ -1,4 +1,4 @@
-"""The in-memory broker of three nodes of the consumer's tests, its client and a partition's log."""
+"""The fixtures of the consumer's tests: a broker of three nodes, its client, a partition's log."""
 
 from tests.consumer.conftest import broker, client, log
 

@@ -1,4 +1,4 @@
-"""Reading ranges of one partition, and what the broker was asked for them."""
+"""Reading ranges of one partition, and the requests to the broker."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ COMMITTED = FetchConfig(isolation_level=IsolationLevel.READ_COMMITTED)
 
 
 def fetches_of(size_bytes: int) -> FetchConfig:
-    """Fetches that do not grow."""
+    """Return a configuration with fetches of a fixed size."""
     return FetchConfig(max_partition_fetch_bytes=size_bytes, fetch_max_bytes=size_bytes)
 
 
@@ -49,7 +49,7 @@ def fetched(broker: MemoryBroker) -> list[int]:
 
 
 def answer(records: bytes, **rest: Any) -> Any:
-    """A fetch answered with `records`, whatever the log has."""
+    """Return a fetch's answer with `records`, independent of the log."""
 
     def respond(request: FetchRequest) -> FetchResponse:
         topic = request.topics[0]

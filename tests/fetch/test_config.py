@@ -1,4 +1,4 @@
-"""Kafka's fetch configuration, as `kafka.*` options give it."""
+"""Kafka's fetch configuration by `kafka.*` options."""
 
 import pytest
 

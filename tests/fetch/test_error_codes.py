@@ -1,6 +1,6 @@
-"""Every error code of Kafka, as the answer of every API: none is silent.
+"""All error codes of Kafka as answers of all APIs. None is ignored.
 
-Each is either tried again, after just the lookup that its remedy names, or raised as a typed error
+The client either retries after exactly the lookup of the error's remedy, or raises a typed error
 that names the code.
 """
 
@@ -105,7 +105,7 @@ def test_every_code_is_tried_again_or_raised(
 def assert_looked_up(
     broker: MemoryBroker, request_type: type[Request[Any]], error: ErrorCode
 ) -> None:
-    """Between the two requests there was what the remedy names, where the request depends on it."""
+    """Check for the remedy's lookup between both requests, if the request depends on the lookup."""
     asked = [type(seen.request) for seen in broker.seen]
     assert asked.count(request_type) == 2
     first = asked.index(request_type)
@@ -133,7 +133,7 @@ def assert_named(caught: KafkaError, error: ErrorCode) -> None:
 def test_every_code_of_a_whole_answer_likewise(
     broker: MemoryBroker, client: KafkaClient, response_type: Any, error: ErrorCode
 ) -> None:
-    """Of Fetch since v7, of Metadata since v13."""
+    """Fetch has such codes since v7, and Metadata since v13."""
     request_type = FetchRequest if response_type is FetchResponse else MetadataRequest
     broker.control(request_type, response_type(error_code=error.code))
     if error.retriable or (response_type is MetadataResponse and error.code == 129):

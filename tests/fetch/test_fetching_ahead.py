@@ -1,4 +1,4 @@
-"""The next fetch is asked for before its turn, and fetches grow, the more the longer the way."""
+"""Fetch-ahead, and fetches that grow with the latency."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_nothing_is_asked_for_beyond_the_range(
     assert fetched(broker) == [1, 2]
     assert broker.accepted() == 1
     offsets(reader(client, 3, 5, ONE_BATCH))
-    assert broker.accepted() == 1  # Nothing was left on its way: the connection is used again.
+    assert broker.accepted() == 1  # No answer was left in flight: the connection is reused.
 
 
 @pytest.mark.parametrize(

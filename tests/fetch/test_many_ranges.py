@@ -1,4 +1,4 @@
-"""Many ranges in one task: few round trips, bounded memory, and one that fails fails alone."""
+"""Many ranges in one task: few round trips, bounded memory, and separate failures."""
 
 import logging
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ def ranges_of(ends: Iterable[int], *, topic: str = "t") -> list[OffsetRange]:
 
 
 def read(reader: RangeReader) -> dict[TopicPartition, list[int]]:
-    """The offsets of each partition, in the order in which they came."""
+    """Read all. Return the offsets of each partition, in the order of arrival."""
     found: dict[TopicPartition, list[int]] = defaultdict(list)
     for chunk in reader.chunks():
         found[chunk.topic_partition] += to_arrow(chunk)["offset"].to_pylist()
@@ -67,7 +67,7 @@ def test_small_partitions_of_one_leader_take_at_most_three_round_trips(
 def test_small_ranges_of_large_partitions_take_few_round_trips(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    """The first answer is full of one partition, and says how much a record takes."""
+    """One partition fills the first answer. This answer shows the size of a record."""
     for log in on_one_leader(broker):
         for _ in range(300):
             log.append(bytes(10_000))
@@ -109,7 +109,7 @@ def test_leaders_share_what_may_be_on_its_way(broker: MemoryBroker, client: Kafk
 def test_any_ranges_of_any_partitions_with_any_fetch_size(
     sizes: list[list[int]], cuts: list[int], fetch_bytes: int
 ) -> None:
-    """Each of them may be cut, so that a task has several ranges of one partition."""
+    """A range may be cut, so that a task has several ranges of one partition."""
     with MemoryBroker(2) as broker, KafkaClient(broker.config()) as client:
         for log, of_batches in zip(broker.create_topic("t", len(sizes)), sizes, strict=True):
             for size in of_batches:
@@ -137,7 +137,7 @@ def test_ranges_of_one_partition_that_do_not_follow_each_other(
     assert read(RangeReader(client, ranges, FetchConfig())) == {one: [6, 7, 0, 1], other: [1, 2]}
 
 
-# -- one of them fails -----------------------------------------------------------------------------
+# -- a range that fails ----------------------------------------------------------------------------
 
 
 def test_a_partition_without_a_leader_keeps_no_other_waiting(
@@ -196,7 +196,7 @@ def test_a_topic_that_is_gone_is_passed_over_and_others_are_read(
     assert sorted(each.getMessage()[:6] for each in caplog.records) == [
         f"gone-{number}" for number in range(4)
     ]
-    # They are asked for together, and not each until it is certain that it is gone.
+    # The reader looks up all of them together, and not each until it is surely gone.
     assert len(broker.requests(MetadataRequest)) < 16
     with pytest.raises(TopicGoneError, match="gone-0 from offset 0"):
         read(RangeReader(client, ranges, FetchConfig()))

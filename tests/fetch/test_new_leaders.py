@@ -1,4 +1,4 @@
-"""A fetch that is refused since the leader moved names the new one (KIP-951)."""
+"""The error answer to a fetch names the new leader after a move (KIP-951)."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ from tests.memory_broker import MemoryBroker, PartitionLog
 def refusing(
     broker: MemoryBroker, name: str, leader: LeaderIdAndEpoch
 ) -> Callable[[FetchRequest], FetchResponse]:
-    """An answer that names a leader, and where it is."""
+    """Return a function that answers with an error, a new leader and its address."""
 
     def respond(request: FetchRequest) -> FetchResponse:
         (topic,) = request.topics

@@ -1,4 +1,4 @@
-"""Offsets and epochs: one request a leader, and only what is missing is asked for again."""
+"""Offsets and epochs: one request for each leader, and retries only for missing answers."""
 
 from collections import Counter
 from typing import Any
@@ -81,7 +81,7 @@ def test_each_leader_is_asked_once_whatever_the_number_of_partitions() -> None:
 
 
 def test_leaders_are_asked_all_at_once(broker: MemoryBroker, client: KafkaClient) -> None:
-    """Node 0 does not answer before node 1 was asked."""
+    """Node 0 answers only after the request to node 1."""
     broker.create_topic("t", 2)
     earliest_offsets(client, [T0, T1])
     broker.forget()
@@ -104,7 +104,7 @@ def test_the_ends_of_a_log(broker: MemoryBroker, client: KafkaClient) -> None:
     assert latest_offsets(client, [T0]) == {T0: OffsetAndEpoch(3, leader_epoch=7)}
     committed = latest_offsets(client, [T0], IsolationLevel.READ_COMMITTED)
     assert committed == {T0: OffsetAndEpoch(2, leader_epoch=7)}
-    # Whoever asks as a follower is shown the end of the log, open transactions and all.
+    # A follower's request returns the log's end, with open transactions.
     assert {request.replica_id for request in broker.requests(ListOffsetsRequest)} == {-1}
 
 
@@ -191,7 +191,7 @@ def test_where_each_leader_epoch_ends(broker: MemoryBroker, client: KafkaClient)
     log.append(b"c")
     log.leader_epoch = 5
     ends = {epoch: epoch_end_offsets(client, {T0: epoch})[T0] for epoch in range(7)}
-    # Before the first epoch there is nothing; of one yet to come the leader knows nothing.
+    # Before the first epoch there are no records. The leader does not know a later epoch.
     assert ends == {0: 0, 1: 2, 2: 2, 3: 2, 4: 3, 5: 3, 6: -1}
 
 

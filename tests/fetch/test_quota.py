@@ -1,4 +1,4 @@
-"""Over a quota a fetch is answered with how long to keep still, and no partition (KIP-219)."""
+"""Over a quota a fetch's answer has a throttle time and no partition (KIP-219)."""
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch import FetchConfig, sampled_bytes_per_offset
@@ -22,14 +22,14 @@ def test_a_range_is_read_all_the_same(
 def test_in_the_middle_of_a_range_too(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog
 ) -> None:
-    """There the next fetch is under way while this one's rows are worked on."""
+    """There the next fetch is in flight while Python works on the rows of this one."""
     for value in (b"a", b"b", b"c", b"d"):
         log.append(value * 200)
     reading = reader(client, 0, 4, SMALL, poll_timeout_ms=10_000).chunks()
     assert next(reading).next_offset == 1
     broker.control(FetchRequest, THROTTLED, times=2)
     assert [chunk.next_offset for chunk in reading if chunk.next_offset > 1][-1] == 4
-    # Whichever fetch was under way by then: two were asked once more.
+    # Two fetches are sent once more. Any of them may have been in flight.
     assert len(fetched(broker)) == len(set(fetched(broker))) + 2
 
 

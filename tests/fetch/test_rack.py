@@ -1,4 +1,4 @@
-"""Reading from a replica in the same rack (KIP-392), and back to the leader where that fails."""
+"""Reading from a replica in the same rack (KIP-392), and from the leader after a failure."""
 
 import pytest
 

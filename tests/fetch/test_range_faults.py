@@ -1,4 +1,4 @@
-"""A range whose records are late, gone or corrupt, or whose brokers are: none lost or doubled."""
+"""Faults of records and brokers during a range: no record is lost or doubled."""
 
 import logging
 import uuid
@@ -44,7 +44,7 @@ from tests.fetch.reading import (
 )
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker, PartitionLog
 
-# -- promised, and not there -----------------------------------------------------------------------
+# -- missing records -------------------------------------------------------------------------------
 
 
 def test_records_that_are_promised_and_never_come_are_a_timeout_that_says_so(
@@ -102,7 +102,7 @@ def test_an_offset_that_the_log_does_not_have_is_told_with_those_it_has(
 def test_retention_that_overtakes_a_read_is_told_after_what_was_read(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog
 ) -> None:
-    """What was asked for ahead has come by then."""
+    """The answer to the fetch ahead has come by then."""
     for _ in range(6):
         log.append(b"a")
     found = []

@@ -1,6 +1,6 @@
-"""Records of a range that are gone: an error that says so, or passed over where that is asked for.
+"""Lost records of a range: an error, or a gap if the user allows data loss.
 
-And the name of a topic is not the topic: one that took its name is never read in its place.
+A new topic with the name of a deleted one is never read in its place.
 """
 
 import logging
@@ -84,7 +84,7 @@ def test_retention_that_overtakes_a_read_neither_ends_it_nor_doubles_a_record(
     assert found == [0, 1, 2, 3, 7, 8, 9]
 
 
-# -- deleted, made anew ----------------------------------------------------------------------------
+# -- deleted and created again ---------------------------------------------------------------------
 
 
 def test_a_topic_of_the_same_name_is_not_read_in_its_place(
@@ -155,7 +155,7 @@ def test_a_broker_that_has_not_heard_of_a_topic_yet_is_asked_again(
 def test_an_id_that_metadata_has_late_is_waited_for(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    """The driver has heard of the topic made anew, the executor's broker a moment later."""
+    """The driver knows the new topic. The executor's broker learns of it a moment later."""
     broker.create_topic("t", topic_id=PLANNED)
     client.leaders([T0], Deadline.after_ms(10_000))
     (log,) = broker.create_topic("t", topic_id=MADE_ANEW)

@@ -1,4 +1,4 @@
-"""A range of one partition: its records and no others, whatever the log looks like."""
+"""A range of one partition: exactly its records, for logs of all kinds."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_what_is_asked_is_what_is_configured(
     assert (partition.partition_max_bytes, partition.current_leader_epoch) == (1_000, 4)
 
 
-# -- what a log can look like ----------------------------------------------------------------------
+# -- kinds of logs ---------------------------------------------------------------------------------
 
 
 def test_control_batches_at_the_end_end_the_range(client: KafkaClient, log: PartitionLog) -> None:
@@ -158,7 +158,7 @@ def test_an_aborted_list_in_any_order_with_a_marker_twice_or_without_data(
         assert values(reader(client, 0, 7, COMMITTED)) == [b"yes"]
 
 
-# -- how much is fetched ---------------------------------------------------------------------------
+# -- sizes of fetches ------------------------------------------------------------------------------
 
 
 def test_a_record_larger_than_the_fetch_limit_comes_whole(

@@ -1,4 +1,4 @@
-"""What an offset takes in bytes, learnt from a few batches of each log."""
+"""Bytes per offset, estimated from a few batches of each log."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A session with one broker: what is told it, and what its answers may say."""
+"""A fetch session with one broker: its requests and the checks of its answers."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ def wanted(topic_partition: TopicPartition, offset: int = 0, topic_id: int = 0) 
 def answer(
     *partitions: TopicPartition, session_id: int = 7, throttle_time_ms: int = 0
 ) -> FetchResponse:
-    """By topic id, as from version 13 on."""
+    """Return an answer with topic ids, as from version 13 on."""
     responses = [
         FetchableTopicResponse("", IDS[each.topic], [PartitionData(each.partition)])
         for each in partitions
@@ -35,7 +35,7 @@ def answer(
 
 
 def asked(session: FetchSession, *partitions: TopicPartition, offset: int = 0) -> list[str]:
-    """The partitions that the next request names, with their offsets, and with - those it drops."""
+    """Return the next request's partitions and offsets. Dropped partitions have a "-"."""
     request = session.request({each: wanted(each, offset) for each in partitions})
     named = [
         f"{topic.topic}-{each.partition}@{each.fetch_offset}"
@@ -98,7 +98,7 @@ def test_a_topic_made_anew_takes_the_place_of_the_old_one() -> None:
     ("name", "session_id"),
     [
         ("FETCH_SESSION_ID_NOT_FOUND", 0),
-        ("INVALID_FETCH_SESSION_EPOCH", 7),  # So that the broker drops what it keeps.
+        ("INVALID_FETCH_SESSION_EPOCH", 7),  # So the broker drops its session.
         ("FETCH_SESSION_TOPIC_ID_ERROR", 7),
     ],
 )

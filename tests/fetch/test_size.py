@@ -1,4 +1,4 @@
-"""How much a broker is asked for: by what its answers brought, and whether they were waited for."""
+"""The size of fetches: it depends on the size of answers and on waits for them."""
 
 import pytest
 

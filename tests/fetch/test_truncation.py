@@ -1,4 +1,4 @@
-"""A log that was cut below what was planned, by an unclean election (KIP-320), seen by the task."""
+"""Log truncation below the planned range, by an unclean election (KIP-320), seen by a task."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def reader(client: KafkaClient, end: int, epoch: int, *, skip_lost: bool = False
 
 @pytest.fixture
 def cut(log: PartitionLog) -> PartitionLog:
-    """Read to offset 4 in epoch 0; then cut at 2, and grown to 6 in epoch 1."""
+    """Truncate a log at 2 after a read to offset 4 in epoch 0. It grows to 6 in epoch 1."""
     for value in (b"a", b"b", b"c", b"d"):
         log.append(value)
     elect_unclean(log)
@@ -99,7 +99,7 @@ def test_an_election_that_lost_nothing_is_passed_over(
 def test_a_broker_that_is_behind_the_plan_is_asked_again(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog
 ) -> None:
-    """It describes a leader of an earlier epoch than the driver has heard of."""
+    """Such a broker describes a leader of an earlier epoch than the driver knows."""
     log.append(b"a")
 
     def catch_up(_: object) -> Action:

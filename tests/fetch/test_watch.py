@@ -1,4 +1,4 @@
-"""Leaders that hold a fetch back say at once when there is more, and nothing until then."""
+"""Waiting fetches at leaders: they answer at once on new records, and not before."""
 
 import threading
 import time
@@ -27,8 +27,8 @@ ENDS = {TopicPartition("t", partition): 1 for partition in range(PARTITIONS)}
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryBroker]:
-    """Three brokers that hold fetches back, and a topic with a record in each partition."""
-    # On a busy machine it may take more than a second to connect, which would be news.
+    """Run three brokers that delay empty fetches. A topic has a record in each partition."""
+    # On a busy machine a connection may take more than a second, which would count as news.
     monkeypatch.setattr(watch_module, "_LONGEST_CONNECTING_MS", int(LONG_SECONDS * 1000))
     with MemoryBroker(3) as broker:
         broker.held_step_seconds = 0.01
@@ -67,7 +67,7 @@ def test_a_new_record_ends_the_wait(three: MemoryBroker, watch: Watch) -> None:
     assert watch.news(ENDS, LONG_SECONDS)
     assert time.monotonic() - started_seconds < LONG_SECONDS / 2
     writing.join()
-    # The others hold theirs; the one that spoke is asked again, from where its logs end now.
+    # The other fetches still wait. The broker that answered gets a fetch at its new log ends.
     after = {**ENDS, TopicPartition("t", 4): 2}
     assert not watch.news(after, 0.02)
     three.wait_for(FetchRequest, 4)
@@ -97,7 +97,7 @@ def test_an_error_that_stays_is_news_only_once_the_time_is_up(
     three.control(FetchRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
     started_seconds = time.monotonic()
     for _ in range(3):
-        # An answer that takes longer than the time is news the next time.
+        # An answer after the timeout counts as news the next time.
         eventually(lambda: watch.news(ENDS, 0.05))
     assert time.monotonic() - started_seconds >= 3 * 0.05
     assert len(three.requests(FetchRequest)) <= 3 * 3
@@ -129,7 +129,7 @@ def test_what_was_held_for_other_offsets_is_asked_anew(three: MemoryBroker, watc
 
 
 def test_a_login_that_is_refused_is_not_shown_again(three: MemoryBroker) -> None:
-    """Else an idle query would show it several times a second, and accounts get locked."""
+    """Otherwise an idle query would log in several times a second, which locks accounts."""
     with KafkaClient(three.config()) as client:
         assert client.leaders(ENDS, Deadline.after_ms(30_000))
         settings = ConnectionSettings(security=SecuritySettings.from_settings(Settings(LOGIN)))

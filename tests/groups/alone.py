@@ -1,4 +1,4 @@
-"""A member without connection, thread or clock: a test says what the coordinator answers."""
+"""A member without connection, thread or clock. A test gives the coordinator's answers."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -34,7 +34,7 @@ RETRY = Retry(backoff_ms=1_000, backoff_max_ms=1_000)
 
 @dataclass
 class Alone:
-    """A member that joins and leads by itself, with all that it said to its listener."""
+    """A member that is alone in its group, and the calls to its listener."""
 
     cooperative: bool = False
     config: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Alone:
             step.run()
 
     def next(self, request_type: type[Q]) -> Q:
-        """The next request, after whatever pause; it is to be of this type."""
+        """Return the next request, after any pause. Check its type."""
         for _ in range(10):
             due = self.participant.next_request()
             if isinstance(due, Outgoing):
@@ -72,12 +72,12 @@ class Alone:
         raise AssertionError(f"no {request_type} within 10 pauses")
 
     def idles(self) -> bool:
-        """Whether there is nothing to send before it polls again."""
+        """Return whether the member sends nothing before its next poll."""
         due = self.participant.next_request()
         return isinstance(due, float) and due >= 1_000
 
     def answer(self, request: Request[Any], response: Any) -> None:
-        """As the thread does that asks."""
+        """Answer a request, as the member's thread does."""
         try:
             self.participant.answered(request, response)
         except Exception as error:
@@ -87,7 +87,7 @@ class Alone:
         self.answer(request, request.RESPONSE(error_code=error.code))  # type: ignore[call-arg]
 
     def join(self, generation_id: int = 1, member_id: str = "m") -> None:
-        """JoinGroup and its answer, as the leader or not."""
+        """Do JoinGroup and its answer, as the leader or not."""
         request = self.next(JoinGroupRequest)
         mine = request.protocols[0].metadata
         members = [JoinGroupResponseMember(member_id, request.group_instance_id, mine)]
@@ -110,7 +110,7 @@ class Alone:
         self.answer(self.next(HeartbeatRequest), HeartbeatResponse())
 
     def settle(self, *partitions: TopicPartition, generation_id: int = 1) -> None:
-        """Joins, gets these, and takes them over."""
+        """Join, get these partitions, and take them over."""
         self.poll()
         self.join(generation_id)
         self.sync(*partitions)
@@ -127,7 +127,7 @@ class Alone:
         return self.participant.has_left
 
     def subscription(self) -> Subscription:
-        """What its next JoinGroup says."""
+        """Return the subscription in the next JoinGroup."""
         return Subscription.decode(self.next(JoinGroupRequest).protocols[0].metadata)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A member by KIP-848 without connection, thread or clock, as in `alone`."""
+"""A KIP-848 member without connection, thread or clock, as in `alone`."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ T, U = uuid.UUID(int=1), uuid.UUID(int=2)
 
 @dataclass
 class AloneInConsumer:
-    """A member, the names of topics that brokers know, and what its listener was told."""
+    """A member, the topics' names by id, and the calls to its listener."""
 
     config: dict[str, Any] = field(default_factory=dict)
     interval_ms: int = 5_000
@@ -48,7 +48,7 @@ class AloneInConsumer:
             step.run()
 
     def next(self) -> ConsumerGroupHeartbeatRequest:
-        """The next heartbeat, after whatever pause."""
+        """Return the next heartbeat, after any pause."""
         for _ in range(10):
             due = self.participant.next_request()
             if isinstance(due, Outgoing):
@@ -59,7 +59,7 @@ class AloneInConsumer:
         raise AssertionError("no heartbeat within 10 pauses")
 
     def idles(self) -> bool:
-        """Whether there is nothing to send before it polls again."""
+        """Return whether the member sends nothing before its next poll."""
         due = self.participant.next_request()
         return isinstance(due, float) and due >= 1_000
 
@@ -70,7 +70,7 @@ class AloneInConsumer:
         assigned: dict[uuid.UUID, list[int]] | None = None,
         **more: Any,
     ) -> None:
-        """As the thread does that asks."""
+        """Answer a heartbeat, as the member's thread does."""
         response = ConsumerGroupHeartbeatResponse(
             member_id=request.member_id,
             member_epoch=epoch,
@@ -89,13 +89,13 @@ class AloneInConsumer:
         self.answer(request, error_code=error.code, error_message="because")
 
     def settle(self, assigned: dict[uuid.UUID, list[int]], epoch: int = 1) -> None:
-        """Is told to own this, takes it over, and tells so."""
+        """Get this assignment, take it over, and confirm it."""
         self.poll()
         self.answer(self.next(), epoch, assigned)
         self.poll()
         acknowledging = self.next()
         says_all = acknowledging.subscribed_topic_names is not None
-        # One who says all is told all.
+        # The coordinator answers a full heartbeat with the full assignment.
         self.answer(acknowledging, epoch, assigned if says_all else None)
         assert self.state() is ConsumerState.STABLE
 

@@ -1,4 +1,4 @@
-"""Members of groups for tests: an assignor that deals out, and a listener that remembers."""
+"""Group members for tests, with a simple assignor and a listener that keeps its calls."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ PATIENCE_MS = 20_000
 
 @dataclass
 class Deal:
-    """Deals the partitions out by member id, and can keep to KIP-429's two rounds."""
+    """An assignor that deals partitions by member id, with KIP-429's two rounds if wanted."""
 
     protocol: RebalanceProtocol = RebalanceProtocol.EAGER
     name: str = "deal"
@@ -63,7 +63,7 @@ class Deal:
 
 @dataclass
 class Told:
-    """What a listener was told, in order; `during` is called in the midst of it."""
+    """A listener that keeps its calls, in order. Each call also calls `during`."""
 
     said: list[tuple[str, tuple[TopicPartition, ...]]] = field(default_factory=list)
     during: Callable[[str], None] = lambda _: None
@@ -84,14 +84,14 @@ class Told:
 
 @dataclass
 class Joined:
-    """A member with what it was made of."""
+    """A member and its parts."""
 
     membership: Membership
     told: Told
     deal: Deal
 
     def poll_until(self, done: Callable[[], bool], what: str = "") -> None:
-        """Polls as a consumer does, as soon as there is something to poll for."""
+        """Poll like a consumer, as soon as there is something to poll for."""
         deadline = Deadline.after_ms(PATIENCE_MS)
         while True:
             self.membership.poll()
@@ -101,7 +101,7 @@ class Joined:
             readable([self.membership], deadline.within_ms(50))
 
     def settle(self, *partitions: TopicPartition) -> None:
-        """Polls until it owns just these."""
+        """Poll until the member owns exactly these partitions."""
         self.poll_until(
             lambda: self.is_stable and self.membership.assignment == set(partitions),
             f"to own {[str(each) for each in partitions]}",
@@ -113,7 +113,7 @@ class Joined:
 
 
 def settle_all(*members: Joined, partitions: int) -> None:
-    """Polls all in turn until they own so many partitions between them, none twice."""
+    """Poll all members in turn until together they own `partitions` partitions, none twice."""
 
     def done() -> bool:
         owned = [each for member in members for each in member.membership.assignment]
@@ -135,7 +135,7 @@ def settle_all(*members: Joined, partitions: int) -> None:
 
 @contextmanager
 def consumer(broker: MemoryBroker, *topics: str, **config: Any) -> Iterator[Joined]:
-    """A member of group `g` by KIP-848 that has subscribed and not polled yet."""
+    """Run a KIP-848 member of group `g` that has subscribed and not polled yet."""
     told = Told()
     group = GroupConfig(**{"group_id": "g"} | config)
     membership = consumer_membership(KafkaClient(broker.config()), group, told)
@@ -155,7 +155,7 @@ def member(
     client: dict[str, Any] | None = None,
     **config: Any,
 ) -> Iterator[Joined]:
-    """A member of group `g` that has subscribed and not polled yet."""
+    """Run a classic member of group `g` that has subscribed and not polled yet."""
     protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
     deal, told = Deal(protocol), Told()
     settings: dict[str, Any] = {"group_id": "g", "heartbeat_interval_ms": 20}

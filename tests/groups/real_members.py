@@ -1,6 +1,6 @@
 """Members of real groups: ours, and confluent-kafka's, which shares no code with ours.
 
-Run as a module it is a member in a process of its own: `real_members servers group protocol topic`.
+As a module it runs a member in its own process: `real_members servers group protocol topic`.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ SESSION_MS = 6_000
 
 
 class Ours:
-    """A member of ours; `protocol` is an assignor's name, or `consumer` for KIP-848."""
+    """Our member. `protocol` is an assignor's name, or `consumer` for KIP-848."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Ours:
 
 
 class Theirs:
-    """A member of confluent-kafka's."""
+    """A confluent-kafka member."""
 
     def __init__(self, servers: str, group_id: str, protocol: str, topic: str) -> None:
         classic = {
@@ -90,7 +90,7 @@ class Theirs:
 
 
 def settle(members: Sequence[Ours | Theirs], done: Callable[[], bool]) -> None:
-    """Polls all in turn until it is so."""
+    """Poll all members in turn until `done` holds."""
     deadline = Deadline.after_ms(PATIENCE_MS)
     waited_for: list[Membership] = [each.membership for each in members if isinstance(each, Ours)]
     while not done():
@@ -101,7 +101,7 @@ def settle(members: Sequence[Ours | Theirs], done: Callable[[], bool]) -> None:
 
 
 def divided(members: Sequence[Ours | Theirs], partitions: int) -> Callable[[], bool]:
-    """Whether they own them all between them, evenly, and none twice."""
+    """Return a check that the members own all partitions, evenly, and none twice."""
 
     def done() -> bool:
         owned = [each.owned() for each in members]

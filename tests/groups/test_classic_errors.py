@@ -1,4 +1,4 @@
-"""Every error code of Kafka, as the answer to all that a classic member asks: none is silent."""
+"""All error codes of Kafka as answers to all requests of a classic member. None is ignored."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ AGAIN: dict[type[Request[Any]], type[Any]] = {
     SyncGroupRequest: JoinGroupRequest,
     HeartbeatRequest: HeartbeatRequest,
 }
-# What is not raised and not simply tried again, as Kafka's AbstractCoordinator has it.
+# Errors that are neither raised nor simply retried, as in Kafka's AbstractCoordinator.
 JOINS_AGAIN = {
     (JoinGroupRequest, "MEMBER_ID_REQUIRED"),
     (JoinGroupRequest, "REBALANCE_IN_PROGRESS"),
@@ -189,7 +189,7 @@ def test_a_coordinator_that_asks_for_ids_without_end_is_not_asked_all_the_time()
 
 
 def test_what_comes_after_a_static_member_left_is_nobodys_concern() -> None:
-    """It says no farewell that would take the place of what was asked before."""
+    """A static member sends no LeaveGroup, which would replace the earlier request."""
     alone = Alone(config={"group_instance_id": "i"})
     alone.settle(T0)
     beat = alone.next(HeartbeatRequest)
@@ -210,7 +210,7 @@ def test_what_comes_too_late_changes_nothing(alone: Alone) -> None:
 
 
 def test_the_table_of_states_is_whole() -> None:
-    """From everywhere a member can lose its place and leave; one that is fenced only leaves."""
+    """From each state a member can lose its membership and leave. A fenced member only leaves."""
     for state in State:
         assert TRANSITIONS[state, Event.LEFT][0] is State.UNJOINED
         fenced = state is State.FENCED

@@ -1,4 +1,4 @@
-"""One member of the classic protocol: what it asks when, and what its listener is told."""
+"""One member of the classic protocol: its requests, and the calls to its listener."""
 
 import logging
 from collections.abc import Iterator
@@ -108,7 +108,7 @@ def test_eager_members_give_up_all_before_they_join(alone: Alone) -> None:
         (what, set(alone.participant.assignment), alone.participant.member)
     )
     alone.poll()
-    # Within `revoked` they are still owned, and can be committed.
+    # During `revoked` the partitions are still owned, and their offsets can be committed.
     assert seen == [("revoked", {T0}, Member("g", "m", 1))]
     assert alone.participant.assignment == frozenset()
     assert alone.next(JoinGroupRequest).reason == "for the test"
@@ -197,7 +197,7 @@ def test_what_is_lost_is_told_once_and_before_joining_anew(cooperative: bool, na
 
 
 def test_what_is_lost_while_the_listener_is_told_of_other_partitions(cooperative: Alone) -> None:
-    """A heartbeat is answered meanwhile: what was to be kept is not to be claimed in JoinGroup."""
+    """A heartbeat's answer comes meanwhile. JoinGroup must not claim the kept partitions then."""
     cooperative.participant.subscribe(["t", "u"])
     cooperative.settle(T0, U0)
     cooperative.participant.subscribe(["t"])
@@ -270,7 +270,7 @@ def test_a_member_lives_while_its_assignment_waits_for_a_poll(alone: Alone) -> N
     alone.beat()
     alone.refuse(alone.next(HeartbeatRequest), error_named("REBALANCE_IN_PROGRESS"))
     alone.poll()
-    # Taken over, and at once given up for the next generation.
+    # The partitions are taken over, and revoked at once for the next generation.
     assert alone.told.said == [("assigned", (T0,)), ("revoked", (T0,))]
 
 
@@ -452,7 +452,7 @@ def test_a_cooperative_assignor_may_not_give_what_another_owns(cooperative: Alon
 
 @pytest.mark.parametrize("name", ["cooperative-sticky", "other"])
 def test_kafkas_own_assignor_says_itself_which_claims_count(name: str) -> None:
-    """A member that missed a generation claims what was given to others meanwhile."""
+    """A member that missed a generation claims partitions that now belong to others."""
     claims = [("old", (T0, T1)), ("new", ())]
     members = [
         JoinGroupResponseMember(member_id, None, Subscription(("t",), owned=owned).encode())

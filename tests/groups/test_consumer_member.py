@@ -1,4 +1,4 @@
-"""One member by KIP-848: what it says when, what its listener is told, and every error code."""
+"""One KIP-848 member: its heartbeats, the calls to its listener, and all error codes."""
 
 import logging
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def alone() -> Iterator[AloneInConsumer]:
 
 
 def said(request: Any) -> dict[str, Any]:
-    """What a heartbeat says that is not null, but for who says it."""
+    """Return the fields of a heartbeat that are not null, without the member's identity."""
     names = (
         "instance_id",
         "rack_id",
@@ -193,7 +193,7 @@ def test_every_code_is_reacted_to_or_raised(error: ErrorCode, owning: bool) -> N
         alone.poll()
     request = alone.next()
     alone.refuse(request, error)
-    # One that joins is told so of a group of the classic protocol.
+    # A joining member gets this error for a group of the classic protocol.
     is_classic = error.name == "GROUP_ID_NOT_FOUND" and not owning
     if error.name in LOSES and not is_classic:
         assert alone.member() is None

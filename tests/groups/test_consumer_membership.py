@@ -1,4 +1,4 @@
-"""Members by KIP-848 with their threads and connections, and an in-memory coordinator."""
+"""KIP-848 members with threads and connections, and an in-memory coordinator."""
 
 import uuid
 
@@ -42,7 +42,7 @@ def test_nobody_gets_what_another_has_not_given_up(broker: MemoryBroker) -> None
     with consumer(broker) as one, consumer(broker) as two:
         one.settle(*ALL)
         two.poll_until(lambda: two.is_stable)
-        # `one` does not poll, so it gives up nothing.
+        # `one` does not poll, so it revokes nothing.
         heartbeats = len(broker.requests(ConsumerGroupHeartbeatRequest))
         broker.wait_for(ConsumerGroupHeartbeatRequest, heartbeats + 4)
         two.membership.poll()

@@ -1,4 +1,4 @@
-"""Real groups: members of ours beside each other and beside confluent-kafka's, and one killed."""
+"""Real groups: our members, alone and with confluent-kafka's, and a killed member."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["range", "consumer"])
 
 @pytest.fixture
 def made(kafka: LocalKafka, topic: str) -> tuple[str, str, str]:
-    """Servers, a group and a topic of six partitions."""
+    """Return bootstrap servers, a group, and a topic of six partitions."""
     kafka.create_topic(topic, partitions=6)
     return kafka.bootstrap_servers, f"group-of-{topic}", topic
 
@@ -55,7 +55,7 @@ def test_three_of_ours_come_and_go(made: tuple[str, str, str], members: ExitStac
     settle(three, divided(three, 6))
     three[0].close()
     settle(three[1:], divided(three[1:], 6))
-    # Nobody lost what it was not told of, and nobody gave up what it kept.
+    # No member lost partitions: each partition that moved was revoked first.
     assert not [told for each in three for told in each.told.said if told[0] == "lost"]
 
 
@@ -75,7 +75,7 @@ def test_beside_confluent_kafka(
     protocol: str,
     first: type[Ours] | type[Theirs],
 ) -> None:
-    """Who is there first leads, where members lead."""
+    """In the classic protocol the first member leads."""
     servers, group, topic = made
     second = Theirs if first is Ours else Ours
     one = members.enter_context(closing(first(servers, group, protocol, topic)))
@@ -91,7 +91,7 @@ def test_beside_confluent_kafka(
 def test_what_a_killed_process_owned_goes_to_others_after_its_session(
     made: tuple[str, str, str], members: ExitStack
 ) -> None:
-    """By each protocol at once, since a session takes its time."""
+    """All protocols run at the same time, since a session timeout is long."""
     servers, group, topic = made
     protocols = ["range", "cooperative-sticky", "consumer"]
     groups = [(servers, f"{group}-{protocol}", protocol, topic) for protocol in protocols]
@@ -109,7 +109,7 @@ def test_what_a_killed_process_owned_goes_to_others_after_its_session(
         settle(ours, lambda: all(len(each.owned()) == 3 for each in ours))
         killed_seconds = time.monotonic()
     settle(ours, lambda: all(divided([each], 6)() for each in ours))
-    # Not before the sessions are over, less a heartbeat.
+    # Not before the session timeouts, minus a heartbeat interval.
     assert time.monotonic() - killed_seconds > SESSION_MS / 1000 - 1
 
 
@@ -135,7 +135,7 @@ def test_only_members_commit_and_only_in_their_generation(
     moved = {min(two.owned()): 9}
     error: type[KafkaError] = CommitFailedError
     refused = "ILLEGAL_GENERATION"
-    if protocol == "consumer":  # Tried again, since the member could have a new epoch by then.
+    if protocol == "consumer":  # The member retries, since it could have a new epoch by then.
         error, refused = KafkaTimeoutError, "STALE_MEMBER_EPOCH"
     with pytest.raises(error, match=refused):
         commit_offsets(client, group, moved, member_of=lambda: former, timeout_ms=500)
@@ -145,7 +145,7 @@ def test_only_members_commit_and_only_in_their_generation(
 def test_a_member_whose_group_was_deleted_joins_anew(
     made: tuple[str, str, str], members: ExitStack, protocol: str
 ) -> None:
-    """As where its session was over, since its process was halted, and somebody tidied up."""
+    """An example: the process was suspended, its session ended, and somebody deleted the group."""
     servers, group, topic = made
     config = ClientConfig.from_settings(Settings({"kafka.bootstrap.servers": servers}))
     client = members.enter_context(KafkaClient(config))
@@ -164,7 +164,7 @@ def test_a_member_whose_group_was_deleted_joins_anew(
         answer = client.send(DeleteGroupsRequest([group]), coordinator, deadline)
         return answer.results[0].error_code
 
-    # It may have heard that it is out, and be back, before its group is deleted.
+    # The member may learn of its removal and rejoin before its group is deleted.
     deadline = Deadline.after_ms(10_000)
     while delete(deadline):
         assert not deadline.expired
@@ -175,7 +175,7 @@ def test_a_member_whose_group_was_deleted_joins_anew(
 def test_a_group_of_something_else_is_refused_by_name(
     kafka: LocalKafka, made: tuple[str, str, str], members: ExitStack
 ) -> None:
-    """A broker says that there is no such group, which to a member is a reason to join anew."""
+    """The broker answers that the group does not exist. Usually a member then rejoins."""
     with Real(kafka) as side:
         for step in [Join("m", protocol_type="connect")] * 2:
             step.take(side)

@@ -1,4 +1,4 @@
-"""Members with their threads and connections, beside each other, and an in-memory coordinator."""
+"""Classic members with threads and connections, and an in-memory coordinator."""
 
 import threading
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_cooperative_members_are_told_of_what_moves(broker: MemoryBroker) -> Non
     with member(broker, cooperative=True) as one, member(broker, cooperative=True) as two:
         one.settle(*ALL)
         settle_all(one, two, partitions=4)
-        # And of nothing, once a round: of these there may be one more or less.
+        # Each round also has an empty call. Their number may vary by one.
         told = [[each for each in member.told.said if each[1]] for member in (one, two)]
         assert told[0] == [("assigned", ALL), ("revoked", (T1, T3))]
         assert told[1] == [("assigned", (T1, T3))]
@@ -75,7 +75,7 @@ def test_cooperative_members_are_told_of_what_moves(broker: MemoryBroker) -> Non
 def test_one_who_waits_is_woken_by_a_rebalance(broker: MemoryBroker) -> None:
     with member(broker) as one:
         one.settle(*ALL)
-        one.membership.poll()  # What it was woken for until now is seen to.
+        one.membership.poll()  # This handles all wake-ups so far.
         broker.gather("g")
         assert readable([one.membership], Deadline.after_ms(PATIENCE_MS))
         one.membership.poll()
@@ -210,7 +210,7 @@ def test_leaving_in_the_midst_of_joining_does_not_wait_for_the_others(
     with member(broker) as one:
         one.settle(*ALL)
         with member(broker) as two:
-            # `one` does not poll, so the group never gathers.
+            # `one` does not poll, so the rebalance never completes.
             two.membership.poll()
             broker.wait_for(JoinGroupRequest, 4)
         assert len(broker.group("g").members) == 1

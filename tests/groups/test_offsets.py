@@ -1,4 +1,4 @@
-"""A group's committed offsets, by one who is not a member, and by one who is."""
+"""A group's committed offsets, by a member and by a client that is no member."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`python -m tests.java_clients`: the tables of Kafka's Java clients and ours, into their pages."""
+"""`python -m tests.java_clients`: write the tables of Kafka's Java clients into their pages."""
 
 from tests.java_clients.consumer import CONSUMER
 from tests.java_clients.producer import PRODUCER

@@ -1,4 +1,4 @@
-"""Kafka's Java consumer (4.3.1), method by method and setting by setting, beside ours."""
+"""All methods and settings of Kafka's Java consumer (4.3.1), compared with ours."""
 
 from collections.abc import Mapping
 
@@ -125,7 +125,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "memberId": here("member_id"),
     },
 }
-"""By Java's class and the name of the method, whatever its overloads."""
+"""By Java's class and method name. Overloads are one method."""
 
 _WITH_JAVAS_DEFAULT = """
     auto.commit.interval.ms auto.offset.reset check.crcs client.rack default.api.timeout.ms
@@ -171,6 +171,6 @@ CONSUMER = JavaClient(
     page=ROOT / "docs" / "java-clients.md",
     arguments=frozenset({"key.deserializer", "value.deserializer"}),
     defaults=DEFAULTS_OF_ANY_CLIENT,
-    # A partition or a topic, by the same name.
+    # Java has two overloads, for a partition and for a topic.
     one_for_two=frozenset({"records"}),
 )

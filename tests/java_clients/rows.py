@@ -1,4 +1,4 @@
-"""The rows of a matrix: what Kafka's Java client has, method by method and setting by setting."""
+"""The rows of a matrix: all methods and settings of a Kafka Java client."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Verdict(StrEnum):
-    """What became of it."""
+    """Our state of a method or setting."""
 
     HERE = "here"
     BETTER = "here and better"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """`ours` is a method with its parameters, or an attribute; `why` says what is different."""
+    """A method. `ours` is our method with parameters, or an attribute. `why` is the difference."""
 
     verdict: Verdict
     ours: str = ""
@@ -31,7 +31,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`default` is ours where it is not Java's."""
+    """A setting. `default` is our default if it differs from Java's."""
 
     verdict: Verdict
     why: str = ""
@@ -40,13 +40,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class JavaClient:
-    """One of Kafka's clients beside ours.
+    """One of Kafka's clients, compared with ours.
 
-    `methods` are by Java's class and the name of the method, whatever its overloads; `classes` are
-    ours by Java's. Methods of `main_class` need no class in the tables. `read` makes a
-    configuration of arguments; `configs` are ours that declare settings, `defaults` those of
-    settings that none of these has. `arguments` are settings of Java's that are arguments of their
-    own here. A parameter of a method in `one_for_two` is one for two of Java's.
+    `methods` are by Java's class and method name, with all overloads as one. `classes` are our
+    classes by Java's. The tables name no class for methods of `main_class`. `read` creates a
+    configuration from arguments. `configs` are our classes that declare settings, and `defaults`
+    has the other settings' defaults. `arguments` are Java's settings that are separate arguments
+    here. A method in `one_for_two` has one parameter in place of two in Java.
     """
 
     kind: str
@@ -64,21 +64,21 @@ class JavaClient:
 
     @property
     def marks(self) -> Marks:
-        """Between them its tables stand in the page."""
+        """Return the marks around the client's tables in its page."""
         begin = f"<!-- {self.kind}: written by make java-clients -->"
         return Marks(begin, f"<!-- end of {self.kind} -->")
 
 
 def here(ours: str, why: str = "") -> Method:
-    """It is here, under this name and with these parameters."""
+    """Return the row of a method that we have, with our name and parameters."""
     return Method(Verdict.HERE, ours, why)
 
 
 def better(ours: str, why: str) -> Method:
-    """It is here, and does more."""
+    """Return the row of a method that does more here."""
     return Method(Verdict.BETTER, ours, why)
 
 
 def left_out(why: str) -> Method:
-    """It is not here."""
+    """Return the row of a method that we lack."""
     return Method(Verdict.LEFT_OUT, why=why)

@@ -1,4 +1,4 @@
-"""Settings that all of Kafka's Java clients have, beside ours, and those that one leaves out."""
+"""Settings of all Kafka Java clients, compared with ours, and the settings that we leave out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -48,7 +48,7 @@ def _security_instead(name: str) -> str:
 
 
 def as_javas(names: str) -> dict[str, Setting]:
-    """Rows of settings that are here with Java's default."""
+    """Return rows of settings that have Java's default here."""
     return dict.fromkeys(names.split(), Setting(Verdict.HERE))
 
 
@@ -91,13 +91,13 @@ OF_ANY_CLIENT: Mapping[str, Setting] = {
         for name in _REFUSED_OF_SECURITY.split()
     },
 }
-"""By Java's name. Why something is left out is what a user is told who gives it."""
+"""By Java's name. The reason of an omission is also our error text for this setting."""
 
 CONFIGS_OF_ANY_CLIENT: tuple[type[Any], ...] = (ClientConfig, ConnectionSettings, TlsSettings)
 
 
 def left_out_by(vocabulary: Vocabulary, of_others: Iterable[str]) -> dict[str, Setting]:
-    """Rows of what a client leaves out, but for options that are another kind of client's."""
+    """Return rows of settings that a client leaves out, except options of other clients."""
     reasons = {**vocabulary.without_effect, **vocabulary.refused}
     return {
         option.removeprefix("kafka."): Setting(
@@ -143,4 +143,4 @@ DEFAULTS_OF_ANY_CLIENT: Mapping[str, object] = {
         "",
     ),
 }
-"""Ours, of settings that are declared in none of the configs."""
+"""Our defaults of settings that no config declares."""

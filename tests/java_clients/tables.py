@@ -1,4 +1,4 @@
-"""The tables of a page: one of Kafka's Java clients and ours."""
+"""The tables of a page: a Kafka Java client and our client."""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ _OPTION = re.compile(r"'kafka\.([a-z0-9.]+)'")
 
 
 def render(client: JavaClient) -> str:
-    """Markdown: the counts, and folded away a table of methods and one of configuration."""
+    """Return Markdown: counts, and folded tables of methods and of settings."""
     of_methods = [row.verdict for of_class in client.methods.values() for row in of_class.values()]
     of_settings = [row.verdict for row in client.settings.values()]
     return "\n".join(

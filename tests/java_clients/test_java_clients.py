@@ -1,4 +1,4 @@
-"""The matrices of Kafka's Java clients: every row is Kafka's, every row of Kafka's is there."""
+"""The matrices of Kafka's Java clients have exactly the methods and settings of Kafka."""
 
 import inspect
 import itertools
@@ -46,7 +46,7 @@ def java(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
 
 
 def javas_methods(java: JavaProgram, client: JavaClient) -> dict[str, dict[str, set[str]]]:
-    """The types of all parameters by class and method."""
+    """Return the types of all parameters by class and method."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for line in java.ask(f"methods {client.kind}").split(";"):
         class_name, method, *types = line.split(" ")
@@ -74,7 +74,7 @@ def test_a_row_for_each_method_of_javas_and_no_other(java: JavaProgram, client: 
 @pytest.mark.java
 @of_each_client
 def test_ours_take_what_javas_take(java: JavaProgram, client: JavaClient) -> None:
-    """In number: that these are they can be seen by their names."""
+    """The test compares the number of parameters. Their names show that they match."""
     javas = javas_methods(java, client)
     for class_name, of_class in client.methods.items():
         for name, row in of_class.items():
@@ -106,7 +106,7 @@ def parameters(ours: str) -> list[str]:
 
 
 def attributes(ours: type[Any]) -> set[str]:
-    """Those that are no methods: properties, and fields of tuples and dataclasses."""
+    """Return the attributes: properties, and fields of tuples and dataclasses."""
     properties = {
         name for name, _ in inspect.getmembers(ours, lambda each: isinstance(each, property))
     }
@@ -159,12 +159,12 @@ def test_a_setting_is_known_or_the_reason_is_said(
 
 
 def letters(text: str) -> str:
-    """Only those: names are said with dots and with underscores, with a prefix and without."""
+    """Return only the letters: names have dots or underscores, with or without a prefix."""
     return re.sub(r"kafka\.|[^a-z]", "", text.lower())
 
 
 def normal(name: str, default: str) -> str:
-    """Texts that mean the same are the same."""
+    """Return one text for all texts with the same meaning."""
     if name == "partition.assignment.strategy":
         return ",".join(type(each).__name__ for each in assignors_named(default))
     if name == "sasl.oauthbearer.jwt.retriever.class":
@@ -173,7 +173,7 @@ def normal(name: str, default: str) -> str:
 
 
 def defaults(client: JavaClient) -> dict[str, str]:
-    """Ours, by Java's names."""
+    """Return our defaults by Java's names."""
     of_fields = {
         option.removeprefix("kafka."): field.default
         for config_type in client.configs
@@ -193,9 +193,9 @@ def _text(default: object) -> str:
 def test_a_consumers_metrics_have_javas_names(java: JavaProgram) -> None:
     with KafkaConsumer(bootstrap_servers="localhost:1") as consumer:
         ours = consumer.metrics().keys()
-    # Java counts none of these alone; a storm of them is to be seen, too.
+    # Java does not count these separately. They show a storm of failures.
     beyond = {"failed-join-total", "failed-sync-total", "failed-heartbeat-total"}
-    # Of a partition it is that, and its name before.
+    # A partition's metric has this name after the partition's name.
     assert ours - beyond | {"records-lag"} <= set(java.ask("metrics consumer").split(";"))
 
 
@@ -206,7 +206,7 @@ def test_a_producers_metrics_have_javas_names(java: JavaProgram) -> None:
     assert ours <= set(java.ask("metrics producer").split(";"))
 
 
-# -- what a producer's settings have to do with each other -----------------------------------------
+# -- conditions between a producer's settings ------------------------------------------------------
 
 
 CONDITIONS = {
@@ -216,7 +216,7 @@ CONDITIONS = {
     "enable.idempotence": (None, "true", "false"),
     "transactional.id": (None, "t"),
 }
-"""All values of each with all of the others; None is not given."""
+"""The values of each setting. Tests use all combinations. None means not given."""
 OTHER_CONDITIONS = (
     {"delivery.timeout.ms": "30005"},
     {"delivery.timeout.ms": "30004"},
@@ -264,7 +264,7 @@ def test_settings_go_together_as_they_do_in_java(java: JavaProgram) -> None:
 
 
 def ours_produces(given: dict[str, str]) -> str:
-    """As the Java program says it."""
+    """Return our configuration in the format of the Java program."""
     try:
         config = config_from_arguments({"bootstrap.servers": "a:1", **given})
     except ConfigurationError:

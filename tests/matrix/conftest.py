@@ -1,4 +1,4 @@
-"""A session of whichever Spark is installed, and topics on the oldest and the newest Kafka."""
+"""A session of the installed Spark, and topics on the oldest and the newest Kafka."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ SPARK_WITH_PEER = "4.2.0"
 
 @pytest.fixture(scope="session")
 def session(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """A session as users have it; the one that all tests share where this Spark has the peer."""
+    """Return a user's session: the shared one if this Spark has Spark's own Kafka source."""
     if pyspark.__version__ == SPARK_WITH_PEER:
         yield request.getfixturevalue("spark")
         return
@@ -37,7 +37,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="package")
 def oldest_kafka() -> Iterator[LocalKafka]:
-    """A broker of the oldest Kafka that is supported."""
+    """Run a broker of the oldest supported Kafka."""
     with LocalKafka(version=OLDEST_KAFKA) as kafka:
         assert f"Kafka version: {OLDEST_KAFKA} " in kafka.broker(1).log.read_text()
         yield kafka
@@ -45,5 +45,5 @@ def oldest_kafka() -> Iterator[LocalKafka]:
 
 @pytest.fixture(params=["oldest_kafka", "kafka"])
 def events(request: pytest.FixtureRequest, topic: str) -> Events:
-    """A topic for the test to make, on either broker."""
+    """Return a topic that the test creates, on each broker."""
     return Events(request.getfixturevalue(request.param), topic)

@@ -1,4 +1,4 @@
-"""The bytes of typed columns of any DataFrame: those that the sink writes."""
+"""Encoding of typed columns of any DataFrame: the same bytes as in the sink."""
 
 import json
 
@@ -15,7 +15,7 @@ pytest.importorskip("pandas", reason="Spark asks for pandas here, and `make test
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.kafka,
-    # Spark 4.0 leaves the sockets that rows come by to the garbage collector.
+    # Spark 4.0 leaves the sockets of rows to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning"),
 ]
 
@@ -40,7 +40,7 @@ def test_any_dataframe_is_encoded_as_the_sink_encodes_it(
             "value.schema.subject": "events",
             "schema.registry.url": registry.url,
         }
-        # Functions on Arrow get times in the session's zone, and a sink gets them in UTC.
+        # Arrow functions get times in the session's zone. A sink gets times in UTC.
         spark.conf.set("spark.sql.session.timeZone", "America/New_York")
         try:
             found = encode(frame, typed)

@@ -1,4 +1,4 @@
-"""What a user meets with each Spark and each Kafka; what a Spark lacks is refused by its name."""
+"""A user's features with each Spark and each Kafka. Errors name features that a Spark lacks."""
 
 import json
 import os
@@ -37,11 +37,11 @@ from tests.spark_session import Run, Start
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.kafka,
-    # Spark 4.0 leaves the sockets that rows come by to the garbage collector.
+    # Spark 4.0 leaves the sockets of rows to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning"),
 ]
 
-# Asked of the version, not of what our code has found out about it.
+# By the version, independent of our code's own detection.
 FROM_SPARK_4_2 = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
 NOON_MS = 1_700_000_000_000
 
@@ -59,7 +59,7 @@ print(json.dumps([sorted(row.value for row in rows.collect()), stream.columns]))
 
 
 def plain(value: Any) -> Any:
-    """A cell as Python's own types: versions differ in what they make of bytes."""
+    """Return a cell in Python's own types: Spark versions differ in the type of bytes."""
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, Row | list):
@@ -68,7 +68,7 @@ def plain(value: Any) -> Any:
 
 
 def committed(events: Events) -> list[int]:
-    """What the group of the topic's name has committed, for each partition."""
+    """Return the committed offsets of the group with the topic's name, for each partition."""
     servers = events.kafka.bootstrap_servers
     consumer = Consumer({"bootstrap.servers": servers, "group.id": events.name, "log_level": 0})
     wanted = [Partition(events.name, number) for number in range(events.partitions)]
@@ -174,7 +174,7 @@ def test_progress_is_committed_and_a_query_starts_from_it(
     run(frame, Batches())
     events.write(["later"], 1)
     run(frame, Batches())
-    # Before 4.2, Spark says that a micro-batch is finished only when it plans the next.
+    # Before 4.2, Spark reports a finished micro-batch only when it plans the next one.
     assert committed(events) == ([3, 3] if FROM_SPARK_4_2 else [3, 2])
     events.write(["last"])
     sink = Batches()
@@ -226,7 +226,7 @@ def test_a_stream_writes_and_goes_on_from_its_checkpoint(
 def test_rows_are_written_exactly_once(
     session: SparkSession, events: Events, start: Start, tmp_path: Path
 ) -> None:
-    """By a stream, and within `foreachBatch`, whose micro-batches are run once more; in batch."""
+    """A stream, and `foreachBatch` with repeated micro-batches. At the end a batch write."""
     events.fill(3, 2)
     copies = [events.another(each) for each in ("streamed", "foreach")]
     read = stream(session, events.options()).select("value")
@@ -253,7 +253,7 @@ def test_rows_are_written_exactly_once(
 
 
 def test_values_are_columns_both_ways(session: SparkSession, events: Events, run: Run) -> None:
-    """What is written as Avro comes back in batch and by a stream; what is broken has its bytes."""
+    """Batch and stream read the written Avro values. A malformed value keeps its bytes."""
     events.create(1)
     rows = session.range(3).coalesce(1)
     frame = rows.selectExpr(

@@ -1,7 +1,7 @@
-"""A broker in memory that speaks Kafka's wire format over loopback sockets, for tests without JVM.
+"""An in-memory broker for tests without a JVM. It speaks Kafka's protocol over loopback sockets.
 
-In the spirit of franz-go's kfake: one small handler per API, and `control` to answer anything else.
-What it answers by itself is held against a real broker, in `test_as_kafka`.
+The design follows franz-go's kfake: one small handler per API, and `control` for other answers.
+`test_as_kafka` compares the handlers' answers with those of a real broker.
 """
 
 from tests.memory_broker.answers import Action, Answer, Hold, Raw

@@ -1,4 +1,4 @@
-"""What a test may have a node answer in place of the truth."""
+"""Answers that a test can give to a node in place of the handler's answer."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from spark_kafka_source.protocol import Response
 
 
 class Action(Enum):
-    """What a node can do other than answer."""
+    """What a node can do instead of answering."""
 
     HANDLE = "answer as if there were no control"
     CLOSE = "close the connection"
@@ -23,14 +23,14 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Bytes in the place of an answer, frame size included; then the connection may be closed."""
+    """Bytes in place of an answer, frame size included. `close` then closes the connection."""
 
     data: bytes
     close: bool = False
 
 
 class Hold:
-    """Keeps an answer back until `release`, which any thread may call at any time."""
+    """Hold an answer back until `release`. Any thread may call `release` at any time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, then: "Answer") -> None:
         self.then = then
@@ -46,5 +46,5 @@ class Hold:
 
 FixedAnswer = Response | ErrorCode | Raw | Action
 Answer = FixedAnswer | Hold | Callable[[Any], FixedAnswer | Hold]
-"""An answer, or a function that is asked for one with each request; an error goes where the API
+"""An answer, or a function that returns an answer for each request. An error goes where the API
 puts errors of partitions, groups or topics."""

@@ -1,4 +1,4 @@
-"""The in-memory broker: some nodes on loopback sockets, one thread, and a test's hand in it all."""
+"""The in-memory broker: nodes on loopback sockets, one thread, and methods to control both."""
 
 import asyncio
 import ssl
@@ -24,7 +24,7 @@ from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.node import Node
 
 ONE_TRY: dict[str, Any] = {"retry_backoff_ms": 3_600_000, "retry_backoff_max_ms": 3_600_000}
-"""Values for `MemoryBroker.config`: pauses so long that nothing is tried twice."""
+"""Values for `MemoryBroker.config`: the pauses are so long that nothing is tried twice."""
 
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Request[Any])
@@ -46,7 +46,7 @@ def _is_worth_telling(data: PartitionData) -> bool:
 
 
 class Seen(NamedTuple):
-    """A request that came in."""
+    """A request that a node received."""
 
     node_id: int
     version: int
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
 
 @dataclass
 class Control:
-    """An answer of a test's own for the next `times` requests of a type, or for every one."""
+    """A test's answer to the next `times` requests of a type, or to every request."""
 
     request_type: type[Request[Any]]
     answer: Answer
@@ -64,9 +64,9 @@ class Control:
 
 
 class MemoryBroker:
-    """A cluster of `nodes` nodes, 0 and up; use it as a context manager.
+    """A cluster of `nodes` nodes, with ids from 0. Use it as a context manager.
 
-    A failure of its own is raised at the end of the context.
+    The end of the context raises a failure of the broker itself.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class MemoryBroker:
         self.cluster.versions.update(versions or {})
         self.seen: list[Seen] = []
         self.held_step_seconds: float | None = None
-        """How often a fetch without records is tried again until its time is up; None: never."""
+        """Seconds between tries to answer an empty fetch, up to `max_wait_ms`. None: one try."""
         self._nodes = {
             node_id: Node(node_id, self.cluster, self._respond, tls) for node_id in range(nodes)
         }
@@ -110,18 +110,18 @@ class MemoryBroker:
     def create_topic(
         self, name: str, partitions: int = 1, *, topic_id: uuid.UUID | None = None
     ) -> list[PartitionLog]:
-        """The logs of a new topic's partitions, their leaders spread over all nodes."""
+        """Create a topic. Return its partitions' logs. The leaders are spread over all nodes."""
         return self.cluster.create_topic(name, partitions, topic_id)
 
     def delete_topic(self, name: str) -> None:
-        """The topic is gone, and what groups committed of it."""
+        """Delete the topic and the groups' committed offsets of it."""
         del self.cluster.topics[name]
         for committed in self.cluster.committed.values():
             for where in [each for each in committed if each.topic == name]:
                 del committed[where]
 
     def move_leader(self, topic_partition: TopicPartition, node_id: int) -> None:
-        """Another node leads from now on, in an epoch of its own."""
+        """Make another node the leader, in a new leader epoch."""
         log = self.cluster.topics[topic_partition.topic].logs[topic_partition.partition]
         log.leader_epoch += 1
         log.leader_id = node_id
@@ -134,7 +134,7 @@ class MemoryBroker:
         times: int | None = 1,
         node_id: int | None = None,
     ) -> None:
-        """Answers the next `times` requests (None: every one) of a type; the first control wins."""
+        """Answer the next `times` requests of a type (None: all). The first control wins."""
         self._controls.append(Control(request_type, answer, times, node_id))
 
     def hold(
@@ -144,20 +144,20 @@ class MemoryBroker:
         node_id: int | None = None,
         then: Answer = Action.HANDLE,
     ) -> Hold:
-        """Delays the answer to the next request of a type until `release` is called."""
+        """Delay the answer to the next request of a type until `release` is called."""
         hold = Hold(self._loop, then)
         self.control(request_type, hold, node_id=node_id)
         return hold
 
     def forget(self) -> None:
-        """Ends all controls, and forgets what was seen."""
+        """End all controls, and forget the requests so far."""
         self._controls.clear()
         self.seen.clear()
 
     def start(self, node_id: int) -> None:
-        """The node listens, on the port that it had before; it knows no fetch session any more.
+        """Start the node, on its former port. It has lost its fetch sessions.
 
-        Of a producer's batches it knows the last.
+        It knows only the last batch of each producer.
         """
         self.cluster.fetch_sessions.pop(node_id, None)
         for log in self.cluster.logs_of(node_id):
@@ -166,16 +166,16 @@ class MemoryBroker:
         self.cluster.ports[node_id] = self._run(self._nodes[node_id].start())
 
     def stop(self, node_id: int) -> None:
-        """The node is gone: nobody listens, no connection lives, nobody is told of it."""
+        """Stop the node: it closes its port and its connections, and clients get no notice."""
         self._run(self._nodes[node_id].stop())
         del self.cluster.ports[node_id]
 
     def hang_up(self, node_id: int) -> None:
-        """The node closes all its connections, as it does with idle ones."""
+        """Close all connections of the node, as a broker does with idle ones."""
         self._run(self._nodes[node_id].hang_up())
 
     def drop_member(self, group_id: str, member_id: str) -> None:
-        """The member's session is over."""
+        """End the session of a classic member."""
 
         async def drop() -> None:
             self.group(group_id).drop(member_id)
@@ -183,7 +183,7 @@ class MemoryBroker:
         self._run(drop())
 
     def drop_consumer(self, group_id: str, member_id: str) -> None:
-        """The session of a member by KIP-848 is over."""
+        """End the session of a KIP-848 member."""
 
         async def drop() -> None:
             self.consumer_group(group_id).drop(self.cluster, member_id)
@@ -191,52 +191,52 @@ class MemoryBroker:
         self._run(drop())
 
     def gather(self, group_id: str) -> None:
-        """All members of the group are to join anew."""
+        """Make all members of the group join again."""
 
         async def gather() -> None:
             self.group(group_id).gather()
 
         self._run(gather())
 
-    # -- what a test asks --------------------------------------------------------------------------
+    # -- what a test reads -------------------------------------------------------------------------
 
     def address(self, node_id: int = 0) -> Address:
         return Address(HOST, self._nodes[node_id].port)
 
     def config(self, *, settings: ConnectionSettings | None = None, **values: Any) -> ClientConfig:
-        """A client's configuration that knows node 0 and does not pause between tries."""
+        """Return a client's configuration: bootstrap is node 0, without pauses between tries."""
         known: dict[str, Any] = {"retry_backoff_ms": 0, "bootstrap_servers": (self.address(),)}
         return ClientConfig(connection=settings or ConnectionSettings(), **known | values)
 
     def requests(self, request_type: type[Q]) -> list[Q]:
-        """All requests of a type that came in, in order."""
+        """Return all requests of a type so far, in order."""
         return [each.request for each in self.seen if isinstance(each.request, request_type)]
 
     def wait_for(self, request_type: type[Request[Any]], count: int = 1) -> None:
-        """Waits until so many requests of a type have come in, and been answered if they are to."""
+        """Wait until `count` requests of a type have come in and have their answers, if any."""
         with self._changed:
             done = self._changed.wait_for(
                 lambda: len(self.requests(request_type)) >= count, _PATIENCE_SECONDS
             )
         assert done, f"{count} {request_type.__name__} were to come in"
-        # Its answer is made in the same step of the loop.
+        # The loop makes a request's answer in the step that records the request.
         self._run(asyncio.sleep(0))
 
     def group(self, group_id: str) -> MemoryGroup:
-        """A group that somebody joined."""
+        """Return a classic group. It exists once a member has joined."""
         group: MemoryGroup = self.cluster.groups[group_id]
         return group
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
-        """A group by KIP-848 that somebody joined."""
+        """Return a KIP-848 group. It exists once a member has joined."""
         group: ConsumerGroup = self.cluster.consumer_groups[group_id]
         return group
 
     def accepted(self, node_id: int = 0) -> int:
-        """How many connections a node has accepted."""
+        """Return how many connections a node has accepted."""
         return self._nodes[node_id].accepted
 
-    # -- what goes on in its thread ----------------------------------------------------------------
+    # -- what runs in the broker's thread ----------------------------------------------------------
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -271,7 +271,7 @@ class MemoryBroker:
     async def _held(
         self, node_id: int, request: FetchRequest, version: int, step_seconds: float
     ) -> FetchResponse:
-        """The answer once there is anything in it, or else after `max_wait_ms`."""
+        """Return the answer once it has something to tell, or else after `max_wait_ms`."""
         until_seconds = self._loop.time() + request.max_wait_ms / 1000
         context = fetch_context(self.cluster, node_id, request, version)
         while True:

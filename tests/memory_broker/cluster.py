@@ -1,4 +1,4 @@
-"""What all nodes of an in-memory cluster know: topics, leaders, coordinators, committed offsets."""
+"""State of an in-memory cluster: topics, leaders, coordinators, committed offsets."""
 
 import time
 import uuid
@@ -51,7 +51,7 @@ from tests.memory_broker.sessions import FetchSessions
 
 HOST = "127.0.0.1"
 
-# Of an API that is newer.
+# The versions of an API that does not exist yet.
 _NONE = Versions.parse("none")
 _OLDEST: dict[type[Request[Any]], Versions] = {
     FetchRequest: Versions(0, 10),
@@ -88,15 +88,15 @@ _ALL: list[type[Request[Any]]] = [*_OLDEST, ConsumerGroupHeartbeatRequest]
 REQUESTS = {request_type.KEY: request_type for request_type in _ALL}
 
 NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
-"""All versions that this package declares."""
+"""All API versions that this package declares."""
 
 KAFKA_2_1 = {request_type.KEY: spoken for request_type, spoken in _OLDEST.items()}
-"""The oldest broker that is supported (KIP-896)."""
+"""API versions of the oldest broker that Kafka's clients support (KIP-896)."""
 
 
 @dataclass
 class MemoryTopic:
-    """A topic's id (zero before Kafka 2.8) and the logs of its partitions."""
+    """A topic: its id (zero before Kafka 2.8) and the logs of its partitions."""
 
     name: str
     topic_id: uuid.UUID
@@ -104,7 +104,7 @@ class MemoryTopic:
 
 
 class Pending(NamedTuple):
-    """An offset that waits for a transaction's end, and which commit of all it was."""
+    """An offset that waits for the end of its transaction, and the number of its commit."""
 
     offset: int
     commit: int
@@ -113,21 +113,20 @@ class Pending(NamedTuple):
 
 
 class RefusedError(Exception):
-    """What a client shows is not right; the text is told to it."""
+    """The client's credentials are wrong. The client gets the text."""
 
 
 Verify = Callable[[list[bytes]], bytes | None]
-"""Judges all that a client has said in one authentication: what to say next, None where it is in.
-
-Raises `RefusedError`."""
+"""Takes all messages of a client in one authentication. Returns the broker's next message, or None
+when the client is authenticated. Raises `RefusedError`."""
 
 
 @dataclass
 class MemoryCluster:
-    """The state that handlers read and tests write; a node without a port is down.
+    """The state that handlers read and tests write. A node without a port is down.
 
-    With `mechanisms`, by name, connections must authenticate before they ask for anything else.
-    With a `refusal`, an error code, handlers answer nothing else, wherever their API has errors.
+    With `mechanisms` (by name) connections must authenticate before any other request.
+    With a `refusal` (an error code) handlers answer only this error, where their API has errors.
     """
 
     nodes: int = 1
@@ -142,7 +141,7 @@ class MemoryCluster:
     committed: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     metadata: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
     committed_epochs: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
-    """What was said with an offset that is committed."""
+    """The leader epoch of each committed offset."""
     racks: dict[int, str] = field(default_factory=dict)
     throttle_time_ms: dict[type[Request[Any]], int] = field(default_factory=dict)
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)
@@ -150,26 +149,26 @@ class MemoryCluster:
     transactions: dict[str, Any] = field(default_factory=dict)
     """By transactional id."""
     producer_ids: Iterator[int] = field(default_factory=lambda: count(1_000))
-    """Those that are not given yet."""
+    """The free producer ids."""
     pending: dict[str, dict[int, dict[TopicPartition, Pending]]] = field(default_factory=dict)
-    """By group and producer id, until the end of the producer's transaction."""
+    """By group and producer id. An entry stays until its transaction ends."""
     commits: Iterator[int] = field(default_factory=count)
-    """A number for each offset that is committed, with a transaction or without."""
+    """Numbers for all commits of offsets, with a transaction or without."""
     last_commits: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
     max_message_bytes: int = 1_048_588
     creates_topics: bool = False
-    """Whether a client that asks for a topic may have it made (`auto.create.topics.enable`)."""
+    """Whether a request for metadata may create a topic (`auto.create.topics.enable`)."""
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)
     session_lifetime_ms: int = 0
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    """By which transactions are begun."""
+    """The clock for the start times of transactions."""
 
     def create_topic(
         self, name: str, partitions: int = 1, topic_id: uuid.UUID | None = None
     ) -> list[PartitionLog]:
-        """The logs of a new topic's partitions, their leaders spread over all nodes."""
+        """Create a topic. Return its partitions' logs. The leaders are spread over all nodes."""
         logs = [PartitionLog(each % self.nodes) for each in range(partitions)]
         self.topics[name] = MemoryTopic(name, topic_id or uuid.uuid4(), logs)
         return logs
@@ -179,20 +178,20 @@ class MemoryCluster:
         return logs[partition] if 0 <= partition < len(logs) else None
 
     def logs_of(self, node_id: int) -> list[PartitionLog]:
-        """Those that a node leads."""
+        """Return the logs of the partitions that a node leads."""
         logs = (log for topic in self.topics.values() for log in topic.logs)
         return [log for log in logs if log.leader_id == node_id]
 
     def coordinator(self, group_id: str) -> int:
-        """Any node that is up, unless a test names one."""
+        """Return the node that a test named, or else any node that is up."""
         return self.coordinators.get(group_id, min(self.ports))
 
     def transaction_coordinator(self, transactional_id: str) -> int:
-        """Any node that is up, unless a test names one."""
+        """Return the node that a test named, or else any node that is up."""
         return self.transaction_coordinators.get(transactional_id, min(self.ports))
 
     def commit(self, group_id: str, where: TopicPartition, found: Pending) -> None:
-        """The offset counts from now on, unless a commit that came later does already."""
+        """Store a committed offset, unless a later commit is stored already."""
         committed = self.committed.setdefault(group_id, {})
         if where not in committed or found.commit > self.last_commits.get((group_id, where), -1):
             committed[where] = found.offset
@@ -201,7 +200,7 @@ class MemoryCluster:
             self.last_commits[group_id, where] = found.commit
 
     def has_offsets(self, group_id: str) -> bool:
-        """Whether the group has some, or will have once a transaction is committed."""
+        """Return whether the group has offsets, committed or pending in a transaction."""
         return group_id in self.committed or any(self.pending.get(group_id, {}).values())
 
     def name_of(self, topic_id: uuid.UUID) -> str | None:

@@ -1,7 +1,7 @@
-"""The coordinator of KIP-848's groups: epochs, a target for each member, and the way there.
+"""The coordinator of KIP-848 groups: epochs, target assignments, and the steps to the target.
 
-It deals the partitions of what members subscribe to out in the order of their ids. A partition is
-given to nobody before its owner says that it has given it up.
+It deals the subscribed partitions to members in the order of member ids. A partition gets a new
+owner only after its former owner has confirmed the revocation.
 """
 
 import re
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tests.memory_broker.cluster import MemoryCluster
 
 KIP_848_COMMIT = 9
-"""From here on OffsetCommit has a member's epoch."""
+"""The first version of OffsetCommit with a member epoch."""
 
 LEAVE, LEAVE_FOR_A_WHILE = -1, -2
-"""In place of a member's epoch; the second of a static member."""
+"""Member epochs of a member that leaves. A static member that will be back sends the second."""
 
 Owned = frozenset[tuple[uuid.UUID, int]]
 
@@ -36,7 +36,7 @@ def code(name: str) -> int:
 
 @dataclass(eq=False)
 class ConsumerMember:
-    """A member: what it wants, what it says it owns, and what it was told it may own."""
+    """A member: its subscription, the partitions it says it owns, and its assignment."""
 
     member_id: str
     instance_id: str | None
@@ -52,7 +52,7 @@ class ConsumerMember:
 
 @dataclass(eq=False)
 class ConsumerGroup:
-    """A group; `heartbeat_interval_ms` is what it tells its members."""
+    """A KIP-848 group. It sends `heartbeat_interval_ms` to its members."""
 
     heartbeat_interval_ms: int = 20
     epoch: int = 0
@@ -94,7 +94,7 @@ class ConsumerGroup:
             if holder.epoch != LEAVE_FOR_A_WHILE:
                 return code("UNRELEASED_INSTANCE_ID")
             del self.members[holder.member_id]
-        if request.member_id in self.members:  # Its answer was lost: nothing has changed.
+        if request.member_id in self.members:  # The answer was lost.
             return 0
         topics = request.subscribed_topic_names or []
         regex = request.subscribed_topic_regex or ""
@@ -127,7 +127,7 @@ class ConsumerGroup:
         return 0 if is_its_own else code("FENCED_MEMBER_EPOCH")
 
     def commit_refusal(self, request: OffsetCommitRequest, version: int) -> int:
-        """Why one may not commit, or 0. Of a group without members anybody may."""
+        """Return why a commit is refused, or 0. A group without members takes any commit."""
         epoch = request.generation_id_or_member_epoch
         if epoch < 0 and not self.members:
             return 0
@@ -136,7 +136,7 @@ class ConsumerGroup:
         return self.epoch_refusal(request.member_id, epoch)
 
     def epoch_refusal(self, member_id: str, epoch: int) -> int:
-        """Why one is no member of this epoch, or 0."""
+        """Return why this is no member in this epoch, or 0."""
         member = self.members.get(member_id)
         if member is None:
             return code("UNKNOWN_MEMBER_ID")
@@ -156,7 +156,7 @@ class ConsumerGroup:
         )
 
     def drop(self, cluster: "MemoryCluster", member_id: str) -> None:
-        """A member is gone; what it had goes to others."""
+        """Remove a member. Its partitions go to others."""
         del self.members[member_id]
         self._divide(cluster)
 
@@ -194,7 +194,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> str:
-        """It assigns at once, so that it never is Assigning."""
+        """Return the group's state. It is never Assigning, since the group assigns at once."""
         if not self.members:
             return "Empty"
         is_stable = all(
@@ -230,7 +230,7 @@ def consumer_group_heartbeat(
 
 
 def _is_whole(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether it says all that it must where it joins or leaves for a while."""
+    """Return whether a heartbeat has all fields that a join or a static leave needs."""
     if request.member_epoch == LEAVE_FOR_A_WHILE:
         return request.instance_id is not None
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex

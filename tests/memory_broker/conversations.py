@@ -1,4 +1,4 @@
-"""Conversations that a broker in memory and a real one are both held to; see `test_as_kafka`."""
+"""Conversations with an in-memory broker and a real one; see `test_as_kafka`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -46,9 +46,9 @@ from tests.memory_broker.steps import (
 )
 
 BEGINNING: Sequence[Step] = [Create("a", 2), Create("b"), Append("a", 3), Append("b", 1)]
-"""How each of them begins: topic a with 3 records in the first of two partitions, b with 1."""
+"""The first steps of each. Topic a has 2 partitions, with 3 records in the first; b has 1."""
 
-# A classic member m, alone in its group; and another, n, that comes while m is there.
+# m is a classic member, alone in its group. n joins while m is a member.
 _M = [Join("m"), Join("m"), Sync("m", to="m")]
 _N_COMES = [Join("n"), Says(Join("n")), Until("PreparingRebalance", 2)]
 _M_AND_N = [
@@ -60,7 +60,7 @@ _M_AND_N = [
     Sync("m", to="m n"),
     Hears(Sync("n")),
 ]
-# A member m by KIP-848, which owns all of topic a.
+# m is a KIP-848 member that owns all partitions of topic a.
 _K = [
     Beat("k", JOIN, topics="a", owned="", rebalance_timeout_ms=30_000),
     Beat("k", owned="a-0 a-1"),
@@ -423,7 +423,7 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
         Leave("m", instance="i"),
         Leave("n", instance="i"),
     ],
-    # Members by KIP-848
+    # KIP-848 members
     "a member by KIP-848": [
         *_K,
         Beat("k"),
@@ -508,7 +508,7 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
         Create("a"),
         Beat("k"),
     ],
-    # Groups from outside
+    # Groups, as an admin client sees them
     "a group that is not there": [
         FindCoordinator(),
         FindCoordinator(3),
@@ -547,7 +547,7 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
 
 
 class Parting(NamedTuple):
-    """A conversation in which the two do not say the same, and why the double stays as it is."""
+    """A conversation where the two answers differ, and why the in-memory broker stays as it is."""
 
     steps: Sequence[Step]
     reason: str
@@ -575,4 +575,4 @@ PARTINGS: dict[str, Parting] = {
         "Kafka looks for a pattern's topics in its own time, the double at once",
     ),
 }
-"""A test sees to it that they do part: else the conversation belongs to those above."""
+"""A test checks that the answers do differ. Otherwise the conversation belongs to those above."""

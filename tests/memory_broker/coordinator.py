@@ -1,7 +1,7 @@
-"""The coordinator of classic groups, as a broker has it: members, generations, rounds.
+"""The coordinator of classic groups: members, generations, rebalances.
 
-JoinGroup is answered once all members have joined, SyncGroup once the leader has divided. Sessions
-and rebalances end by the loop's clock, and a session as well when a test says so.
+It answers JoinGroup once all members have joined, and SyncGroup once the leader has assigned.
+Sessions and rebalances time out by the loop's clock. A test can also end a session.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ R = TypeVar("R", bound=Response)
 EMPTY, PREPARING = "Empty", "PreparingRebalance"
 COMPLETING, STABLE = "CompletingRebalance", "Stable"
 
-# From here on a member without an id, and without an instance id, is given one first (KIP-394).
+# From this version on a dynamic member must ask for a member id first (KIP-394).
 _ID_REQUIRED_SINCE = 4
 _SKIP_ASSIGNMENT_SINCE = 9
 
@@ -44,7 +44,7 @@ def code(name: str) -> int:
 
 @dataclass(eq=False)
 class GroupMember:
-    """A member, and what it waits for."""
+    """A member, and the answers that it waits for."""
 
     member_id: str
     join: JoinGroupRequest
@@ -63,7 +63,7 @@ class GroupMember:
 
 @dataclass(eq=False)
 class MemoryGroup:
-    """A group; used within the broker's loop only, but for what tests read."""
+    """A classic group. Only the broker's loop changes it. Tests may read it."""
 
     state: str = EMPTY
     generation_id: int = 0
@@ -106,7 +106,7 @@ class MemoryGroup:
         return 0 if self._fits(request) else code("INCONSISTENT_GROUP_PROTOCOL")
 
     def _fits(self, request: JoinGroupRequest) -> bool:
-        """Whether there is an assignor, one in common with the other members, if there are any."""
+        """Return whether the member names an assignor that all other members have too."""
         others = [each for each in self.members.values() if each.member_id != request.member_id]
         if not others:
             return bool(request.protocols)
@@ -124,7 +124,7 @@ class MemoryGroup:
         )
 
     def _join_static(self, request: JoinGroupRequest, version: int) -> Awaitable[JoinGroupResponse]:
-        """One that is back takes the place of its former self, without a rebalance if it can."""
+        """Let a static member replace its former self. Avoid a rebalance if possible."""
         holder = self._holder(request.group_instance_id)
         if request.member_id or holder is None:
             member_id = request.member_id or f"{request.group_instance_id}-{next(self._numbers)}"
@@ -147,7 +147,7 @@ class MemoryGroup:
         answer = self._joined(replacement, tells_members=skips)
         answer.skip_assignment = skips
         if was_leader and not skips:
-            answer.leader = holder.member_id  # So that it does not assign.
+            answer.leader = holder.member_id  # Not the member itself: it must not assign.
         return _now(answer)
 
     def _join_as(self, member_id: str, request: JoinGroupRequest) -> Awaitable[JoinGroupResponse]:
@@ -229,7 +229,7 @@ class MemoryGroup:
     # -- SyncGroup, Heartbeat, LeaveGroup ----------------------------------------------------------
 
     def refusal(self, member_id: str, generation_id: int, instance_id: str | None = None) -> int:
-        """Why one is not a member of this generation, or 0."""
+        """Return why this is no member in this generation, or 0."""
         holder = self._holder(instance_id)
         if holder is not None and holder.member_id != member_id:
             return code("FENCED_INSTANCE_ID")
@@ -301,7 +301,7 @@ class MemoryGroup:
         return 0
 
     def drop(self, member_id: str) -> None:
-        """A member is gone; the others gather anew."""
+        """Remove a member. The others join again."""
         member = self.members.get(member_id)
         if member is not None:
             self._remove(member)
@@ -309,7 +309,7 @@ class MemoryGroup:
             self._complete_if_all_joined()
 
     def gather(self) -> None:
-        """All members are to join anew."""
+        """Make all members join again."""
         self._prepare()
 
     def _remove(self, member: GroupMember) -> None:
@@ -321,7 +321,7 @@ class MemoryGroup:
         _answer(member.syncing, SyncGroupResponse(error_code=unknown))
 
     def _renew(self, member: GroupMember) -> None:
-        """Its session begins anew."""
+        """Restart the member's session timeout."""
         if member.session is not None:
             member.session.cancel()
         seconds = member.join.session_timeout_ms / 1000
@@ -333,7 +333,7 @@ class MemoryGroup:
             self.drop(member.member_id)
 
     def commit_refusal(self, request: OffsetCommitRequest) -> int:
-        """Why one may not commit, or 0."""
+        """Return why a commit is refused, or 0."""
         generation_id = request.generation_id_or_member_epoch
         if generation_id < 0 and not self.members:
             return 0
@@ -353,7 +353,7 @@ async def _now(response: R) -> R:
 def _at(
     cluster: MemoryCluster, node_id: int, request: Any, response_type: type[Any]
 ) -> "MemoryGroup | Response":
-    """The group, where this node coordinates it; one is made for a newcomer, taken or not."""
+    """Return the group, if this node coordinates it. Create it for a new member."""
     wrong = cluster.coordinator(request.group_id) != node_id
     error = cluster.refusal or (code("NOT_COORDINATOR") if wrong else 0)
     if error:
@@ -372,7 +372,7 @@ Handler = Callable[[MemoryCluster, int, Any, int], Handled]
 def join_group(
     cluster: MemoryCluster, node_id: int, request: JoinGroupRequest, version: int
 ) -> Handled:
-    """v0-9. Ids are asked for first from v4 on; a leader may be told not to assign from v9 on."""
+    """v0-9. From v4 on, members ask for an id first. From v9 on, a leader may skip assigning."""
     group = _at(cluster, node_id, request, JoinGroupResponse)
     return group if isinstance(group, Response) else group.join(request, version)
 
@@ -396,7 +396,7 @@ def heartbeat(
 def leave_group(
     cluster: MemoryCluster, node_id: int, request: LeaveGroupRequest, version: int
 ) -> Handled:
-    """v0-2 one member, v3-5 several."""
+    """v0-2: one member. v3-5: several members."""
     group = _at(cluster, node_id, request, LeaveGroupResponse)
     return group if isinstance(group, Response) else group.leave(request)
 

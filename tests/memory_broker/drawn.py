@@ -1,6 +1,6 @@
-"""Conversations as hypothesis draws them: two topics, a group with one member at most, producers.
+"""Conversations that hypothesis draws: two topics, a group with at most one member, producers.
 
-One, since a second one's JoinGroup waits for the first: such rounds are written by hand.
+The JoinGroup of a second member waits for the first. Such rounds are written by hand.
 """
 
 from hypothesis import strategies as st
@@ -147,7 +147,7 @@ _OF_TRANSACTIONS: list[SearchStrategy[Step]] = [
 
 
 def _conversation(*kinds: list[SearchStrategy[Step]]) -> SearchStrategy[list[Step]]:
-    """Steps of one kind and another by turns of the dice, each kind as often as the other."""
+    """Return steps of random kinds. All kinds are equally likely."""
     step = st.one_of(*(st.one_of(*kind) for kind in kinds))
     return st.lists(step, min_size=1, max_size=MOST_STEPS)
 

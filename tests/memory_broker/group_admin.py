@@ -1,4 +1,4 @@
-"""What a coordinator tells those outside of its groups, and lets them delete."""
+"""The coordinator's answers to admin clients: describe, list and delete groups and offsets."""
 
 from typing import Any
 from uuid import UUID
@@ -43,7 +43,7 @@ def _refusal(cluster: MemoryCluster, node_id: int, group_id: str) -> int:
 
 
 def _group(cluster: MemoryCluster, group_id: str) -> MemoryGroup | None:
-    """A classic one with members, or with offsets alone."""
+    """Return the classic group, which has members or only offsets; None where there is neither."""
     if group_id in cluster.consumer_groups:
         return None
     found: MemoryGroup | None = cluster.groups.get(group_id)
@@ -78,7 +78,7 @@ def list_groups(
 def describe_groups(
     cluster: MemoryCluster, node_id: int, request: DescribeGroupsRequest, version: int
 ) -> DescribeGroupsResponse:
-    """v0-6: one that is not there is Dead, from v6 on an error (KIP-1043)."""
+    """v0-6. A missing group is Dead, and from v6 on an error (KIP-1043)."""
     return DescribeGroupsResponse(
         groups=[_describe(cluster, node_id, each, version) for each in request.groups]
     )

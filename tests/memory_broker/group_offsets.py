@@ -1,4 +1,4 @@
-"""A group's offsets: committed, fetched, and pending until the end of a transaction (KIP-447)."""
+"""A group's offsets: commits, fetches, and offsets pending in a transaction (KIP-447)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -46,9 +46,9 @@ def code(name: str) -> int:
 def offset_commit(
     cluster: MemoryCluster, node_id: int, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
-    """v2-9, by name; where the group has members, from one of them.
+    """v2-9, by topic name. If the group has members, only a member may commit.
 
-    A partition that is not there is refused by itself, whatever the group is.
+    A missing partition has an error of its own, whatever the state of the group.
     """
     assert version <= 9, "by id from v10 on, which no client here asks for"
     refusal = _wrong_coordinator(cluster, node_id, request.group_id)
@@ -71,7 +71,7 @@ def _offset_error(
     where: TopicPartition,
     found: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
 ) -> int:
-    """Why one offset is not taken, or 0."""
+    """Return why one offset is refused, or 0."""
     if cluster.log(*where) is None:
         return code("UNKNOWN_TOPIC_OR_PARTITION")
     is_long = len(found.committed_metadata or "") > _LONGEST_METADATA
@@ -101,7 +101,7 @@ def _commit_refusal(cluster: MemoryCluster, request: OffsetCommitRequest, versio
 def offset_fetch(
     cluster: MemoryCluster, node_id: int, request: OffsetFetchRequest, version: int
 ) -> OffsetFetchResponse:
-    """v1-7, one group, v8-9, several, by name; -1 where nothing is committed."""
+    """v1-7: one group. v8-9: several groups. Topics go by name. -1 means no committed offset."""
     assert version <= 9, "by id from v10 on, which no client here asks for"
     if version >= 8:
         return OffsetFetchResponse(
@@ -124,7 +124,7 @@ def offset_fetch(
 
 @dataclass(frozen=True)
 class _Offsets:
-    """A group's; with `is_stable` those that a transaction is about to change are kept back."""
+    """A group's offsets. `is_stable` holds offsets back that an open transaction may change."""
 
     cluster: MemoryCluster
     group_id: str
@@ -137,7 +137,7 @@ class _Offsets:
         return OffsetFetchResponsePartitions(partition, *self._of(TopicPartition(topic, partition)))
 
     def _of(self, where: TopicPartition) -> tuple[int, int, str, int]:
-        """Offset, leader epoch, metadata and error code."""
+        """Return offset, leader epoch, metadata and error code."""
         pending = self.cluster.pending.get(self.group_id, {}).values()
         if self.is_stable and any(where in offsets for offsets in pending):
             return -1, -1, "", code("UNSTABLE_OFFSET_COMMIT")
@@ -175,7 +175,7 @@ def _asked(
     committed: Iterable[TopicPartition],
     topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
 ) -> dict[str, list[int]]:
-    """Partitions by topic; null topics are all that have something committed."""
+    """Return the partitions by topic. Null topics mean all partitions with a committed offset."""
     if topics is not None:
         return {topic.name: topic.partition_indexes for topic in topics}
     found: dict[str, list[int]] = {}
@@ -187,7 +187,7 @@ def _asked(
 def txn_offset_commit(
     cluster: MemoryCluster, node_id: int, request: TxnOffsetCommitRequest, version: int
 ) -> TxnOffsetCommitResponse:
-    """v0-4, where one that is no member may commit even if there are some."""
+    """v0-4. A client that is no member may commit, even if the group has members."""
     assert version <= 4, "the second generation of transactions, which no client here begins"
     refusal = _wrong_coordinator(cluster, node_id, request.group_id)
     refusal = refusal or _txn_refusal(cluster, request)

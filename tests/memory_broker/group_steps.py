@@ -1,4 +1,4 @@
-"""What can be said to a group's coordinator in a conversation; see `steps`."""
+"""Steps of a conversation with a group's coordinator; see `steps`."""
 
 import time
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ _STEP_SECONDS = 0.01
 
 @dataclass(frozen=True, repr=False)
 class Commit(Question):
-    """By a member, or by nobody; `shift` is added to its generation or epoch."""
+    """A commit by a member or by no member. `shift` is added to the generation or epoch."""
 
     offsets: str
     by: str = NOBODY
@@ -80,7 +80,7 @@ class Commit(Question):
 
 @dataclass(frozen=True, repr=False)
 class Committed(Question):
-    """What the group committed of these partitions; with None, of all."""
+    """Fetch the group's committed offsets of these partitions; None means all."""
 
     partitions: str | None = None
     by: str = NOBODY
@@ -134,7 +134,7 @@ class ForgetOffsets(Question):
 
 @dataclass(frozen=True, repr=False)
 class Join(Question):
-    """With the id that the member has, if any; MEMBER_ID_REQUIRED gives it one for the next."""
+    """A JoinGroup with the member's id, if any. The answer MEMBER_ID_REQUIRED gives an id."""
 
     member: str
     assignors: str = "range"
@@ -175,7 +175,7 @@ class Join(Question):
 
 @dataclass(frozen=True, repr=False)
 class Sync(Question):
-    """Assigns each of `to` its name, where the member leads."""
+    """A SyncGroup. A leader assigns each member in `to` that member's name."""
 
     member: str
     to: str = ""
@@ -243,9 +243,9 @@ JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
 
 @dataclass(frozen=True, repr=False)
 class Beat(Question):
-    """A heartbeat by KIP-848, in the epoch that the member has, or in one that is given.
+    """A KIP-848 heartbeat, in the member's epoch or in a given epoch.
 
-    It subscribes to topics, or by a pattern to those whose names begin `like` that of one.
+    It subscribes to topics, or to a pattern: all names that begin like the topic `like`.
     """
 
     member: str
@@ -291,7 +291,7 @@ class Beat(Question):
             side.generations[self.member] = answer.member_epoch
 
 
-# -- groups from outside ---------------------------------------------------------------------------
+# -- groups, as an admin client sees them ----------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -306,7 +306,7 @@ class FindCoordinator(Question):
 
 @dataclass(frozen=True, repr=False)
 class Describe(Question):
-    """As a classic group."""
+    """Describe the group as a classic group."""
 
     highest_version: int = 6
 
@@ -316,7 +316,7 @@ class Describe(Question):
 
 @dataclass(frozen=True, repr=False)
 class DescribeConsumers(Question):
-    """As a group of KIP-848."""
+    """Describe the group as a KIP-848 group."""
 
     def request(self, side: Side) -> ConsumerGroupDescribeRequest:
         return ConsumerGroupDescribeRequest([side.name(GROUP)])
@@ -324,7 +324,7 @@ class DescribeConsumers(Question):
 
 @dataclass(frozen=True, repr=False)
 class List(Question):
-    """Of all groups that there are, the one."""
+    """List the groups. Only this conversation's group is compared."""
 
     states: str = ""
     types: str = ""
@@ -346,7 +346,7 @@ class DeleteGroup(Question):
 
 @dataclass(frozen=True, repr=False)
 class Until(Step):
-    """The classic group comes to a state: what was said before has reached the coordinator."""
+    """Wait until the classic group has a state: the coordinator has taken the earlier requests."""
 
     state: str
     members: int

@@ -1,4 +1,4 @@
-"""One small handler per API: a request in, a broker's answer out."""
+"""One small handler per API: it takes a request and returns a broker's answer."""
 
 from typing import Any
 from uuid import UUID
@@ -67,7 +67,7 @@ def code(name: str) -> int:
 def api_versions(
     cluster: MemoryCluster, node_id: int, request: ApiVersionsRequest, version: int
 ) -> ApiVersionsResponse:
-    """v0-4. In a version that the node lacks, it says which ones it has (KIP-511)."""
+    """v0-4. The answer to an unsupported version lists the supported versions (KIP-511)."""
     known = version in cluster.versions[ApiVersionsRequest.KEY]
     error_code = cluster.refusal or (0 if known else code("UNSUPPORTED_VERSION"))
     return ApiVersionsResponse(
@@ -83,7 +83,7 @@ def api_versions(
 def metadata(
     cluster: MemoryCluster, node_id: int, request: MetadataRequest, version: int
 ) -> MetadataResponse:
-    """v1-13, by name, from v10 on by id as well. Null topics are all of them."""
+    """v1-13, by name. From v10 on also by topic id. Null topics mean all topics."""
     asked = [MetadataRequestTopic(name=each) for each in cluster.topics]
     if request.topics is not None:
         asked = request.topics
@@ -96,7 +96,7 @@ def metadata(
     )
     for each in asked if request.allow_auto_topic_creation and cluster.creates_topics else ():
         if each.name and each.name not in cluster.topics and not cluster.refusal:
-            cluster.create_topic(each.name)  # Who asks again is told of it.
+            cluster.create_topic(each.name)  # The next request finds it.
     return answer
 
 
@@ -135,7 +135,7 @@ def _refusal(
     *,
     log_reader: bool = False,
 ) -> int:
-    """Why this node does not answer for a partition (KIP-320), or 0; replicas may be read from."""
+    """Return why this node refuses a partition (KIP-320), or 0. Replicas may be read from."""
     if cluster.refusal:
         return cluster.refusal
     if log is None:
@@ -150,11 +150,10 @@ def _refusal(
 def list_offsets(
     cluster: MemoryCluster, node_id: int, request: ListOffsetsRequest, version: int
 ) -> ListOffsetsResponse:
-    """v1-11: -1 the latest (stable, for READ_COMMITTED), -2 the earliest, or a time in ms.
+    """v1-11, by a time in ms, -2 (earliest) or -1 (latest; last stable with READ_COMMITTED).
 
-    From v7 on -3 is the record with the greatest time.
-
-    The leader epoch is in the answer from v4 on.
+    From v4 on the answer has the leader epoch. From v7 on -3 means the record with the greatest
+    time.
     """
     return ListOffsetsResponse(
         topics=[
@@ -194,7 +193,7 @@ def _list_offset(
 def offset_for_leader_epoch(
     cluster: MemoryCluster, node_id: int, request: OffsetForLeaderEpochRequest, version: int
 ) -> OffsetForLeaderEpochResponse:
-    """v2-4, to a consumer (KIP-320): -1 for an epoch yet to come."""
+    """v2-4, to a consumer (KIP-320). -1 means a later epoch than the present one."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
@@ -219,7 +218,7 @@ def _epoch_end(
 def fetch(
     cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
 ) -> FetchResponse:
-    """v4-18: by name to v12, by id from v13 on. The broker does the waiting."""
+    """v4-18: by topic name up to v12, by topic id from v13 on. `MemoryBroker` does the waiting."""
     context = fetch_context(cluster, node_id, request, version)
     return fetched(context, fetch_once(cluster, node_id, request, context))
 
@@ -227,7 +226,7 @@ def fetch(
 def fetch_context(
     cluster: MemoryCluster, node_id: int, request: FetchRequest, version: int
 ) -> Context:
-    """What is asked for, by the request alone or with its session; once for each request."""
+    """Return what to fetch, by the request or its session. Call it once for each request."""
     sessions = cluster.fetch_sessions.setdefault(node_id, FetchSessions())
     sessions.most = cluster.most_fetch_sessions
     return sessions.context(request, version)
@@ -236,8 +235,8 @@ def fetch_context(
 def fetch_once(
     cluster: MemoryCluster, node_id: int, request: FetchRequest, context: Context
 ) -> dict[Place, PartitionData]:
-    """What there is now; as often as one likes. The first partition with records has them anyway,
-    the others what is left of `max_bytes`."""
+    """Return the present data; repeatable. The first partition with records returns at least one
+    batch. The others share the rest of `max_bytes`."""
     found: dict[Place, PartitionData] = {}
     left_bytes = request.max_bytes
     for place, asked in context.asked.items():
@@ -251,7 +250,7 @@ def fetch_once(
 
 
 def _named(cluster: MemoryCluster, place: Place, context: Context) -> str | ErrorCode:
-    """The topic's name, or what is wrong with its id. A session goes by the name it once had."""
+    """Return the topic's name, or the error of its id. A session keeps the name it first saw."""
     if place.topic:
         return place.topic
     former = context.names.get(place.topic_id)
@@ -265,7 +264,7 @@ def _named(cluster: MemoryCluster, place: Place, context: Context) -> str | Erro
 
 
 def fetched(context: Context, found: dict[Place, PartitionData]) -> FetchResponse:
-    """The answer; in a session only the news."""
+    """Return the answer. In a session it has only changed partitions."""
     context.said(found)
     topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
     for place, data in found.items():
@@ -318,7 +317,7 @@ def _refused(asked: FetchPartition, error_code: int) -> PartitionData:
 def find_coordinator(
     cluster: MemoryCluster, node_id: int, request: FindCoordinatorRequest, version: int
 ) -> FindCoordinatorResponse:
-    """v0-3 one key, v4-6 several (KIP-699)."""
+    """v0-3: one key. v4-6: several keys (KIP-699)."""
     kind = CoordinatorKind(request.key_type)
     if version >= 4:
         return FindCoordinatorResponse(

@@ -1,4 +1,4 @@
-"""What a node hears and says through: a socket of the event loop, with TLS or without."""
+"""Connections of a node: a socket of the event loop, with or without TLS."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ class Link(Protocol):
 
 
 class PlainLink:
-    """Bytes as they are."""
+    """A connection without TLS."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -31,7 +31,7 @@ class PlainLink:
 
 
 class TlsLink:
-    """The server's side of TLS; see `handshake`."""
+    """The server's side of a TLS connection; see `handshake`."""
 
     def __init__(self, link: socket.socket, context: ssl.SSLContext) -> None:
         self._link = PlainLink(link)
@@ -40,7 +40,7 @@ class TlsLink:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     async def handshake(self) -> None:
-        """Raises `ConnectionResetError` where it fails, once the client has been told."""
+        """Do the TLS handshake. A failure sends an alert and raises `ConnectionResetError`."""
         await self._through(self._tls.do_handshake)
 
     async def recv(self, size: int) -> bytes:
@@ -70,7 +70,7 @@ class TlsLink:
         await self._link.sendall(self._outgoing.read())
 
     async def _part(self) -> None:
-        """Says why, and reads until the client ends it: a reset could overtake what was said."""
+        """Send the alert, and read until the client closes: a reset could overtake the alert."""
         with contextlib.suppress(OSError):
             await self._flush()
             self._socket.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""The log of one partition, in memory: encoded batches, and what its leader knows of them."""
+"""The log of one partition in memory: encoded batches, and the leader's state of the partition."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _NO_TOPIC = TopicPartition("", 0)
 
 
 class Batch(NamedTuple):
-    """One encoded batch, and the offsets that it stands for."""
+    """One encoded batch, and its offsets."""
 
     base_offset: int
     last_offset: int
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Aborted(NamedTuple):
-    """A transaction that was aborted, from its first record to its marker."""
+    """An aborted transaction, from its first record to its marker."""
 
     producer_id: int
     first_offset: int
@@ -39,7 +39,7 @@ class Aborted(NamedTuple):
 
 @dataclass
 class PartitionLog:
-    """What a leader keeps; the two ends follow the last batch unless a test sets them."""
+    """A leader's log. Its high watermark and last stable offset follow appends by default."""
 
     leader_id: int
     leader_epoch: int = 0
@@ -50,9 +50,9 @@ class PartitionLog:
     fixed_high_watermark: int | None = None
     fixed_last_stable_offset: int | None = None
     replicas_by_rack: dict[str, int] = field(default_factory=dict)
-    """Nodes that may be read from in place of the leader, by who is in their rack (KIP-392)."""
+    """Nodes by the rack of consumers that may read from them instead of the leader (KIP-392)."""
     producers: dict[int, ProducerEntry] = field(default_factory=dict)
-    """By id, those that wrote by `produce`."""
+    """Producers that wrote with `produce`, by producer id."""
 
     @property
     def end_offset(self) -> int:
@@ -73,7 +73,7 @@ class PartitionLog:
 
     @property
     def epoch_starts(self) -> dict[int, int]:
-        """The first offset under each leader epoch, the present one included."""
+        """Return the start offset of each leader epoch, including the present one."""
         starts: dict[int, int] = {}
         for batch in self.batches:
             header = BatchHeader._make(HEADER.unpack_from(batch.data))
@@ -82,7 +82,7 @@ class PartitionLog:
         return starts
 
     def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
-        """The last epoch up to the one given and where it ends; -1 for one yet to come."""
+        """Return the last epoch up to `leader_epoch` and its end offset; -1 for a later epoch."""
         starts = self.epoch_starts
         if leader_epoch == self.leader_epoch:
             return leader_epoch, self.end_offset
@@ -91,7 +91,7 @@ class PartitionLog:
         return (max(known, default=leader_epoch), min(later)) if later else (-1, -1)
 
     def epoch_of(self, offset: int) -> int:
-        """That of the record at `offset`, or else the present one; -1 where there is no offset."""
+        """Return the epoch of the record at `offset`, or the present epoch; -1 for offset -1."""
         if offset < 0:
             return -1
         for batch in self.batches:
@@ -100,12 +100,12 @@ class PartitionLog:
         return self.leader_epoch
 
     def truncate(self, offset: int) -> None:
-        """Loses all from `offset` on, as where a replica that lacks it is elected."""
+        """Lose all records from `offset` on, as after the election of a replica that lacks them."""
         self.batches = [batch for batch in self.batches if batch.last_offset < offset]
         self.times = [each for each in self.times if each[1] < offset]
 
     def append(self, *records: Record | bytes, **how: Any) -> int:
-        """Appends one batch of records (bytes are a value alone); `how` is `encode_batch`'s."""
+        """Append one batch of records (bytes: a value only). `how` goes to `encode_batch`."""
         base_offset: int = how.pop("base_offset", self.end_offset)
         whole = [Record(value=each) if isinstance(each, bytes) else each for each in records]
         self.append_batch(
@@ -118,7 +118,7 @@ class PartitionLog:
         return base_offset
 
     def produce(self, data: bytes) -> int:
-        """Appends a batch as a producer sent it; returns the offset of its first record."""
+        """Append a producer's batch. Return the offset of its first record."""
         base_offset = self.end_offset
         numbered = base_offset.to_bytes(8) + data[8:12] + self.leader_epoch.to_bytes(4)
         self.append_batch(numbered + data[MAGIC_AT:])
@@ -132,7 +132,7 @@ class PartitionLog:
         return base_offset
 
     def end_transaction(self, producer_id: int, epoch: int, *, commit: bool) -> None:
-        """Writes the marker of a transaction of one who writes by `produce`."""
+        """Write the transaction marker of a producer that writes with `produce`."""
         entry = self.producers.setdefault(producer_id, ProducerEntry())
         began = entry.end(epoch)
         offset = self.end_offset
@@ -148,7 +148,7 @@ class PartitionLog:
             self.aborted.append(Aborted(producer_id, began, offset))
 
     def append_marker(self, producer_id: int, *, commit: bool, first_offset: int = 0) -> None:
-        """Ends a producer's transaction; an aborted one began at `first_offset`."""
+        """End a producer's transaction. An aborted transaction began at `first_offset`."""
         offset = self.end_offset
         self.append_batch(
             encode_control_batch(commit=commit, base_offset=offset, producer_id=producer_id)
@@ -157,7 +157,7 @@ class PartitionLog:
             self.aborted.append(Aborted(producer_id, first_offset, offset))
 
     def append_batch(self, data: bytes) -> None:
-        """Appends bytes that begin with a batch's header, whatever follows it."""
+        """Append bytes that begin with a batch header. The rest may be anything."""
         header = BatchHeader._make(HEADER.unpack_from(data))
         self.batches.append(Batch(header.base_offset, header.last_offset, data))
 
@@ -165,7 +165,7 @@ class PartitionLog:
         return self.last_stable_offset if isolation_level else self.high_watermark
 
     def read(self, offset: int, end: int, max_bytes: int) -> bytes:
-        """From the batch that holds `offset`: the first whole (KIP-74), the last cut to fit."""
+        """Read from the batch with `offset`. The first is whole (KIP-74), the last cut to fit."""
         found = [
             batch.data
             for batch in self.batches
@@ -176,7 +176,7 @@ class PartitionLog:
         return b"".join(found)[: max(max_bytes, len(found[0]))]
 
     def preferred_replica(self, node_id: int, rack_id: str) -> int:
-        """Whom the leader sends a consumer to; -1 for nobody."""
+        """Return the replica to which the leader sends a consumer, or -1."""
         nearest = self.replicas_by_rack.get(rack_id, -1) if node_id == self.leader_id else -1
         return nearest if nearest != node_id else -1
 
@@ -184,5 +184,5 @@ class PartitionLog:
         return (each for each in self.aborted if each.last_offset >= offset)
 
     def offset_at(self, timestamp: int) -> tuple[int, int]:
-        """Time and offset of the first record at or after a time in ms; -1 where there is none."""
+        """Return time and offset of the first record at or after a time in ms, or -1 for both."""
         return next((each for each in self.times if each[0] >= timestamp), (-1, -1))

@@ -38,7 +38,7 @@ Respond = Callable[[int, Request[Any], int], Awaitable[Response | Raw | Action]]
 
 
 class Guard:
-    """Who is on one connection."""
+    """The authentication of one connection."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
@@ -47,7 +47,7 @@ class Guard:
         self._is_in = not cluster.mechanisms
 
     def lets_in(self, request: Request[Any]) -> bool:
-        """A stranger may only ask for versions, and to be let in."""
+        """Return whether a request is allowed: a stranger may ask for versions or authenticate."""
         for_all = (ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest)
         return self._is_in or isinstance(request, for_all)
 
@@ -76,7 +76,7 @@ class Guard:
 
 
 class Node:
-    """Frames in, frames out; `respond` says what with. Used within the event loop only."""
+    """A node: it reads and writes frames, and `respond` answers. Only for the event loop."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Node:
         self._conversations: dict[asyncio.Task[None], socket.socket] = {}
 
     async def start(self) -> int:
-        """Listens: on a free port at first, on the same one after a `stop`."""
+        """Listen: on a free port at first, on the same port after `stop`."""
         self._listening = socket.create_server((HOST, self.port))
         self._listening.setblocking(False)
         self.port = int(self._listening.getsockname()[1])
@@ -102,7 +102,7 @@ class Node:
         return self.port
 
     async def stop(self) -> None:
-        """Listens no more, and ends all conversations."""
+        """Stop listening, and close all connections."""
         if self._listening is not None:
             asyncio.get_running_loop().remove_reader(self._listening)
             self._listening.close()
@@ -110,12 +110,12 @@ class Node:
         await self.hang_up()
 
     async def hang_up(self) -> None:
-        """Closes all connections, but goes on listening."""
+        """Close all connections, but go on listening."""
         ended = dict(self._conversations)
         for task in ended:
             task.cancel()
         await asyncio.gather(*ended, return_exceptions=True)
-        for link in ended.values():  # A task that never began has not closed its own.
+        for link in ended.values():  # A task that never began has not closed its link.
             link.close()
 
     def _accept(self) -> None:
@@ -147,7 +147,7 @@ class Node:
         return through
 
     async def _answer_next(self, link: Link, guard: Guard) -> bool:
-        """Answers one request; whether to go on."""
+        """Answer one request. Return whether the connection stays open."""
         size = int.from_bytes(await _read(link, 4))
         if size > _MOST_BYTES:
             return False
@@ -178,7 +178,7 @@ class Node:
         return not (isinstance(answer, Raw) and answer.close)
 
     def _speaks(self, request_type: type[Request[Any]], version: int) -> bool:
-        """A real broker, too, hangs up on a version that it did not offer."""
+        """Return whether the node offers a version. Else it hangs up, as a real broker does."""
         spoken = self._cluster.versions[request_type.KEY].common(versions(request_type))
         return request_type is ApiVersionsRequest or version in spoken
 
@@ -199,6 +199,6 @@ def _frame(
     header_version = response_header_version(request_type, version)
     refused = getattr(response, "error_code", 0) == code("UNSUPPORTED_VERSION")
     if request_type is ApiVersionsRequest and refused:
-        version = 0  # Whatever was asked for, the client must be able to read it (KIP-511).
+        version = 0  # Any client can read version 0 (KIP-511).
     content = encode(ResponseHeader(correlation_id), header_version) + encode(response, version)
     return len(content).to_bytes(4) + content

@@ -1,4 +1,4 @@
-"""Records from producers: Produce, with what a leader checks of a batch before it writes it."""
+"""Produce requests, and the leader's checks of a batch before the write."""
 
 from dataclasses import dataclass
 
@@ -23,8 +23,8 @@ from tests.memory_broker.transactions import verification_error
 
 _ACKS = (-1, 0, 1)
 _NO_OFFSET = -1
-# From these versions on: where the new leader is (KIP-951), errors of transactions by one name
-# (KIP-1050), transactions of the second generation (KIP-890), topics by id (KIP-516).
+# The first versions with: the new leader (KIP-951), one name for errors of transactions
+# (KIP-1050), transactions of the second generation (KIP-890), topic ids (KIP-516).
 _WITH_LEADER, _KNOWS_ABORTABLE, _SECOND_GENERATION, _BY_ID = 10, 11, 12, 13
 
 
@@ -35,7 +35,7 @@ def code(name: str) -> int:
 def produce(
     cluster: MemoryCluster, node_id: int, request: ProduceRequest, version: int
 ) -> ProduceResponse | Action:
-    """v3-12 by name, v13 by id. With acks=0 there is no answer, and the end where one is due."""
+    """v3-12 by name, v13 by id. With acks=0 there is no answer; an error closes the connection."""
     call = _Call(cluster, node_id, request, version)
     answer = ProduceResponse(responses=[call.topic(each) for each in request.topic_data])
     partitions = [each for topic in answer.responses for each in topic.partition_responses]
@@ -86,7 +86,7 @@ class _Call:
     def _checked(
         self, name: str | None, log: PartitionLog | None, data: PartitionProduceData
     ) -> tuple[BatchHeader, bytes]:
-        """One batch for a log of this node, whose transaction the coordinator knows."""
+        """Return the log for one batch: this node leads it, and the transaction is right."""
         _refuse(self.cluster.refusal)
         _refuse("UNKNOWN_TOPIC_ID" if name is None else 0)
         _refuse(0 if self.request.acks in _ACKS else "INVALID_REQUIRED_ACKS")
@@ -103,7 +103,7 @@ class _Call:
     def _transaction_error(
         self, log: PartitionLog, header: BatchHeader, where: TopicPartition
     ) -> int:
-        """What the coordinator says, whom the leader asks before a transaction's first batch."""
+        """Return the coordinator's error. The leader asks before a transaction's first batch."""
         if not header.is_transactional or header.producer_id < 0:
             return 0
         entry = log.producers.setdefault(header.producer_id, ProducerEntry())
@@ -120,7 +120,7 @@ class _Call:
 def _write(
     log: PartitionLog, header: BatchHeader, batch: bytes, answer: PartitionProduceResponse
 ) -> None:
-    """Of a batch that is there already, the answer says where and when."""
+    """Write a batch. A duplicate is not written: its answer has the first one's offset and time."""
     if header.producer_id >= 0:
         entry = log.producers.get(header.producer_id, ProducerEntry())
         if known := entry.duplicate(header):
@@ -131,7 +131,7 @@ def _write(
 
 
 class _RefusedError(Exception):
-    """A batch is not written."""
+    """The reason why a batch is not written."""
 
     def __init__(self, error: int) -> None:
         super().__init__(error)
@@ -139,13 +139,13 @@ class _RefusedError(Exception):
 
 
 def _refuse(error: int | str) -> None:
-    """By the error's name or number, unless that is 0."""
+    """Raise by the error's name or code, unless the code is 0."""
     if error:
         raise _RefusedError(code(error) if isinstance(error, str) else error)
 
 
 def _header(where: TopicPartition, batch: bytes) -> BatchHeader:
-    """The header of what must be one whole batch."""
+    """Return the batch's header. The bytes must be exactly one whole batch."""
     try:
         found = [header for header, _ in batches(memoryview(batch), where)]
     except KafkaError:

@@ -1,8 +1,8 @@
-"""What can be said by a producer in a conversation; see `steps`.
+"""Steps of a producer in a conversation; see `steps`.
 
-A producer is a short name, and so is its transactional id where it has one. Its producer id and
-epoch are those that the broker gave it, unless a step says otherwise. `a-0=5` is the sequence of
-the first record that goes to a-0, or the offset that is committed of it.
+A producer has a short name, and so has its transactional id. It uses the producer id and epoch
+from the broker, unless a step says otherwise. `a-0=5` is the sequence of the first record for a-0,
+or a committed offset of a-0.
 """
 
 import time
@@ -45,7 +45,7 @@ from tests.memory_broker.steps import NOBODY, At, Metadata, Question, Step, by_t
 FIRST_GENERATION = {ProduceRequest: 11, EndTxnRequest: 4, TxnOffsetCommitRequest: 4}
 
 NOW_MS = int(time.time()) * 1_000
-"""A producer whose last records are older than a day is forgotten when its broker starts."""
+"""A broker that starts forgets a producer whose last records are older than a day."""
 
 _TIMEOUT_MS = 30_000
 _PATIENCE_SECONDS = 10.0
@@ -58,7 +58,7 @@ _BY_ID = 13
 
 @dataclass(frozen=True, repr=False)
 class Init(Question):
-    """Anew, or, with `goes_on`, as the producer that it is, in another epoch."""
+    """Get a new producer id, or, with `goes_on`, a new epoch of the present producer id."""
 
     producer: str
     transactional_id: str | None = None
@@ -88,7 +88,7 @@ class Init(Question):
 
 @dataclass(frozen=True, repr=False)
 class Produce(Question):
-    """One batch of `count` records to each partition; without a producer they have no sequence."""
+    """One batch of `count` records to each partition. Without a producer there is no sequence."""
 
     batches: str
     by: str = NOBODY
@@ -135,7 +135,7 @@ class Produce(Question):
 
 @dataclass(frozen=True, repr=False)
 class _OfTransaction(Question):
-    """What a producer says of its transaction; `shift` is added to its epoch."""
+    """A producer's request about its transaction. `shift` is added to the epoch."""
 
     by: str
     shift: int = field(default=0, kw_only=True)
@@ -173,7 +173,7 @@ class AddOffsets(_OfTransaction):
 
 @dataclass(frozen=True, repr=False)
 class CommitInTransaction(_OfTransaction):
-    """Offsets of the group, in the name of a member or of nobody."""
+    """Commit offsets of the group, for a member or for no member."""
 
     offsets: str
     member: str = NOBODY
@@ -212,7 +212,7 @@ class End(_OfTransaction):
 
 @dataclass(frozen=True, repr=False)
 class Waits(Step):
-    """Asks something that may end a transaction, and waits until it has ended."""
+    """Send a request that may end a transaction, and wait until the transaction has ended."""
 
     question: Question
     transactional_id: str
@@ -223,12 +223,12 @@ class Waits(Step):
         return answer
 
 
-# -- from outside ----------------------------------------------------------------------------------
+# -- transactions, as an admin client sees them ----------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
 class FindTransactions(Question):
-    """Who coordinates a transactional id."""
+    """Find the coordinator of a transactional id."""
 
     transactional_id: str
     highest_version: int = 6
@@ -242,7 +242,7 @@ class FindTransactions(Question):
 
 @dataclass(frozen=True, repr=False)
 class DescribeTransaction(Question):
-    """In which partition a group's offsets are, goes by its name, and is left out."""
+    """Partitions of the group's offsets are left out: they depend on the group's name."""
 
     transactional_id: str
 
@@ -259,7 +259,7 @@ class DescribeTransaction(Question):
 
 @dataclass(frozen=True, repr=False)
 class ListTransactions(Question):
-    """Of all that there are, those with these ids."""
+    """List the transactions. Only these transactional ids are compared."""
 
     transactional_ids: str
     states: str = ""
@@ -289,7 +289,7 @@ class DescribeProducers(Question):
 
 @dataclass(frozen=True, repr=False)
 class UntilMade(Step):
-    """A topic that was asked for is there."""
+    """Wait until a topic exists that a request creates."""
 
     topic: str
 
@@ -304,7 +304,7 @@ class UntilMade(Step):
 
 @dataclass(frozen=True, repr=False)
 class UntilEnded(Step):
-    """All markers of the transaction are written: its end was answered before."""
+    """Wait until all markers of the transaction are written: EndTxn is answered earlier."""
 
     transactional_id: str
 

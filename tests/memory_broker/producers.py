@@ -1,4 +1,4 @@
-"""What a partition's leader remembers of each producer that writes there (KIP-98, KIP-360)."""
+"""A partition leader's state of each producer (KIP-98, KIP-360)."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from spark_kafka_source.errors import error_named
 from spark_kafka_source.records import BatchHeader
 
 REMEMBERED = 5
-"""So many batches of a producer are known again."""
+"""The number of last batches that the leader remembers of each producer."""
 
 _NONE = -1
 _COUNT = 1 << 31
 
 
 class Written(NamedTuple):
-    """A batch: its first and last sequence, the offset that it begins at, its greatest time."""
+    """A written batch: first and last sequence, base offset, greatest timestamp."""
 
     first_sequence: int
     last_sequence: int
@@ -25,10 +25,10 @@ class Written(NamedTuple):
 
 @dataclass
 class ProducerEntry:
-    """One producer; `transaction_start` is where its open transaction begins in this log.
+    """One producer. `transaction_start` is the first offset of its open transaction in this log.
 
-    `awaited` are an epoch and the least sequence by which a transaction was to begin here: none
-    that is greater may come before it.
+    `awaited` is the epoch and the least sequence of a batch that was to begin a transaction here.
+    No greater sequence may come first.
     """
 
     epoch: int = _NONE
@@ -41,7 +41,7 @@ class ProducerEntry:
         return self.batches[-1].last_sequence if self.batches else _NONE
 
     def duplicate(self, header: BatchHeader) -> Written | None:
-        """The same batch, where it is one of the last of this epoch."""
+        """Return the same batch, if it is among the last batches of this epoch."""
         for each in self.batches if header.producer_epoch == self.epoch else ():
             if each[:2] == (header.base_sequence, _last_sequence(header)):
                 return each
@@ -51,7 +51,7 @@ class ProducerEntry:
         return self.transaction_start is not None and self.epoch == epoch
 
     def await_beginning(self, header: BatchHeader) -> None:
-        """The coordinator is asked about a batch, and it is not known yet what it says."""
+        """Note the first batch of a transaction before the coordinator has verified it."""
         epoch, sequence = self.awaited or (header.producer_epoch, header.base_sequence)
         if header.producer_epoch == epoch:
             sequence = min(sequence, header.base_sequence)
@@ -60,7 +60,7 @@ class ProducerEntry:
         self.awaited = epoch, sequence
 
     def refusal(self, header: BatchHeader) -> int:
-        """Why a batch that is no duplicate cannot come next, or 0."""
+        """Return why a batch that is no duplicate cannot come next, or 0."""
         if header.producer_epoch < self.epoch:
             return error_named("INVALID_PRODUCER_EPOCH").code
         is_early = self.awaited is not None and header.base_sequence > self.awaited[1]
@@ -71,7 +71,7 @@ class ProducerEntry:
         return 0
 
     def _comes_next(self, header: BatchHeader) -> bool:
-        """Of one who never wrote here, or is forgotten, any number is taken."""
+        """Return whether the sequence fits. A producer new to the log may begin with any number."""
         if self.epoch == _NONE:
             return True
         if header.producer_epoch != self.epoch:
@@ -79,7 +79,7 @@ class ProducerEntry:
         return header.base_sequence == (self.last_sequence + 1) % _COUNT
 
     def append(self, header: BatchHeader) -> None:
-        """The batch is in the log, with the offsets in its header."""
+        """Remember a batch that is in the log. Its header has the offsets."""
         self._begin(header.producer_epoch)
         self.awaited = None
         self.batches.append(
@@ -94,14 +94,14 @@ class ProducerEntry:
             self.transaction_start = header.base_offset
 
     def end(self, epoch: int) -> int | None:
-        """A marker ends the transaction; where it began, None if nothing of it is here."""
+        """End the transaction by a marker. Return its first offset, or None if it has none here."""
         self._begin(epoch)
         self.awaited = None
         began, self.transaction_start = self.transaction_start, None
         return began
 
     def reload(self) -> None:
-        """What is left after the broker's restart: the last batch alone."""
+        """Forget all but the last batch, as a broker's restart does."""
         while len(self.batches) > 1:
             self.batches.popleft()
         self.awaited = None

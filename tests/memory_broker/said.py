@@ -1,4 +1,4 @@
-"""What an answer says, as plain values by path, so that two brokers' answers can be compared."""
+"""Answers as plain values by path, so that two brokers' answers can be compared."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ NOT_COMPARED = {
     "client_id": "the double does not keep it",
     "client_host": "the double does not keep it",
 }
-"""Fields of any answer, and why they may differ."""
+"""Fields that are not compared, and why they may differ."""
 
 _NAMES = (
     "topic",
@@ -45,15 +45,15 @@ _NAMES = (
     "producer_id",
 )
 _NUMBERS = ("partition_index", "partition", "index")
-"""What tells the elements of a list apart; their order is not compared."""
+"""Fields that identify the elements of a list. The order of a list is not compared."""
 _NODE_IDS = {"leader_id", "preferred_read_replica"}
-"""Whose default, 0, is one of the nodes."""
+"""Fields whose default, 0, is a node's id."""
 
 Said = dict[str, object]
 
 
 def said(side: Side, answer: Any) -> Said:
-    """Each field that is not as by default, by its path, in the words of the conversation."""
+    """Return each field without its default value, by its path, with the conversation's names."""
     return dict(_fields(side, answer, type(answer).__name__))
 
 
@@ -72,7 +72,7 @@ def _fields(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
 
 
 def _element(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
-    """One of a list, by what tells it from the others. Two of one name are as good as one."""
+    """Yield the fields of a list's element, by its identity. Equal identities count as one."""
     if not dataclasses.is_dataclass(value):
         yield f"{path}[{_word(side, value, path)}]", "there"
         return
@@ -85,7 +85,7 @@ def _element(side: Side, value: Any, path: str) -> Iterator[tuple[str, object]]:
 
 
 _WORDS: dict[str, Callable[[Side, Any], object]] = {
-    # Of KIP-848: what counts is how far they went from the first, which is not 1 in all versions.
+    # KIP-848 epochs count from the first epoch, which is not 1 in all versions of Kafka.
     "member_epoch": lambda side, value: value - side.first_epoch + 1 if value > 0 else value,
     "group_epoch": lambda side, value: value - side.first_epoch + 1,
     "leader_id": lambda _, value: _node(value),
@@ -110,13 +110,13 @@ def _node(node_id: int) -> str:
 
 
 def _offsets(records: memoryview | None) -> list[tuple[int, int]]:
-    """The first and the last offset of each batch."""
+    """Return the first and the last offset of each batch."""
     found = batches(memoryview(records or b""), TopicPartition("", 0), check_crcs=True)
     return [(each.base_offset, each.base_offset + each.last_offset_delta) for each, _ in found]
 
 
 def differences(kafka: Said, memory: Said) -> list[str]:
-    """A line for each field in which the two differ."""
+    """Return a line for each field that differs."""
     return [
         f"{path}: Kafka {kafka.get(path)!r}, in memory {memory.get(path)!r}"
         for path in dict.fromkeys([*kafka, *memory])

@@ -1,4 +1,4 @@
-"""Fetch sessions as a broker keeps them (KIP-227): what each consumer fetches, and was told."""
+"""Fetch sessions of a broker (KIP-227): each session's partitions and their last answers."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from spark_kafka_source.protocol.messages.fetch import (
 )
 
 _NO_SESSION, _FULL, _LAST_EPOCH = 0, 0, 2**31 - 1
-# From here on topics go by id, and a session keeps to the way that it began with.
+# From this version on topics go by id. A session keeps names or ids from its beginning.
 _BY_ID_SINCE = 13
 
 
 class Place(NamedTuple):
-    """A partition as a request names it: by the topic's name, or by its id."""
+    """A partition in a request: by the topic's name or by the topic id."""
 
     topic: str
     topic_id: UUID
@@ -29,14 +29,14 @@ class Place(NamedTuple):
 
 @dataclass
 class Cached:
-    """What a session knows of a partition: what was asked last, and what was said last."""
+    """A session's state of a partition: the last request and the last answer."""
 
     asked: FetchPartition
     high_watermark: int = -1
     log_start_offset: int = -1
 
     def is_news(self, data: PartitionData) -> bool:
-        """Whether it must be said; an error is said each time, and what is said is remembered."""
+        """Return whether the answer must have the partition, and remember it. Errors always do."""
         changed = (self.high_watermark, self.log_start_offset) != (
             data.high_watermark,
             data.log_start_offset,
@@ -49,14 +49,14 @@ class Cached:
 
 @dataclass
 class Session:
-    """One consumer's, with one broker."""
+    """The fetch session of one consumer with one broker."""
 
     session_id: int
     by_id: bool
     epoch: int = 1
     partitions: dict[Place, Cached] = field(default_factory=dict)
     names: dict[UUID, str | None] = field(default_factory=dict)
-    """Those that topics had when the session first met their ids."""
+    """The names of topics when the session first saw their ids."""
 
     def update(self, request: FetchRequest) -> None:
         for place, asked in places(request.topics):
@@ -65,7 +65,7 @@ class Session:
                 self.partitions[place] = Cached(asked)
             else:
                 known.asked = asked
-        # As Kafka does it, after what is added: a partition that is named in both is forgotten.
+        # Kafka adds first and forgets then: a partition in both lists is forgotten.
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
                 gone = Place(forgotten.topic, forgotten.topic_id, partition)
@@ -73,7 +73,7 @@ class Session:
         self.epoch = self.epoch % _LAST_EPOCH + 1
 
     def said(self, found: dict[Place, PartitionData], *, all_of_it: bool) -> None:
-        """Leaves out of an answer what is no news; who had records comes last the next time."""
+        """Drop unchanged partitions from an answer. Partitions with records come last next time."""
         for place, data in list(found.items()):
             if not self.partitions[place].is_news(data) and not all_of_it:
                 del found[place]
@@ -92,14 +92,14 @@ def _refusal(session: Session | None, request: FetchRequest, version: int) -> st
 
 @dataclass
 class FetchSessions:
-    """Those of one node, the oldest of which goes where there are too many."""
+    """The fetch sessions of one node. The oldest goes when there are too many."""
 
     most: int = 1_000
     by_id: dict[int, Session] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(7))
 
     def context(self, request: FetchRequest, version: int) -> "Context":
-        """What a request is about, by its session or without. The epoch moves on here."""
+        """Return what a request fetches, with or without a session. This advances the epoch."""
         if request.session_epoch <= _FULL:
             self.by_id.pop(request.session_id, None)
             asked = dict(places(request.topics))
@@ -127,7 +127,7 @@ class FetchSessions:
 
 @dataclass
 class Context:
-    """What is to be fetched, in order, for which session; or why nothing is."""
+    """The partitions to fetch, in order, and their session; or an error."""
 
     asked: dict[Place, FetchPartition] = field(default_factory=dict)
     session: Session | None = None

@@ -1,4 +1,4 @@
-"""Two brokers to hold the same conversation with: the in-memory one and a real one."""
+"""The two brokers of a conversation: the in-memory one and a real one."""
 
 import time
 import uuid
@@ -30,7 +30,7 @@ FIRST_TIMESTAMP_MS = 1_700_000_000_000
 GROUP = "g"
 TRANSACTIONAL_IDS = ("p", "q")
 STRANGER = "stranger"
-"""A member that has an id which no broker gave."""
+"""A member with an id that no broker gave."""
 
 _PATIENCE_MS = 30_000
 _STEP_SECONDS = 0.01
@@ -38,17 +38,17 @@ _NOT_YET = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN
 
 
 def records(count: int, first: int, since_ms: int = FIRST_TIMESTAMP_MS) -> list[Record]:
-    """Records a second apart, the first of which is that of offset `first`."""
+    """Return records a second apart. The first one is for offset `first`."""
     return [
         Record(value=b"v", timestamp_ms=since_ms + 1_000 * at) for at in range(first, first + count)
     ]
 
 
 class Side(ABC):
-    """One broker, and what a conversation with it has come to.
+    """One broker, and the state of a conversation with it.
 
-    Topics and groups have short names in a conversation, and here names that no other has.
-    Each speaker has a connection of its own, so that one can wait for an answer while others talk.
+    A conversation uses short names of topics and groups. The broker gets unique names.
+    Each speaker has its own connection, so that one can wait for an answer while others go on.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Side(ABC):
         self.first_epoch = 1
         self.session_id, self.session_epoch = 0, 1
         self.meanings: dict[object, str] = {}
-        """What a name or an id of this side is called in the conversation."""
+        """The conversation's short name for each name or id of this side."""
 
     def __enter__(self) -> "Side":
         return self
@@ -88,7 +88,7 @@ class Side(ABC):
     def start_again(self) -> None: ...
 
     def restart(self) -> None:
-        """The broker forgets its sessions, and leads all partitions in new epochs."""
+        """Restart the broker. It loses its fetch sessions, and all leader epochs are new."""
         self._close()
         self.start_again()
 
@@ -109,7 +109,7 @@ class Side(ABC):
         self.learn_topic(topic)
 
     def learn_topic(self, topic: str) -> None:
-        """It is there."""
+        """Note the id of a topic that exists."""
         self.topics.add(topic)
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=self.name(topic))])
         self.topic_ids[topic] = self.ask("", asked).topics[0].topic_id
@@ -130,24 +130,24 @@ class Side(ABC):
             self._ends[f"{topic}-{partition}"] = first + count
 
     def topic_id(self, topic: str) -> uuid.UUID:
-        """The present one or the last; for a topic that never was one that nobody has."""
+        """Return the present or last id. A topic that never existed has an unused id."""
         if topic not in self.topic_ids:
             self.topic_ids[topic] = uuid.uuid4()
             self.meanings[self.topic_ids[topic]] = f"id of {topic}"
         return self.topic_ids[topic]
 
     def member_id(self, member: str) -> str:
-        """The one that a broker gave it; "" before that, and its short name for a stranger."""
+        """Return the id from the broker: "" before that, and a stranger's short name."""
         return self.member_ids.get(member, STRANGER if member == STRANGER else "")
 
     def own_member_id(self, member: str) -> str:
-        """One that the member made up for itself, as KIP-848 has it."""
+        """Return an id that the member made itself, as in KIP-848."""
         if member not in self.member_ids:
             self.learn_member(member, f"{member}-{self._suffix}")
         return self.member_ids[member]
 
     def generation(self, member: str) -> int:
-        """Its generation or epoch; -1 where it never had one."""
+        """Return the member's generation or epoch; -1 if it never had one."""
         return self.generations.get(member, -1)
 
     def learn_member(self, member: str, member_id: str) -> None:
@@ -155,7 +155,7 @@ class Side(ABC):
         self.meanings.setdefault(member_id, f"id of {member}")
 
     def producer(self, name: str) -> tuple[int, int]:
-        """Its id and epoch; -1 where it never had any."""
+        """Return the producer's id and epoch; -1 if it never had any."""
         return self.producers.get(name, (-1, -1))
 
     def learn_producer(self, name: str, producer_id: int, epoch: int) -> None:
@@ -164,7 +164,7 @@ class Side(ABC):
         self.meanings.setdefault(("producer id", producer_id), f"producer id {known}")
 
     def ask(self, speaker: str, request: Request[R], max_version: int | None = None) -> R:
-        """The answer, on the speaker's connection."""
+        """Return the answer to a request on the speaker's connection."""
         self.send(speaker, request, max_version)
         return cast(R, self.hear(speaker))
 
@@ -180,7 +180,7 @@ class Side(ABC):
 
 
 class InMemory(Side):
-    """The in-memory broker."""
+    """The side of the in-memory broker."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class InMemory(Side):
         self._broker.cluster.topics[name].logs[partition].append(*added)
 
     def start_again(self) -> None:
-        """Kafka counts an epoch without a leader, and one when it is back."""
+        """Raise epochs as Kafka does: once for the lost leader, once for its return."""
         self._broker.stop(0)
         self._broker.start(0)
         for name, topic in self._broker.cluster.topics.items():
@@ -210,7 +210,7 @@ class InMemory(Side):
 
 
 class Real(Side):
-    """A real broker, the only one of its cluster."""
+    """The side of a real broker, the only one of its cluster."""
 
     def __init__(self, kafka: LocalKafka) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class Real(Side):
         return Address(host, int(port))
 
     def _wait_for_coordinators(self) -> None:
-        """A cluster makes its own topics, and loads them, when it is first asked for them."""
+        """Wait: a cluster creates and loads its internal topics at the first request for them."""
         self._wait_for_group(self.name(GROUP))
         for each in TRANSACTIONAL_IDS:
             self._wait_for_transactions(self.name(each))
@@ -253,7 +253,7 @@ class Real(Side):
             time.sleep(_STEP_SECONDS)
 
     def make_topic(self, name: str, partitions: int) -> None:
-        """Returns once its leader answers for all partitions, which the metadata says before."""
+        """Create a topic. Wait until leaders answer for all partitions: metadata is too early."""
         self._kafka.create_topic(name, partitions)
         asked = [ListOffsetsPartition(each, timestamp=-1) for each in range(partitions)]
         request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name, asked)])
@@ -263,9 +263,9 @@ class Real(Side):
             time.sleep(_STEP_SECONDS)
 
     def remove_topic(self, name: str) -> None:
-        """Returns once the group's coordinator, too, has dealt with it.
+        """Delete a topic. Wait until the group's coordinator, too, has removed it.
 
-        The metadata lacks the topic before that; but changes are dealt with one after another.
+        The metadata lacks the topic earlier. The broker handles changes one after another.
         """
         self._kafka.delete_topic(name)
         self._fence_partitions += 1

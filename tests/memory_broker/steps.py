@@ -1,7 +1,7 @@
-"""What can be said to a broker in a conversation: one line each, with short names for everything.
+"""Steps of a conversation with a broker: one line each, with short names for everything.
 
-A partition is `a-0`, and `a-0=5` or `a-0@5` gives its offset. A member is a short name; its id and
-its generation (or epoch) are those that the broker gave it, unless a step says otherwise.
+A partition is `a-0`. `a-0=5` or `a-0@5` adds its offset. A member has a short name. It uses the id
+and the generation (or epoch) from the broker, unless a step says otherwise.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ _MOST_BYTES = 1 << 20
 
 
 class At(NamedTuple):
-    """A partition of a text, and the number given for it."""
+    """A partition in a text, and its number."""
 
     topic: str
     partition: int
@@ -45,7 +45,7 @@ class At(NamedTuple):
 
 
 def by_topic(text: str) -> list[tuple[str, list[At]]]:
-    """`a-0=5 a-1=7 b-0` by topic, in the order of the text."""
+    """Parse a text like `a-0=5 a-1=7 b-0`. Return partitions by topic, in the text's order."""
     found = []
     for word in text.split():
         where, _, number = word.replace("@", "=").partition("=")
@@ -55,11 +55,11 @@ def by_topic(text: str) -> list[tuple[str, list[At]]]:
 
 
 class Step(ABC):
-    """One thing that happens; the broker's answer, where it is a question."""
+    """One step of a conversation. A `Question` has an answer from the broker."""
 
     def __repr__(self) -> str:
-        """As it was written: without what was left as it is."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # all that there are, are
+        """Return the call as it was written, without default values."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # all subclasses are dataclasses
         given = [
             f"{each.name}={value!r}"
             for each in fields
@@ -72,7 +72,7 @@ class Step(ABC):
 
 
 class Question(Step):
-    """A request, on the connection of its `speaker`."""
+    """A request on the connection of its `speaker`."""
 
     @property
     def speaker(self) -> str:
@@ -80,14 +80,14 @@ class Question(Step):
 
     @property
     def highest_version(self) -> int | None:
-        """With None the highest that both sides speak."""
+        """Return the highest version to use. None means the highest one of both sides."""
         return None
 
     @abstractmethod
     def request(self, side: Side) -> Request[Any]: ...
 
     def learn(self, side: Side, answer: Any) -> None:
-        """Keeps what later steps need."""
+        """Keep values that later steps need."""
 
     def take(self, side: Side) -> Response | None:
         return self.answered(side, side.ask(self.speaker, self.request(side), self.highest_version))
@@ -99,7 +99,7 @@ class Question(Step):
 
 @dataclass(frozen=True, repr=False)
 class Says(Step):
-    """Asks and does not wait; the answer is taken by `Hears`."""
+    """Send a request without waiting. `Hears` takes the answer."""
 
     question: Question
 
@@ -110,7 +110,7 @@ class Says(Step):
 
 @dataclass(frozen=True, repr=False)
 class Hears(Step):
-    """The answer to what was said."""
+    """Take the answer to a request of `Says`."""
 
     question: Question
 
@@ -140,7 +140,7 @@ class Delete(Step):
 
 @dataclass(frozen=True, repr=False)
 class Restart(Step):
-    """The broker stops and starts: its sessions are gone, and leaders' epochs are former ones."""
+    """Restart the broker: fetch sessions are gone, and known leader epochs are former ones."""
 
     def take(self, side: Side) -> None:
         side.restart()
@@ -148,7 +148,7 @@ class Restart(Step):
 
 @dataclass(frozen=True, repr=False)
 class Append(Step):
-    """Records a second apart, in one batch."""
+    """Append one batch of records a second apart."""
 
     topic: str
     count: int
@@ -160,7 +160,7 @@ class Append(Step):
 
 @dataclass(frozen=True, repr=False)
 class Metadata(Question):
-    """`makes` asks for topics that are not there to be made."""
+    """A metadata request. `makes` lets the broker create missing topics."""
 
     topics: str
     by_id: bool = False
@@ -179,7 +179,7 @@ class Metadata(Question):
 
 @dataclass(frozen=True, repr=False)
 class ListOffsets(Question):
-    """Of each partition the offset at a time in ms, or at the end that a negative one names."""
+    """Ask for each partition's offset at a time in ms, or at one of Kafka's negative codes."""
 
     partitions: str
     at: int = LATEST
@@ -205,7 +205,7 @@ class ListOffsets(Question):
 
 @dataclass(frozen=True, repr=False)
 class EpochEnd(Question):
-    """Of each partition where an epoch ends."""
+    """Ask for the end offset of an epoch in each partition."""
 
     partitions: str
     epoch: int = 0
@@ -228,13 +228,13 @@ class EpochEnd(Question):
 
 
 ALONE, FIRST, NEXT, LATE, UNKNOWN, CLOSE = "alone", "first", "next", "late", "unknown", "close"
-"""What a fetch is to a session: none of it, its first, its next, one with a former epoch, one of a
-session that never was, or its last."""
+"""A fetch's place in a session: without a session, the first one, the next one, one with a former
+epoch, one of an unknown session, or the last one."""
 
 
 @dataclass(frozen=True, repr=False)
 class Fetch(Question):
-    """From these offsets on, in a session or without; `by_name`, as up to v12."""
+    """Fetch from these offsets, with or without a session. `by_name` uses v12 at most."""
 
     partitions: str = ""
     session: str = ALONE

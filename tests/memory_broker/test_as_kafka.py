@@ -1,6 +1,6 @@
-"""The in-memory broker says what a real one says, in conversations by hand and drawn ones.
+"""The in-memory broker answers like a real one, in written and in drawn conversations.
 
-CONVERSATIONS=800 in the environment draws more of them than every day.
+CONVERSATIONS=800 in the environment draws more conversations than the default.
 """
 
 import os
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.kafka
 
 EXAMPLES = int(os.environ.get("CONVERSATIONS", "60"))
 PROPERTIES = {
-    # KIP-848's coordinator assigns within the heartbeat that calls for it, as the double does.
+    # The KIP-848 coordinator assigns within the heartbeat, as the in-memory one does.
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",
     "auto.create.topics.enable": "true",
-    # Records of any two times are in one segment: an answer to a fetch is never of two.
+    # All records are in one segment: the answer to a fetch never spans two.
     "log.roll.hours": "1000000",
 }
 
@@ -43,7 +43,7 @@ def memory() -> Iterator[MemoryBroker]:
 
 
 def compared(kafka: LocalKafka, memory: MemoryBroker, steps: Iterable[Step]) -> list[str]:
-    """The differences of a conversation, each after its step."""
+    """Return the differences of a conversation, each with its step."""
     found = []
     with Real(kafka) as real, InMemory(memory) as double:
         for place, step in enumerate([*BEGINNING, *steps], 1 - len(BEGINNING)):
@@ -60,7 +60,7 @@ def test_a_conversation(name: str, kafka: LocalKafka, memory: MemoryBroker) -> N
 
 @pytest.mark.parametrize("name", PARTINGS)
 def test_where_they_part(name: str, kafka: LocalKafka, memory: MemoryBroker) -> None:
-    """Where they do not any more, the conversation is one like the others."""
+    """If the answers agree again, the conversation belongs to the ordinary ones."""
     assert compared(kafka, memory, PARTINGS[name].steps), PARTINGS[name].reason
 
 

@@ -1,4 +1,4 @@
-"""What one is told of transactions from outside (KIP-664)."""
+"""Transactions, as an admin client sees them (KIP-664)."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def _described(
 def list_all(
     cluster: MemoryCluster, node_id: int, request: ListTransactionsRequest, version: int
 ) -> ListTransactionsResponse:
-    """v0-2, by state and producer id alone."""
+    """v0-2, with filters by state and producer id only."""
     assert request.duration_filter < 0, "no transaction here has a time"
     assert not request.transactional_id_pattern, "patterns of RE2/J"
     if cluster.refusal:

@@ -1,7 +1,7 @@
-"""The coordinator of transactions, of their first generation (KIP-98, KIP-360), in memory.
+"""The in-memory coordinator of first-generation transactions (KIP-98, KIP-360).
 
-A transaction is ended at once: a real coordinator answers EndTxn before its markers are written,
-and has the next request wait with CONCURRENT_TRANSACTIONS. Nothing times out by itself.
+A transaction ends at once. A real coordinator answers EndTxn before it writes the markers, and
+answers CONCURRENT_TRANSACTIONS meanwhile. Here no transaction times out by itself.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ EMPTY, ONGOING, COMMITTED, ABORTED = "Empty", "Ongoing", "CompleteCommit", "Comp
 _NONE = -1
 _LONGEST_TIMEOUT_MS = 900_000
 _LAST_EPOCH = (1 << 15) - 2
-# EndTxn moves the epoch from v5 on (KIP-890), and errors have newer names from these on.
+# EndTxn raises the epoch from v5 on (KIP-890). Errors have newer names from these versions on.
 _MOVES_EPOCH, _KNOWS_FENCED, _KNOWS_FENCED_AT_INIT = 5, 2, 4
 
 
@@ -42,7 +42,7 @@ def code(name: str) -> int:
 
 @dataclass
 class Transaction:
-    """What the coordinator keeps of one transactional id."""
+    """The coordinator's state of one transactional id."""
 
     producer_id: int
     timeout_ms: int = 0
@@ -55,7 +55,7 @@ class Transaction:
     started_at_ms: int = _NONE
 
     def error_for(self, producer_id: int, epoch: int) -> int:
-        """Why one is not the producer, or 0."""
+        """Return why this is not the producer, or 0."""
         if producer_id != self.producer_id:
             return code("INVALID_PRODUCER_ID_MAPPING")
         return 0 if epoch == self.epoch else code("PRODUCER_FENCED")
@@ -66,12 +66,12 @@ class Transaction:
         self.partitions.update(partitions)
 
     def time_out(self, cluster: MemoryCluster) -> None:
-        """It was open for too long; who had it is fenced."""
+        """Abort the transaction as timed out, and fence its producer."""
         self.epoch += 1
         self.end(cluster, commit=False)
 
     def end(self, cluster: MemoryCluster, *, commit: bool) -> None:
-        """Writes the markers, in the logs and among the groups' offsets."""
+        """Write the markers into the logs and to the groups' offsets."""
         for where in sorted(self.partitions):
             if log := cluster.log(*where):
                 log.end_transaction(self.producer_id, self.epoch, commit=commit)
@@ -92,7 +92,7 @@ def _transaction(cluster: MemoryCluster, transactional_id: str | None) -> Transa
 def _error(
     cluster: MemoryCluster, node_id: int, transactional_id: str, producer_id: int, epoch: int
 ) -> int:
-    """Why this node does not answer to a producer, or 0."""
+    """Return why this node refuses a producer, or 0."""
     if error := coordinator_error(cluster, node_id, transactional_id):
         return error
     found = _transaction(cluster, transactional_id)
@@ -101,7 +101,7 @@ def _error(
 
 
 def coordinator_error(cluster: MemoryCluster, node_id: int, transactional_id: str) -> int:
-    """Why this node does not answer for a transactional id, or 0."""
+    """Return why this node refuses a transactional id, or 0."""
     if cluster.refusal:
         return cluster.refusal
     if not transactional_id:
@@ -111,7 +111,7 @@ def coordinator_error(cluster: MemoryCluster, node_id: int, transactional_id: st
 
 
 def _as_of(version: int, error: int, first: int = _KNOWS_FENCED) -> int:
-    """PRODUCER_FENCED as older versions know it."""
+    """Return the error code, with an older one for PRODUCER_FENCED in older versions."""
     is_new = error == code("PRODUCER_FENCED") and version < first
     return code("INVALID_PRODUCER_EPOCH") if is_new else error
 
@@ -119,7 +119,7 @@ def _as_of(version: int, error: int, first: int = _KNOWS_FENCED) -> int:
 def init_producer_id(
     cluster: MemoryCluster, node_id: int, request: InitProducerIdRequest, version: int
 ) -> InitProducerIdResponse:
-    """v0-5. With the id and epoch so far from v3 on (KIP-360)."""
+    """v0-5. From v3 on with the present producer id and epoch (KIP-360)."""
     if request.transactional_id is None and not cluster.refusal:
         return InitProducerIdResponse(0, 0, next(cluster.producer_ids), 0)
     error = coordinator_error(cluster, node_id, request.transactional_id or "")
@@ -142,7 +142,7 @@ def init_producer_id(
 def _begin_anew(
     cluster: MemoryCluster, transaction: Transaction, request: InitProducerIdRequest
 ) -> int:
-    """The next epoch; why not, or 0. What is open is aborted first, and the caller comes again."""
+    """Begin the next epoch. Return an error or 0. An open transaction is aborted instead."""
     expected = request.producer_epoch if request.producer_id >= 0 else None
     is_new = transaction.epoch == _NONE
     if expected is not None and not is_new and not _is_known(transaction, request):
@@ -175,7 +175,7 @@ def _is_known(transaction: Transaction, request: InitProducerIdRequest) -> bool:
 def add_partitions_to_txn(
     cluster: MemoryCluster, node_id: int, request: AddPartitionsToTxnRequest, version: int
 ) -> AddPartitionsToTxnResponse:
-    """v0-3. Where one partition is not there none is added."""
+    """v0-3. If one partition does not exist, none is added."""
     asked = [
         TopicPartition(topic.name, each)
         for topic in request.v3_and_below_topics
@@ -222,7 +222,7 @@ def add_offsets_to_txn(
 def end_txn(
     cluster: MemoryCluster, node_id: int, request: EndTxnRequest, version: int
 ) -> EndTxnResponse:
-    """v0-4: once more the same is no error."""
+    """v0-4. A repeated request is no error."""
     assert version < _MOVES_EPOCH, "the second generation, which no client here asks for"
     producer = request.producer_id, request.producer_epoch
     error = _error(cluster, node_id, request.transactional_id, *producer)
@@ -238,7 +238,7 @@ def end_txn(
 def offsets_error(
     cluster: MemoryCluster, transactional_id: str, producer_id: int, epoch: int, group_id: str
 ) -> int:
-    """Why a group's coordinator must not take offsets of a transaction, or 0 (KIP-890)."""
+    """Return why a group's coordinator refuses a transaction's offsets, or 0 (KIP-890)."""
     found = _transaction(cluster, transactional_id)
     if found is None:
         return code("INVALID_PRODUCER_ID_MAPPING")
@@ -253,7 +253,7 @@ def verification_error(
     header: BatchHeader,
     where: TopicPartition,
 ) -> int:
-    """Why a leader must not begin a transaction in its log, or 0 (KIP-890)."""
+    """Return why a leader must not begin a transaction in its log, or 0 (KIP-890)."""
     found = _transaction(cluster, transactional_id)
     if found is None:
         return code("INVALID_PRODUCER_ID_MAPPING")

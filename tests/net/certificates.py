@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it, or nobody, vouches for."""
+"""Certificates for tests: an authority, and certificates with and without its signature."""
 
 import datetime
 import ipaddress
@@ -43,7 +43,7 @@ class Certified:
         return encoded.decode()
 
     def old_key_pem(self, password: str) -> str:
-        """As OpenSSL wrote keys before PKCS8, with headers."""
+        """Return the key in OpenSSL's format before PKCS8, with headers."""
         encryption = _encryption(password)
         form = PrivateFormat.TraditionalOpenSSL
         return self.key.private_bytes(Encoding.PEM, form, encryption).decode()
@@ -59,7 +59,7 @@ class Certified:
         return serialize_java_truststore([entry], _encryption(password))
 
     def server_context(self, folder: Path, *, trusts: "Certified | None" = None) -> ssl.SSLContext:
-        """That of a server with this certificate; it demands one that `trusts` vouches for."""
+        """Return a server's context. With `trusts`, clients need a certificate signed by it."""
         path = folder / "server.pem"
         path.write_text(self.certificate_pem + self.key_pem())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -75,7 +75,7 @@ def _encryption(password: str) -> KeySerializationEncryption:
 
 
 def authority(name: str = "an authority of the tests") -> Certified:
-    """One that vouches for itself, and may for others."""
+    """Create a self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     return Certified(key, _certificate(name, key, name, key, is_authority=True, days_left=1))
 
@@ -85,7 +85,7 @@ def certified_by(
     *hosts: str,
     days_left: int = 1,
 ) -> Certified:
-    """A certificate for hosts, or for a client without any."""
+    """Create a certificate for hosts, or for a client (no hosts)."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = issuer.certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value
     made = _certificate(

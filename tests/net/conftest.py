@@ -1,4 +1,4 @@
-"""Certificates that the tests of a package share: making keys takes time."""
+"""Certificates for all tests of a package: creating keys takes time."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.net.ports import LOOPBACK
 
 @pytest.fixture(scope="session")
 def ca() -> Certified:
-    """Who vouches for the server and the client."""
+    """Return the authority of the server's and the client's certificates."""
     return authority()
 
 
@@ -19,5 +19,5 @@ def server(ca: Certified) -> Certified:
 
 @pytest.fixture(scope="session")
 def me(ca: Certified) -> Certified:
-    """The client."""
+    """Return the client's certificate."""
     return certified_by(ca)

@@ -1,4 +1,4 @@
-"""Sockets that are no broker: a port that refuses, one that drops, a black hole."""
+"""Sockets without a broker: a port that refuses, a port that drops, a black hole."""
 
 import socket
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def refused_port() -> Iterator[int]:
-    """A port that is taken, so that nobody else listens there, and that refuses connections."""
+    """Return a port that refuses connections. It is bound, so that nobody else can listen on it."""
     with socket.socket() as taken:
         taken.bind((LOOPBACK, 0))
         yield taken.getsockname()[1]
@@ -19,14 +19,14 @@ def refused_port() -> Iterator[int]:
 
 @contextmanager
 def black_hole() -> Iterator[Address]:
-    """Takes connections and all that is sent to it, and never answers."""
+    """Return an address that accepts connections and data, and never answers."""
     with socket.create_server((LOOPBACK, 0)) as listening:
         yield Address(LOOPBACK, listening.getsockname()[1])
 
 
 @contextmanager
 def dropping_port() -> Iterator[int]:
-    """A port that drops attempts to connect, since its queue of connections is full."""
+    """Return a port that drops attempts to connect: its queue of connections is full."""
     with ExitStack() as opened:
         listening = opened.enter_context(socket.socket())
         listening.bind((LOOPBACK, 0))

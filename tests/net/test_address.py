@@ -1,4 +1,4 @@
-"""`kafka.bootstrap.servers`, as users write it."""
+"""Users' values of `kafka.bootstrap.servers`."""
 
 import string
 

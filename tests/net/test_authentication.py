@@ -1,4 +1,4 @@
-"""SASL on a connection: who we are is said once it is safe to, and again before it is forgotten."""
+"""SASL on a connection: authentication after TLS, and again before the session expires."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ USER, PASSWORD = "alice", "canary"
 
 
 def plain(said: list[bytes]) -> bytes | None:
-    """A broker's side of PLAIN."""
+    """Judge a client by PLAIN, as a broker does."""
     if said != [f"\0{USER}\0{PASSWORD}".encode()]:
         raise RefusedError("Authentication failed: Invalid username or password")
     return None
@@ -77,7 +77,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock of sessions, and of nothing else."""
+    """Return the clock of sessions. Nothing else uses it."""
     return sessions_by_own_clock(monkeypatch)
 
 
@@ -89,14 +89,14 @@ def asked(broker: MemoryBroker) -> list[str]:
 def test_a_broker_that_hangs_up_meanwhile_is_not_suspected_of_tls(
     broker: MemoryBroker, request_type: type[Request[Any]]
 ) -> None:
-    """It has said its versions, and so is spoken to as it expects."""
+    """The broker has answered ApiVersions, so the security protocol is right."""
     broker.control(request_type, Action.CLOSE)
     with pytest.raises(ConnectionFailedError, match="closed the connection") as caught:
         connect(broker)
     assert "does this listener expect" not in str(caught.value)
 
 
-# -- once ------------------------------------------------------------------------------------------
+# -- the first authentication ----------------------------------------------------------------------
 
 
 def test_versions_come_first_then_who_we_are_then_all_else(broker: MemoryBroker) -> None:
@@ -124,7 +124,7 @@ def test_under_tls(ca: Certified, server: Certified, tmp_path: Path) -> None:
 
 
 class Talkative:
-    """A mechanism that takes three messages."""
+    """A mechanism with three messages."""
 
     name = "TALK"
 
@@ -235,14 +235,14 @@ def test_a_connection_that_failed_is_closed(broker: MemoryBroker) -> None:
     assert opened[0].closed
 
 
-# -- again (KIP-368) -------------------------------------------------------------------------------
+# -- re-authentication (KIP-368) -------------------------------------------------------------------
 
 AGAIN = ["SaslHandshake", "SaslAuthenticate"]
 
 
 @pytest.fixture
 def session(broker: MemoryBroker, clock: SimpleNamespace) -> Iterator[Connection]:
-    """A connection whose session lasts ten seconds; what was asked so far is forgotten."""
+    """Return a connection with a session of ten seconds. The broker forgets earlier requests."""
     broker.cluster.session_lifetime_ms = 10_000
     connection = connect(broker)
     broker.forget()
@@ -294,7 +294,7 @@ def test_a_connection_whose_session_is_over_is_not_usable(
 def test_a_session_too_short_to_be_renewed_ends(
     broker: MemoryBroker, clock: SimpleNamespace
 ) -> None:
-    """Kafka takes a renewal within a second of the last one for an ordinary request."""
+    """Within a second of the last renewal, Kafka takes the next one for an ordinary request."""
     broker.cluster.session_lifetime_ms = 1_100
     connection = connect(broker)
     broker.forget()

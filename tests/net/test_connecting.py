@@ -1,4 +1,4 @@
-"""Connecting: every address of a name, versions, and whatever answers that is no broker."""
+"""Connecting: all addresses of a name, API versions, and servers that are no broker."""
 
 import socket
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def test_a_broker_that_lacks_our_version_is_asked_in_its_own() -> None:
 def test_a_broker_that_does_not_say_its_versions_is_asked_in_the_oldest(
     broker: MemoryBroker,
 ) -> None:
-    """Brokers before KIP-511 list nothing after UNSUPPORTED_VERSION."""
+    """Brokers before KIP-511 list no versions after UNSUPPORTED_VERSION."""
     broker.control(ApiVersionsRequest, ApiVersionsResponse(UNSUPPORTED_VERSION.code))
     connect(broker.address()).close()
     assert asked_versions(broker) == [4, 0]
@@ -128,7 +128,7 @@ def test_a_refusal_names_every_address(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_of_an_unknown_kind_is_a_failure_like_any_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As where IPv6 is switched off, yet the name has such an address."""
+    """An example: IPv6 is disabled, but the name has an IPv6 address."""
     found = [(socket.AF_INET, 1234, 5678, "", (LOOPBACK, 9092))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     with pytest.raises(ConnectionFailedError, match=r"127\.0\.0\.1: "):
@@ -162,7 +162,7 @@ def test_an_address_that_a_broker_may_claim_but_nobody_can_reach(
 
 @pytest.mark.parametrize("port", [-1, 0, 65_536, 1 << 30])
 def test_a_port_that_is_none_is_named(port: int) -> None:
-    """Brokers advertise 32 bits, of which the system would take the last 16."""
+    """Brokers advertise 32 bits. The system would use the last 16."""
     with pytest.raises(ConnectionFailedError, match=f"{port} is not a port number"):
         connect(Address(LOOPBACK, port))
 

@@ -122,7 +122,7 @@ def test_a_connection_that_failed_once_stays_closed(
     for _ in range(2):
         with pytest.raises(ConnectionFailedError, match="the connection is closed"):
             connection.request(MetadataRequest(), in_time())
-    # Or none, where the time was up before it was sent.
+    # There is no request if the time was up before the send.
     assert len(broker.requests(MetadataRequest)) <= 1
 
 
@@ -167,7 +167,7 @@ def test_close_wakes_a_thread_that_waits_for_an_answer(
     waiting.start()
     broker.wait_for(MetadataRequest)
     while sys._current_frames()[waiting.ident or 0].f_code is not Link.receive.__code__:
-        pass  # It has sent, and has yet to come to wait.
+        pass  # The thread has sent, but does not wait yet.
     connection.close()
     waiting.join(20)
     assert not waiting.is_alive()

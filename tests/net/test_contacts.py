@@ -1,4 +1,4 @@
-"""What is learnt of addresses and of the login."""
+"""What connections learn about addresses and the login."""
 
 import threading
 from types import SimpleNamespace

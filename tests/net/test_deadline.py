@@ -1,4 +1,4 @@
-"""Points in time, held against a clock of the test's own."""
+"""Deadlines on a test's own clock."""
 
 from types import SimpleNamespace
 

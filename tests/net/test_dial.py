@@ -1,4 +1,4 @@
-"""Connections that are made in the background."""
+"""Connecting in the background."""
 
 import threading
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def test_a_dial_that_failed_raises_why(broker: MemoryBroker) -> None:
         with pytest.raises(ConnectionFailedError, match="refused"):
             dial.connection()
     assert not dial.is_good
-    # Its error refers to it, and only the garbage collector would close what it waits with.
+    # The error refers to the dial. Only the garbage collector would close its sockets.
     assert dial.fileno() == -1
 
 
@@ -62,7 +62,7 @@ def test_nobody_has_to_wait_for_an_address_that_drops_attempts() -> None:
 
 
 def test_close_ends_what_waits_for_a_first_answer(broker: MemoryBroker) -> None:
-    """Pytest turns a socket that nobody closed into an error."""
+    """Pytest turns an unclosed socket into an error."""
     broker.control(ApiVersionsRequest, Action.SILENCE)
     dial = dialing(broker.address())
     broker.wait_for(ApiVersionsRequest)

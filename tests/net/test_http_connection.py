@@ -1,4 +1,4 @@
-"""One connection of HTTP: kept, made anew, and bounded by a deadline and in bytes."""
+"""One HTTP connection: reuse, reconnects, and limits of time and size."""
 
 import socket
 import threading
@@ -33,7 +33,7 @@ WAIT_SECONDS = 30
 
 @dataclass
 class Server:
-    """Takes connections in turn, and on each gives the answers that it has for it, then closes."""
+    """Accept connections in turn. Send each connection its answers, then close it."""
 
     address: Address
     asked: list[list[bytes]] = field(default_factory=list)
@@ -61,7 +61,7 @@ def serving(*connections: list[bytes]) -> Iterator[Server]:
 
 
 def _request(link: socket.socket) -> bytes:
-    """All of a request: those here have a body of four bytes, or none. Of TLS the first bytes."""
+    """Read a whole request with four or no bytes of body. For TLS, read the first bytes."""
     data = link.recv(65_536)
     end = b"body" if data.startswith(b"POST") else b"\r\n\r\n"
     while data and not data.startswith(b"\x16") and not data.endswith(end):
@@ -99,7 +99,7 @@ def test_a_connection_that_is_over_is_made_anew() -> None:
         connection = connection_to(server.address)
         assert connection.ask(GET, soon()).status == 404
         assert connection.ask(GET, soon()).body == b"hi"
-        # Closed by the other side, which shows at once, or when it is asked.
+        # The server has closed. The client sees this at once, or with its request.
         assert connection.ask(GET, soon()).body == b"hi"
         assert connection.ask(GET, soon()).body == b"hi"
         connection.close()
@@ -136,7 +136,7 @@ def test_an_answer_has_so_many_bytes_at_most(answer: bytes) -> None:
         connection = connection_to(server.address)
         with pytest.raises(ProtocolError, match=f"{server.address}: an answer of more than 100"):
             connection.ask(GET, soon())
-        # Nothing of it is taken for the next one.
+        # The rest of this answer is not the beginning of the next one.
         assert connection.ask(GET, soon()).body == b"hi"
         connection.close()
 
@@ -167,7 +167,7 @@ def test_tls_that_cannot_be_sends_nothing(server: Certified, tmp_path: Path) -> 
         connection = connection_to(plain.address, broken)
         with pytest.raises(Exception, match="holds no certificate"):
             connection.ask(GET, soon())
-    # What it heard was the beginning of TLS.
+    # The server has read the beginning of TLS.
     assert [each[:1] for asked in plain.asked for each in asked] == [b"\x16"]
 
 

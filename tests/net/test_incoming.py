@@ -1,4 +1,4 @@
-"""Answers that come in parts."""
+"""Answers that arrive in parts."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def size_of(prefix: bytes) -> int:
 
 
 def fed(incoming: Incoming, data: bytes, most: int) -> list[bytes]:
-    """The frames that come of the data, of which at most so many bytes come in one go."""
+    """Return the frames in the data. At most `most` bytes arrive at a time."""
     found = []
     while data:
         with incoming.room() as room:

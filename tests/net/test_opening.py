@@ -1,4 +1,4 @@
-"""The addresses of one name, in quick turns: RFC 8305."""
+"""Connecting to the addresses of one name in quick succession (RFC 8305)."""
 
 import socket
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def name_stands_for(monkeypatch: pytest.MonkeyPatch, *ports: int) -> None:
 
 
 def connect(contacts: Contacts) -> Connection:
-    """With half an hour for what takes a quarter of a second."""
+    """Connect with a timeout of an hour. The delay between addresses is a quarter of a second."""
     hour = ConnectionSettings(socket_connection_setup_timeout_ms=3_600_000)
     return Connection.connect(NAME, hour, Deadline.after_ms(3_600_000), contacts=contacts)
 

@@ -1,4 +1,4 @@
-"""What is still to be sent on a connection: frames in order, however little goes out at once."""
+"""Unsent frames of a connection: they go out in order, in parts of any size."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from spark_kafka_source.net.outgoing import Outgoing
 
 
 def drained(outgoing: Outgoing, sizes: list[int]) -> bytes:
-    """Sends so many bytes at a time, the last of these sizes again and again."""
+    """Send parts of these sizes, and repeat the last size."""
     found = b""
     for size in [*sizes, *[sizes[-1]] * 10_000]:
         pieces = outgoing.next_pieces()

@@ -1,4 +1,4 @@
-"""Several requests on one connection: each gets its answer, or why the connection ended."""
+"""Several requests on one connection: each gets its answer, or the connection's error."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,7 +79,7 @@ def produce(size: int = 10, acks: int = -1) -> ProduceRequest:
 
 
 def advanced(connection: Connection, *awaited: Awaited[Any]) -> None:
-    """All of them are over."""
+    """Advance the connection until all of these requests are done."""
     for each in awaited:
         while not connection.advance(each, in_time()):
             pass
@@ -136,7 +136,7 @@ def test_requests_go_out_as_far_as_the_broker_reads_and_the_rest_later(
     broker.cluster.max_message_bytes = 1 << 30
     held = broker.hold(ProduceRequest)
     first = connection.begin(produce(), max_version=12)
-    # More than all buffers between here and there hold.
+    # More than all buffers up to the broker hold.
     awaited = [connection.begin(produce(3 * MIB), max_version=12) for _ in range(4)]
     assert connection.has_unsent
     assert not connection.advance(awaited[-1], None)
@@ -273,7 +273,7 @@ def test_a_request_that_cannot_be_said_harms_no_other(
 
 
 class Waiting:
-    """Something that waits on a connection's socket."""
+    """A waiter on a connection's socket."""
 
     def __init__(self, connection: Connection) -> None:
         self.fileno = connection.fileno
@@ -304,7 +304,7 @@ def test_what_is_still_to_be_sent_is_waited_for_too(
     waiting = [Waiting(connection)]
     held = broker.hold(ProduceRequest)
     awaited = [connection.begin(produce(size), max_version=12) for size in (10, 8 * MIB)]
-    while readable(waiting, Deadline.after_ms(50)):  # What the kernel takes still.
+    while readable(waiting, Deadline.after_ms(50)):  # The kernel may still have space.
         connection.advance(awaited[-1], None)
     assert connection.has_unsent
     held.release()

@@ -1,4 +1,4 @@
-"""The one loop that tries again, on a clock of the test's own."""
+"""The retry loop, on a test's own clock."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ DENIED = BrokerError(error_named("TOPIC_AUTHORIZATION_FAILED"), "Fetch of t-0")
 
 
 class Attempts:
-    """Raises these errors in turn (the last one for ever), and then answers "done"."""
+    """Raise these errors in turn (the last one may repeat for ever), then return "done"."""
 
     def __init__(self, *errors: KafkaError, for_ever: bool = False) -> None:
         self.errors, self.for_ever = errors, for_ever
@@ -97,7 +97,7 @@ def test_giving_up_to_bootstrap_keeps_the_list_of_addresses(clock: Clock) -> Non
     with pytest.raises(BootstrapError, match=r"tried a:1 refused; b:2 timed out") as caught:
         run(clock, Attempts(nowhere, for_ever=True), timeout_ms=1_000)
     assert caught.value is nowhere
-    assert caught.value.__cause__ is None  # Nor itself, which a walk along the chain never ends.
+    assert caught.value.__cause__ is None  # Nor itself: a walk along that chain never ends.
 
 
 def test_what_a_broker_said_is_not_hidden_by_a_last_try_that_had_no_time(clock: Clock) -> None:
@@ -131,7 +131,7 @@ def test_whatever_the_configuration_the_deadline_holds(
     retry = Retry(backoff_ms, backoff_max_ms, clock.sleep)
 
     def attempt(deadline: Deadline) -> str:
-        clock.now_seconds += 0.5  # Or else tries without a pause would have no end.
+        clock.now_seconds += 0.5  # Otherwise tries without a pause would never end.
         raise MOVED
 
     with pytest.MonkeyPatch.context() as monkeypatch:

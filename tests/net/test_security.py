@@ -1,4 +1,4 @@
-"""Security options: read, or refused where they would do nothing."""
+"""Security options: their values, and errors for options without an effect."""
 
 import pickle
 
@@ -67,7 +67,7 @@ def test_an_option_that_would_do_nothing_is_refused(option: str) -> None:
 
 
 def test_a_slip_could_leave_the_door_open_and_is_refused() -> None:
-    """Without its truststore a query would trust all authorities of the system."""
+    """Without the truststore option a query would trust all authorities of the system."""
     found = refusal("SSL", ssl_truststore_locatoin="/ca.pem")
     assert "Did you mean 'kafka.ssl.truststore.location'?" in str(found)
 

@@ -1,4 +1,4 @@
-"""Certificates and keys in options and files, and every way in which they can be wrong."""
+"""Certificates and keys in options and files, and all their possible errors."""
 
 import base64
 import os
@@ -26,7 +26,7 @@ def _every_context_is_a_new_one() -> None:
 
 
 def tls_settings(**values: str) -> TlsSettings:
-    """Settings of `kafka.ssl.*` options, written with underscores."""
+    """Return settings from `kafka.ssl.*` options, written with underscores."""
     options = {f"kafka.ssl.{name.replace('_', '.')}": value for name, value in values.items()}
     protocol = {"kafka.security.protocol": "SSL"}
     found = SecuritySettings.from_settings(Settings(protocol | options)).tls
@@ -35,7 +35,7 @@ def tls_settings(**values: str) -> TlsSettings:
 
 
 def refusal(**values: str) -> ConfigurationError:
-    """Why these options cannot be used; without a secret in it, or in what led to it."""
+    """Return the error of these options. Neither the error nor its causes have a secret."""
     with pytest.raises(ConfigurationError) as caught:
         tls_context(tls_settings(**values))
     error: BaseException | None = caught.value
@@ -55,7 +55,7 @@ def authorities(**values: str) -> int:
     return tls_context(tls_settings(**values)).cert_store_stats()["x509_ca"]
 
 
-# -- what is trusted -------------------------------------------------------------------------------
+# -- truststores -----------------------------------------------------------------------------------
 
 
 def test_trust_in_pem_inline_on_one_line_or_in_a_file(ca: Certified, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_trust_in_pem_inline_on_one_line_or_in_a_file(ca: Certified, tmp_path: P
 
 @pytest.mark.parametrize("type_name", ["", "PKCS12", "jks"])
 def test_trust_in_a_store_of_javas_pkcs12(ca: Certified, tmp_path: Path, type_name: str) -> None:
-    """Java, too, reads PKCS12 where it was told JKS."""
+    """Java, too, reads PKCS12 when the type is JKS."""
     file = written(tmp_path, ca.java_truststore(PASSWORD))
     options = {"truststore_password": f" {PASSWORD}\n", "truststore_type": type_name}
     assert authorities(truststore_location=file, **options) == 1
@@ -151,7 +151,7 @@ def test_pkcs12_takes_a_library(
     assert "pip install 'spark-kafka-source[tls]'" in said
 
 
-# -- who we are ------------------------------------------------------------------------------------
+# -- keystores -------------------------------------------------------------------------------------
 
 
 def inline(me: Certified, key: str) -> dict[str, str]:
@@ -216,7 +216,7 @@ def test_a_keystore_without_a_key(ca: Certified, tmp_path: Path) -> None:
 
 
 def watched_files(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    """The mode and the text of each file that is written from now on."""
+    """Return a list that gets the mode and the text of each file written from now on."""
     files = []
     write = Path.write_text
 
@@ -313,7 +313,7 @@ def test_versions_and_cipher_suites_that_contradict_each_other() -> None:
     assert refusal(enabled_protocols="TLSv1.3", protocol="TLSv1.2").option.endswith("protocols")
 
 
-# -- whatever else ---------------------------------------------------------------------------------
+# -- other errors ----------------------------------------------------------------------------------
 
 
 @given(st.text(), st.sampled_from(sorted(TlsSettings.__dataclass_fields__)))

@@ -1,4 +1,4 @@
-"""TLS to a broker: what makes it safe is checked, and what fails is told by cause and option."""
+"""TLS to a broker: the safety checks, and errors that name the cause and the option."""
 
 import socket
 import ssl
@@ -42,7 +42,7 @@ def in_time() -> Deadline:
 
 
 def secured(**values: str) -> ConnectionSettings:
-    """Settings of `kafka.ssl.*` options, written with underscores."""
+    """Return settings from `kafka.ssl.*` options, written with underscores."""
     options = {f"kafka.ssl.{name.replace('_', '.')}": value for name, value in values.items()}
     protocol = {"kafka.security.protocol": "SSL"}
     security = SecuritySettings.from_settings(Settings(protocol | options))
@@ -72,7 +72,7 @@ def connection(broker: MemoryBroker, settings: ConnectionSettings) -> Iterator[C
 
 
 def failure(address: Address, settings: ConnectionSettings) -> TlsError:
-    """Why TLS cannot be; nothing will try it again."""
+    """Return the error of a TLS connection. It is final: there is no retry."""
     with pytest.raises(TlsError) as caught:
         connect(address, settings)
     assert caught.value.remedy is Remedy.NONE
@@ -82,7 +82,7 @@ def failure(address: Address, settings: ConnectionSettings) -> TlsError:
 
 @contextmanager
 def server_that_says(data: bytes) -> Iterator[Address]:
-    """Says the same to all who come, and hangs up once it has heard something."""
+    """Start a server. It sends `data` to each client, and closes after the client's first bytes."""
 
     def serve(listening: socket.socket) -> None:
         while True:
@@ -104,7 +104,7 @@ def server_that_says(data: bytes) -> Iterator[Address]:
             serving.join()
 
 
-# -- what goes well --------------------------------------------------------------------------------
+# -- TLS that works --------------------------------------------------------------------------------
 
 
 def test_requests_are_answered_under_tls(connection: Connection, broker: MemoryBroker) -> None:
@@ -178,7 +178,7 @@ def test_close_wakes_a_thread_that_waits_in_the_handshake(settings: ConnectionSe
 def test_while_it_closes_nothing_can_go_out_without_tls(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread may be about to send: a socket that lost its TLS would send as it is."""
+    """Another thread may be about to send. Without TLS the socket would send plain text."""
     shutdown = socket.socket.shutdown
     had_tls = []
 
@@ -194,7 +194,7 @@ def test_while_it_closes_nothing_can_go_out_without_tls(
 def test_a_certificate_in_the_truststore_is_trusted_without_its_authority(
     broker: MemoryBroker, server: Certified
 ) -> None:
-    """As Java has it."""
+    """Java does the same."""
     settings = secured(truststore_certificates=server.certificate_pem)
     connect(broker.address(), settings).close()
 
@@ -212,7 +212,7 @@ def test_a_client_shows_its_certificate(ca: Certified, server: Certified, tmp_pa
         connection.close()
 
 
-# -- what fails ------------------------------------------------------------------------------------
+# -- TLS that fails --------------------------------------------------------------------------------
 
 
 def test_an_authority_that_is_not_trusted(broker: MemoryBroker) -> None:
@@ -343,7 +343,7 @@ def test_a_server_that_answers_tls_with_something_else(
 
 
 def test_a_broker_that_hangs_up_on_tls_and_answers_without(settings: ConnectionSettings) -> None:
-    """Kafka takes the greeting for a request of 369 million bytes, and closes the connection."""
+    """Kafka reads the TLS greeting as a request of 369 million bytes, and closes the connection."""
     with MemoryBroker() as broker:
         said = str(failure(broker.address(), settings))
         assert "does not speak TLS" in said
@@ -357,7 +357,7 @@ def test_a_broker_that_dies_in_the_handshake_may_come_back(settings: ConnectionS
 
 
 def test_a_tls_listener_that_is_spoken_to_without() -> None:
-    """Kafka's sends an alert; others hang up."""
+    """Kafka's listener sends an alert. Other servers close the connection."""
     alert = bytes.fromhex("15030300020250")
     for data, error_type, said in (
         (alert, ProtocolError, r"looks like TLS.*kafka\.security\.protocol"),
@@ -368,7 +368,7 @@ def test_a_tls_listener_that_is_spoken_to_without() -> None:
 
 
 def test_a_listener_that_hangs_up_is_asked_whether_it_expects_sasl() -> None:
-    """Once, before it answered anything; one that does not may only have had to restart."""
+    """The client asks once, before the first answer. The listener may only be restarting."""
     with MemoryBroker() as broker:
         connection = connect(broker.address(), ConnectionSettings())
         broker.control(MetadataRequest, Action.CLOSE, times=2)

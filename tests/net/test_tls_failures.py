@@ -1,4 +1,4 @@
-"""What OpenSSL says, in our words and by our options."""
+"""Errors of OpenSSL in our words, with the names of our options."""
 
 import ssl
 
@@ -22,7 +22,7 @@ def said(reason: str | None, settings: TlsSettings = WITHOUT) -> str | None:
 @pytest.mark.parametrize(
     ("reason", "settings", "meaning"),
     [
-        # So Java's TLS answers, where there is no certificate at all.
+        # Java's TLS answers this if there is no certificate at all.
         ("SSLV3_ALERT_BAD_CERTIFICATE", WITHOUT, "demands a client certificate"),
         ("SSLV3_ALERT_BAD_CERTIFICATE", WITH_KEY, "refuses the client's certificate"),
         ("SSLV3_ALERT_CERTIFICATE_UNKNOWN", WITH_KEY, "refuses the client's certificate"),

@@ -1,4 +1,4 @@
-"""Waits that another thread ends."""
+"""Waits that another thread can end."""
 
 import threading
 

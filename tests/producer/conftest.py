@@ -1,4 +1,4 @@
-"""The in-memory broker that a producer's tests write to."""
+"""The in-memory broker for a producer's tests."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.memory_broker import MemoryBroker
 
 @pytest.fixture
 def broker() -> Iterator[MemoryBroker]:
-    """One node, with a topic t of one partition."""
+    """Run a broker with one node, and a topic t of one partition."""
     with MemoryBroker() as broker:
         broker.create_topic("t")
         yield broker

@@ -1,4 +1,4 @@
-"""The records of a topic, as independent readers see them: Kafka's own, confluent-kafka, ours."""
+"""The records of a topic by independent readers: Kafka's own, confluent-kafka, ours."""
 
 import re
 from collections import defaultdict
@@ -22,7 +22,7 @@ _WAIT_SECONDS = 60.0
 
 @contextmanager
 def kafkas_consumer(jars: Sequence[Path]) -> Iterator[JavaProgram]:
-    """Kafka's own consumer, for `read_by_kafka`."""
+    """Run Kafka's own consumer, for `read_by_kafka`."""
     with run_java(Path(__file__).with_name("ReadTopic.java"), jars) as program:
         yield program
 
@@ -34,7 +34,7 @@ def read_by_kafka(
     partitions: int,
     isolation_level: str = "read_uncommitted",
 ) -> ByPartition:
-    """All records by Kafka's own consumer."""
+    """Read all records with Kafka's own consumer."""
     found: ByPartition = defaultdict(list)
     for text in program.ask(f"{servers} {topic} {partitions} {isolation_level}").split():
         partition, record = text.split(":", 1)
@@ -45,7 +45,7 @@ def read_by_kafka(
 def read_by_confluent(
     servers: str, topic: str, partitions: int, isolation_level: str = "read_uncommitted"
 ) -> ByPartition:
-    """All records by librdkafka's consumer."""
+    """Read all records with librdkafka's consumer."""
     consumer = ck.Consumer(
         {
             "bootstrap.servers": servers,
@@ -85,7 +85,7 @@ def _row(message: Any) -> Row:
 
 
 def read_by_us(servers: str, topic: str, partitions: int) -> ByPartition:
-    """All records by our consumer."""
+    """Read all records with our consumer."""
     found: ByPartition = defaultdict(list)
     where = [TopicPartition(topic, each) for each in range(partitions)]
     with KafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
@@ -101,7 +101,7 @@ def read_by_us(servers: str, topic: str, partitions: int) -> ByPartition:
 
 
 def dumped(kafka: LocalKafka, topic: str) -> list[tuple[int, str, str]]:
-    """The batches of a topic by `DumpLogSegments`: records, codec, and `true` for a valid one."""
+    """Read batches with `DumpLogSegments`: record count, codec, and `true` for a valid batch."""
     segments = sorted(kafka.broker(1).log_dir.glob(f"{topic}-*/*.log"))
     shown = kafka.tool("dump-log", "--deep-iteration", "--files", ",".join(map(str, segments)))
     found = re.findall(r"count: (\d+) .* compresscodec: (\w+) .* isvalid: (\w+)", shown)

@@ -1,4 +1,4 @@
-"""Rows of all kinds for a producer to write, one by one or as columns."""
+"""Rows of all kinds for a producer: single rows or columns."""
 
 import random
 from typing import Any
@@ -11,9 +11,9 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def rows() -> list[dict[str, Any]]:
-    """Some without a key, a value, headers or a timestamp; empty ones and large ones.
+    """Return rows with and without a key, a value, headers or a timestamp; empty and large ones.
 
-    A timestamp is one row's only: so what order they were given in is seen.
+    Each timestamp belongs to one row. So timestamps show the order of the rows.
     """
     chance = random.Random(13)
     base_ms = 1_700_000_000_000
@@ -45,7 +45,7 @@ def as_columns(given: list[dict[str, Any]]) -> pa.Table:
         "headers": column("headers", HEADERS),
         "timestamp": stamps,
     }
-    # As of several batches, as Spark and others hand them out.
+    # Several chunks, as Spark and others create them.
     halves = [ROWS // 3, ROWS]
     table = pa.table(columns)
     return pa.concat_tables([table.slice(0, halves[0]), table.slice(halves[0])])

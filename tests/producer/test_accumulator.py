@@ -1,4 +1,4 @@
-"""Batches that wait by partition: their size, `linger.ms`, room, and the ends of waits."""
+"""Waiting batches of each partition: size, `linger.ms`, memory, and the ends of waits."""
 
 import threading
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1
 from tests.records.batches import rows_of
 
 SIZE = 100
-"""What each row is said to take."""
+"""The stated size of each row."""
 
 
 def config_of(**values: Any) -> ProducerConfig:
@@ -61,7 +61,7 @@ def put(accumulator: Accumulator, *numbers: int, where: TopicPartition = T0) -> 
 
 
 def heads(accumulator: Accumulator, where: TopicPartition = T0) -> list[list[int]]:
-    """Takes all batches of a partition that are ready, and returns the values of each."""
+    """Take all ready batches of a partition. Return the values of each batch."""
     queue = accumulator.queue(where)
     found = []
     while accumulator.head(queue) is not None:
@@ -265,7 +265,7 @@ def test_a_record_whose_adding_is_interrupted_harms_no_other(
     assert len(accumulator.unfinished()) == 2
 
 
-# -- room ------------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------------------
 
 
 def test_the_room_of_a_batch_is_given_back_as_far_as_it_turns_out_smaller() -> None:

@@ -1,4 +1,4 @@
-"""A batch of single records and columns, and its parts if a leader refuses it whole."""
+"""A batch of single records and columns, and its parts after a leader refuses the whole batch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The bound on waiting records: turns, timeouts by name, and the end of all waits."""
+"""`buffer.memory`: the order of waits, timeouts by name, and the end of all waits."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def in_time() -> Deadline:
 
 
 class Taker(threading.Thread):
-    """Somebody who wants room, and says when there is some."""
+    """A thread that takes memory, and notes when it got the memory."""
 
     def __init__(self, memory: BufferMemory, count: int, order: list[int]) -> None:
         super().__init__()

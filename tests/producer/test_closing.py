@@ -1,4 +1,4 @@
-"""Closing a producer waits for its records in flight, and for nothing else."""
+"""Closing a producer waits only for its records in flight."""
 
 import threading
 
@@ -7,7 +7,7 @@ from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from tests.memory_broker import MemoryBroker
 
-# Half of what its thread waits where nothing is to be done.
+# Half of the wait of an idle producer's thread.
 TIMEOUT_SECONDS = 30
 
 

@@ -1,4 +1,4 @@
-"""Columns on their way into batches: the place of each row, and the rows that errors name."""
+"""The way of columns into batches: the place of each row, and the rows in errors."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def batch_of(**columns: Any) -> pa.RecordBatch:
 
 
 def chunked(*lengths: int, **wrong: Any) -> pa.Table:
-    """A table of chunks, of values that are their rows' numbers."""
+    """Return a table in chunks. Each value is its row's number."""
     ends = np.cumsum(lengths).tolist()
     batches = [
         batch_of(value=pa.array([b"%d" % each for each in range(end - length, end)], pa.binary()))
@@ -189,7 +189,7 @@ def test_a_number_that_is_no_partition_is_named(kind: pa.DataType, wrong: int) -
 
 
 def test_a_partition_that_the_topic_has_not_is_named_by_its_row_among_topics() -> None:
-    """The rows of one topic are not those of the table."""
+    """A row's number within its topic differs from its number in the table."""
     table = pa.Table.from_batches(
         [
             batch_of(value=[b""], topic=["a"], partition=[0]),

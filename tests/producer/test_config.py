@@ -1,4 +1,4 @@
-"""Kafka's producer configuration, as `kafka.*` options give it, with Java's conditions."""
+"""The producer's configuration by `kafka.*` options, with the same conditions as in Java."""
 
 import logging
 import pickle
@@ -135,7 +135,7 @@ def test_a_value_of_no_use_is_refused_by_name(name: str, value: str) -> None:
     assert refusal(**{name: value}).option == f"kafka.{name.replace('_', '.')}"
 
 
-# -- what goes together ----------------------------------------------------------------------------
+# -- combinations ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_idempotence_gives_way_unless_it_was_asked_for(
 
 
 def test_idempotence_is_not_given_up_for_more_requests_in_flight() -> None:
-    """As in Java from 4.0 on."""
+    """Java does the same from 4.0 on."""
     assert refusal(**{IN_FLIGHT: "6"}).option == "kafka.max.in.flight.requests.per.connection"
     assert config(**{IN_FLIGHT: "6", "enable_idempotence": "false"})
     assert config(**{IN_FLIGHT: "5"}).enable_idempotence
@@ -262,7 +262,7 @@ def test_any_other_class_is_refused_with_what_to_use() -> None:
     assert "'kafka.partitioner', too" in error.found
 
 
-# -- the whole -------------------------------------------------------------------------------------
+# -- whole configurations --------------------------------------------------------------------------
 
 
 def test_all_options_are_named() -> None:

@@ -1,4 +1,4 @@
-"""Futures: outcomes of parts of a batch, waits, callbacks, and errors that many records share."""
+"""Futures: outcomes of parts of a batch, waits, callbacks, and shared errors of many records."""
 
 import logging
 import pickle
@@ -239,7 +239,7 @@ def test_without_rows_all_is_done() -> None:
 
 
 def test_a_callback_of_columns_that_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Also where there is nothing to wait for."""
+    """This also holds for columns without rows."""
 
     def fail(_: object) -> None:
         raise ValueError

@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture
 def run(kafka: LocalKafka, topic: str) -> Callable[..., None]:
-    """Runs the example under a heading, with the topics that it names made this test's own."""
+    """Return a function that runs the example under a heading, with topics of this test."""
 
     def run(heading: str, *topics: str, names: Sequence[str] = (), **known: Any) -> None:
         (source,) = (each for title, each in EXAMPLES if title == heading)
@@ -37,7 +37,7 @@ def run(kafka: LocalKafka, topic: str) -> Callable[..., None]:
 
 @pytest.fixture
 def rows(kafka: LocalKafka, topic: str) -> Callable[[str, int], list[dict[str, Any]]]:
-    """The first records of a topic of this test's own."""
+    """Return a function that reads the first records of a topic of this test."""
 
     def rows(name: str, count: int) -> list[dict[str, Any]]:
         config: dict[str, Any] = {"isolation_level": "read_committed"}
@@ -86,7 +86,7 @@ def test_transactions(run: Any, rows: Any, kafka: LocalKafka, topic: str) -> Non
     polls = itertools.count()
 
     def done() -> bool:
-        """Asked before each poll: at first there is nothing to read, nor a transaction then."""
+        """Return whether all is read. The first poll finds no records: no transaction begins."""
         number = next(polls)
         assert number < PATIENCE_SECONDS
         if number == 1:
@@ -95,7 +95,7 @@ def test_transactions(run: Any, rows: Any, kafka: LocalKafka, topic: str) -> Non
                     producer.send(f"{topic}-orders", each)
         with KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
             ends = consumer.end_offsets(consumer.partitions_for(f"{topic}-invoices"))
-        # Beside the records there is the marker of each commit.
+        # Each commit adds a marker to the records.
         return sum(ends.values()) > len(values)
 
     run("Transactions", "orders", "invoices", done=done, names=("billing", "billing-1"))

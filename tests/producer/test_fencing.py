@@ -1,4 +1,4 @@
-"""A producer that another one fences by its transactional id: only the first one ends."""
+"""Two producers with one transactional id: the second one fences only the first one."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def broker() -> Iterator[MemoryBroker]:
 def test_a_fenced_producers_abort_leaves_its_successors_transaction_alone(
     broker: MemoryBroker,
 ) -> None:
-    """To go on by InitProducerId would abort it before the broker says that one is fenced."""
+    """InitProducerId would abort that transaction before the broker answers "fenced"."""
     with (
         producing(broker, transactional_id="x") as first,
         producing(broker, transactional_id="x") as second,
@@ -41,7 +41,7 @@ def test_a_fenced_producers_abort_leaves_its_successors_transaction_alone(
 def test_an_abort_of_what_never_began_leaves_a_successors_transaction_alone(
     broker: MemoryBroker,
 ) -> None:
-    """Its only topic was denied, so that the coordinator knows of no transaction."""
+    """The producer's only topic was denied, so the coordinator knows no transaction of it."""
     with (
         producing(broker, transactional_id="x") as first,
         producing(broker, transactional_id="x") as second,

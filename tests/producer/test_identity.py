@@ -38,7 +38,7 @@ def idempotent(pause_seconds: float = 0.0) -> Idempotent:
 
 
 def stepped(identity: Idempotent, lookups: Lookups, queues: list[PartitionQueue]) -> None:
-    """Steps until the question is answered that the first of them may ask."""
+    """Step, wait for the answer to the request of this step, and step again."""
     identity.step(lookups, queues)
     lookup = identity._lookup
     assert lookup is not None
@@ -83,7 +83,7 @@ def test_a_partition_whose_sequences_are_lost_goes_on_with_an_epoch_that_others_
         identity.producer_of(queue)
         queue.next_sequence, queue.is_known = 40, True
     identity.renumber(one)
-    identity.renumber(one)  # A second batch of its found the same.
+    identity.renumber(one)  # A second batch of the queue fails in the same way.
     assert identity.producer_of(one) == ProducerId(1_000, 1)
     assert (one.next_sequence, one.is_known) == (0, False)
     assert identity.producer_of(other) == ProducerId(1_000, 0)

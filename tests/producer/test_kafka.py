@@ -1,4 +1,4 @@
-"""Records of a `KafkaProducer` on real brokers: all readers see them where Java puts them."""
+"""Records of a `KafkaProducer` on real brokers: all readers see them, in Java's partitions."""
 
 import random
 import time
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.java]
 
 PARTITIONS = 3
 WAIT_SECONDS = 60.0
-# Of the 10,000 keys of a test Java's producer has hashes of both signs.
+# Java's hashes of a test's 10,000 keys have both signs.
 KEYS = 10_000
 WAYS = ("send", "send_columns")
 
@@ -43,7 +43,7 @@ def kafkas_own(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
 
 @pytest.fixture(scope="module")
 def javas(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
-    """Java's producers."""
+    """Run Java's producers."""
     with run_java(Path(__file__).with_name("JavaProducer.java"), kafka_jars) as program:
         yield program
 
@@ -53,7 +53,7 @@ def producing(kafka: LocalKafka, **settings: Any) -> KafkaProducer:
 
 
 def write(producer: KafkaProducer, topic: str, given: list[dict[str, Any]], way: str) -> None:
-    """Writes them all, and raises what went wrong."""
+    """Write all rows. Raise the first error."""
     if way == "send":
         for each in [producer.send(topic, **row) for row in given]:
             each.result(WAIT_SECONDS)
@@ -71,7 +71,7 @@ def given_content(given: list[dict[str, Any]]) -> Counter[Content]:
 
 
 def found_content(found: ByPartition, since_ms: int) -> Counter[Content]:
-    """What was read, with None for timestamps that the producer gave."""
+    """Return the contents of all records, with None for timestamps of the producer."""
     until_ms = time.time_ns() // 1_000_000
 
     def stamp(row: Row) -> int | None:
@@ -83,7 +83,7 @@ def found_content(found: ByPartition, since_ms: int) -> Counter[Content]:
 
 
 def assert_in_order(found: ByPartition, given: list[dict[str, Any]]) -> None:
-    """Offsets without a gap, and in each partition the order in which rows were given."""
+    """Check that offsets have no gap, and that each partition keeps the order of the rows."""
     known = {row["timestamp_ms"] for row in given} - {None}
     for read in found.values():
         assert [row.offset for row in read] == list(range(len(read)))
@@ -99,7 +99,7 @@ def test_every_reader_reads_what_the_producer_wrote(
     kafka.create_topic(topic, PARTITIONS)
     given = rows()
     since_ms = time.time_ns() // 1_000_000
-    # So that several batches of a partition are in flight.
+    # Small batches: several of a partition are in flight.
     with producing(kafka, compression_type=codec.name.lower(), batch_size=50_000) as producer:
         write(producer, topic, given, way)
     servers = kafka.bootstrap_servers
@@ -156,7 +156,7 @@ def test_where_a_record_is_said_to_be_it_is(kafka: LocalKafka, topic: str) -> No
         assert place.timestamp_ms == there.timestamp_ms
         sizes = tuple(-1 if row[name] is None else len(row[name]) for name in ("key", "value"))
         assert (place.serialized_key_size, place.serialized_value_size) == sizes
-    # Of each partition, all rows but those of the first way, and in one piece after another.
+    # The runs of a partition follow each other without a gap, after the single records.
     ends = {number: sum(each.partition == number for each in said) for number in range(PARTITIONS)}
     for run in runs:
         assert run.offset == ends[run.partition]
@@ -181,7 +181,7 @@ def test_of_ten_thousand_keys_javas_producer_puts_each_where_we_do(
 
 
 class Java:
-    """One of Java's own producers."""
+    """One producer of Java."""
 
     def __init__(self, program: JavaProgram, kafka: LocalKafka, name: str, *settings: str) -> None:
         self._program, self._name = program, name
@@ -189,12 +189,12 @@ class Java:
         program.ask(f"new {name} {given}")
 
     def send(self, topic: str, *keys: bytes) -> list[int]:
-        """Writes records with these as keys and values; returns their partitions."""
+        """Write records with these keys and equal values. Return their partitions."""
         said = self._program.ask(f"send {self._name} {topic} {','.join(key.hex() for key in keys)}")
         return list(map(int, said.split()))
 
     def do(self, what: str) -> None:
-        """`init`, `begin`, `commit`, `abort` or `close`. Raises `RefusedError`."""
+        """Call `init`, `begin`, `commit`, `abort` or `close`. Raise `RefusedError` on an error."""
         self._program.ask(f"{what} {self._name}")
 
 
@@ -264,7 +264,7 @@ def test_javas_producer_takes_our_transactional_id_and_we_are_fenced(
 def test_a_fenced_producer_fails_by_its_records_and_for_good_by_its_abort(
     kafka: LocalKafka, javas: JavaProgram, topic: str
 ) -> None:
-    """As in Java: a leader cannot tell one that is fenced from one whose transaction timed out."""
+    """As in Java: a leader cannot tell a fenced producer from a transaction that timed out."""
     kafka.create_topic(topic)
     with producing(kafka, transactional_id=topic) as producer:
         producer.init_transactions()

@@ -1,4 +1,4 @@
-"""Records that a real broker refuses: errors name them, and no other record is lost."""
+"""Records that a real broker refuses: errors name the records, and no other record is lost."""
 
 import random
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def test_records_too_large_for_the_topic_fail_alone(
 ) -> None:
     kafka.create_topic(topic, configs={"max.message.bytes": str(MOST_BYTES)})
     given = [value(number) for number in range(COUNT)]
-    for number in POISONED:  # Noise cannot be compressed.
+    for number in POISONED:  # Random bytes cannot be compressed.
         given[number] = random.Random(number).randbytes(2 * MOST_BYTES)
     rest = [each for number, each in enumerate(given) if number not in POISONED]
     with KafkaProducer(
@@ -131,7 +131,7 @@ def test_what_cannot_be_made_bytes_or_is_too_large_raises_at_once_and_harms_no_o
     assert values_in(kafka, topic) == [b"3", b"4"]
 
 
-# -- brokers that take nothing ---------------------------------------------------------------------
+# -- brokers that are paused -----------------------------------------------------------------------
 
 
 @contextmanager
@@ -174,9 +174,9 @@ def test_a_full_buffer_blocks_then_fails_by_name_and_the_producer_goes_on(
 
 
 def write_in_time(producer: KafkaProducer, topic: str, value: bytes) -> None:
-    """Sends the value until it is written within `delivery.timeout.ms`.
+    """Send the value until it is written within `delivery.timeout.ms`.
 
-    A broker that is busy may write it too late. Then it is there more than once.
+    A busy broker may write the value too late. Then the log has it more than once.
     """
     eventually(lambda: producer.send(topic, value).exception(WAIT_SECONDS) is None)
 
@@ -199,5 +199,5 @@ def test_records_that_nobody_takes_in_time_fail_by_name(kafka: LocalKafka, topic
         write_in_time(producer, topic, b"2")
     found = values_in(kafka, topic)
     assert found.count(b"1") <= 1
-    # That the record failed does not say that it is not there: nobody could know.
+    # A failed record may still be in the log. The producer cannot know.
     assert list(dict.fromkeys(found)) in ([b"0", b"2"], [b"0", b"1", b"2"])

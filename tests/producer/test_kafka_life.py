@@ -24,7 +24,7 @@ PAUSE_SECONDS = 0.002
 
 
 class Steady:
-    """Writes a number now and then for as long as the context lasts, and all of it by its end."""
+    """Write numbers at intervals during the context. Its end waits until all are written."""
 
     def __init__(self, kafka: LocalKafka, topic: str, **settings: Any) -> None:
         self._producer = KafkaProducer(
@@ -51,7 +51,7 @@ class Steady:
             self.futures.append(self._producer.send(self._topic, b"%d" % number))
 
     def await_one_more(self) -> RecordMetadata:
-        """Waits until one that is written from now on is acknowledged."""
+        """Wait until the next number is acknowledged."""
         written = len(self.futures)
         wait_until(lambda: len(self.futures) > written)
         return self.futures[written].result(WAIT_SECONDS)
@@ -89,7 +89,7 @@ def test_partitions_that_a_topic_gets_are_written_to(kafka: LocalKafka, topic: s
 def test_a_topic_that_is_deleted_and_made_anew_is_written_to(
     kafka: LocalKafka, topic: str, idempotent: bool
 ) -> None:
-    """What was in it is gone; what is acknowledged after that is there."""
+    """The old records are gone. All records acknowledged after that are there."""
     kafka.create_topic(topic)
     with Steady(kafka, topic, enable_idempotence=idempotent) as steady:
         for _ in range(3):
@@ -123,7 +123,7 @@ def test_a_restart_of_all_brokers_costs_nothing(kafka: LocalKafka, topic: str) -
 
 @pytest.fixture(scope="module")
 def forgetful() -> Iterator[LocalKafka]:
-    """A broker that forgets producers, and their transactional ids, within a second."""
+    """Run a broker that forgets producers and transactional ids within a second."""
     properties = {
         "producer.id.expiration.ms": "500",
         "producer.id.expiration.check.interval.ms": "100",
@@ -135,7 +135,7 @@ def forgetful() -> Iterator[LocalKafka]:
 
 
 def knows_producers(kafka: LocalKafka, topic: str) -> bool:
-    """Whether the leader knows a producer of the first partition."""
+    """Return whether the leader knows a producer of the first partition."""
     arguments = ("describe-producers", "--topic", topic, "--partition", "0")
     return len(kafka.tool("transactions", *arguments).splitlines()) > 1
 
@@ -184,7 +184,7 @@ QUOTA_BYTES = 1_200_000
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[LocalKafka]:
-    """A broker whose quotas are of two seconds."""
+    """Run a broker with a quota window of two seconds."""
     with LocalKafka(properties={"quota.window.num": "2"}) as kafka:
         yield kafka
 
@@ -203,7 +203,7 @@ def test_a_producer_over_its_quota_keeps_to_it(strict: LocalKafka, topic: str) -
         for each in futures:
             each.result(WAIT_SECONDS)
         seconds = time.monotonic() - started_seconds
-    # The quota's window may be taken at once, and the last batch is written before its throttle.
+    # A whole quota window may go at once. The last batch is written before its throttle.
     assert seconds > QUOTA_BYTES / QUOTA_BYTES_A_SECOND - 2 - 1
     assert len(read_by_confluent(strict.bootstrap_servers, topic, 1)[0]) == 1 + len(futures)
 

@@ -1,4 +1,4 @@
-"""Kafka's producer as its users see it: sending, futures, callbacks, ends, and errors by name."""
+"""A user's view of the producer: sending, futures, callbacks, closing, and errors by name."""
 
 import gc
 import os
@@ -198,7 +198,7 @@ def test_a_partitioner_by_name_and_what_is_none(broker: MemoryBroker) -> None:
             KafkaProducer(bootstrap_servers=str(broker.address()), partitioner=wrong)  # type: ignore[arg-type]
 
 
-# -- topics and room -------------------------------------------------------------------------------
+# -- topics and memory -----------------------------------------------------------------------------
 
 
 def test_a_topic_that_does_not_come_names_the_option_as_its_user_writes_it(
@@ -218,7 +218,7 @@ def test_no_broker_at_all_names_the_addresses() -> None:
     with refused_port() as port:
         producer = KafkaProducer(
             bootstrap_servers=f"{LOOPBACK}:{port}",
-            # It gives up before a pause that is longer than the time that is left.
+            # The producer gives up before a pause that is longer than the remaining time.
             max_block_ms=60_000,
             retry_backoff_ms=HOUR_MS,
             retry_backoff_max_ms=HOUR_MS,
@@ -488,7 +488,7 @@ def test_a_producer_that_is_forgotten_sends_what_it_has_and_ends_its_thread(
 def test_a_producer_in_a_cycle_may_be_forgotten_in_the_midst_of_its_own_work(
     broker: MemoryBroker,
 ) -> None:
-    """The collector may run in the producer's thread, which holds locks then."""
+    """The garbage collector may run in the producer's thread while the thread holds locks."""
     producer = KafkaProducer(bootstrap_servers=str(broker.address()))
     producer.send("t", b"").result(IN_TIME)
     thread, accumulator = producer._sender._thread, producer._accumulator
@@ -557,7 +557,7 @@ def test_any_threads_may_send_and_each_keeps_its_order(broker: MemoryBroker) -> 
     assert found == {b"%d" % each: list(range(count)) for each in range(threads)}
 
 
-# -- what is not set -------------------------------------------------------------------------------
+# -- without a transactional id --------------------------------------------------------------------
 
 
 def test_without_a_transactional_id_there_are_no_transactions(broker: MemoryBroker) -> None:

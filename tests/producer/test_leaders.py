@@ -1,4 +1,4 @@
-"""Look-ups of leaders in the background: pauses, denials, and useless answers."""
+"""Background look-ups of leaders: pauses, denials, and useless answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,14 +29,14 @@ def broker() -> Iterator[MemoryBroker]:
 
 
 class Looking:
-    """Leaders, and a hand to step them."""
+    """`Leaders`, with a method to step them."""
 
     def __init__(self, client: KafkaClient) -> None:
         self.lookups = Lookups(client, Wakeup())
         self.leaders = Leaders(client, self.lookups)
 
     def look(self, *wanted: TopicPartition) -> list[int | None]:
-        """Asks for these, steps until there is an answer, and says who leads by then."""
+        """Ask for partitions, step until there is an answer, and return their leaders."""
         for each in wanted:
             self.leaders.of(each)
         self.leaders.step()
@@ -75,7 +75,7 @@ def test_topics_are_asked_for_together_and_once(broker: MemoryBroker, looking: L
 def test_where_metadata_says_nothing_of_use_there_is_a_pause(
     broker: MemoryBroker, looking: Looking, wanted: TopicPartition
 ) -> None:
-    """A topic that was made anew may have fewer partitions."""
+    """A topic that was created again may have fewer partitions."""
     broker.stop(1)
     assert looking.look(wanted) == [None]
     assert looking.look(wanted) == [None]

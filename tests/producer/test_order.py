@@ -1,4 +1,4 @@
-"""Order within a partition, and no duplicates, whatever leaders answer."""
+"""Order within a partition without duplicates, for all answers of leaders."""
 
 from typing import Any
 
@@ -57,11 +57,11 @@ def queue_of(producer: KafkaProducer) -> PartitionQueue:
 
 
 def known(producer: KafkaProducer) -> None:
-    """The leader knows the producer by now, so that several may be in flight."""
+    """Make the producer known to the leader, so that several requests may be in flight."""
     assert offsets(send(producer, 0)) == [0]
 
 
-# -- errors that can heal --------------------------------------------------------------------------
+# -- errors with a retry ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", RETRIABLE)
@@ -107,7 +107,7 @@ def test_what_is_behind_a_failed_batch_does_not_use_up_its_retries(broker: Memor
 def test_a_leader_that_knows_nothing_of_the_producer_is_sent_one_batch_first(
     broker: MemoryBroker,
 ) -> None:
-    """It takes any sequence then: the second batch would be written where the first has failed."""
+    """This leader takes any sequence: it could write the second batch after the first one fails."""
     held = broker.hold(ProduceRequest, then=answering("NOT_ENOUGH_REPLICAS"))
     with producing(broker, batch_size=1) as producer:
         futures = send(producer, *range(5))
@@ -241,7 +241,7 @@ def test_after_the_last_epoch_another_producer_id_is_taken(broker: MemoryBroker)
 
 
 def let_expire(producer: KafkaProducer, place: int = 0) -> None:
-    """The time of one of the batches, in the order of their sending, is up."""
+    """Let the time of one batch expire. `place` counts batches in the order of sending."""
     queue = queue_of(producer)
     [*queue.in_flight, *queue.waiting][place].created_at_seconds -= HOUR_MS
     producer._accumulator.wakeup.wake()
@@ -298,7 +298,7 @@ def test_a_batch_whose_time_is_up_between_two_tries_leaves_those_behind_it_whole
         eventually(lambda: not queue_of(producer).in_flight)
         let_expire(producer)
         assert_expired(futures[0], "the last error: Produce to t-0: NOT_ENOUGH_REPLICAS (19)")
-        # The next one finds that its sequence is not the next, and has a pause before the epoch.
+        # The next batch gets OUT_OF_ORDER_SEQUENCE_NUMBER, and pauses before the new epoch.
         eventually(lambda: [each.tries for each in queue_of(producer).waiting] == [2, 1])
         queue_of(producer).waiting[0].retry_at_seconds = 0.0
         producer._accumulator.wakeup.wake()
@@ -320,7 +320,7 @@ def test_a_batch_whose_time_is_up_before_it_is_sent_takes_no_sequence(broker: Me
     assert [each.base_sequence for each in headers(log_of(broker))] == [0, 1]
 
 
-# -- batches that leaders do not take whole --------------------------------------------------------
+# -- batches too large for leaders -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("compression", ["none", "lz4"])

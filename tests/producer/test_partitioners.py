@@ -1,4 +1,4 @@
-"""Keys go to the partition that Kafka's own producer and librdkafka put them in."""
+"""Keys go to the same partition as with Kafka's own producer and librdkafka."""
 
 import random
 import zlib
@@ -39,7 +39,7 @@ def column(keys: Sequence[bytes | None], kind: pa.DataType | None = None) -> Byt
 
 
 def of_both_ways(keys: list[Any]) -> list[list[Any]]:
-    """Few of them, which are hashed one by one, and many."""
+    """Return few keys, which are hashed one by one, and many keys."""
     return [keys, keys * (2 * FEW)]
 
 
@@ -75,7 +75,7 @@ def murmur2_in_words(key: bytes) -> int:
 
 @given(some_keys | st.lists(st.binary(max_size=3)), st.integers(0, 9), st.sampled_from([1, 50]))
 def test_murmur2_of_keys_side_by_side(keys: list[bytes | None], start: int, times: int) -> None:
-    """Wherever in a column they lie, and whatever their neighbours are."""
+    """A key's place in a column and its neighbours do not change its hash."""
     keys *= times
     found = murmur2(ByteColumn.of("key", pa.array(keys, pa.binary())[start:])).tolist()
     assert found == [murmur2_in_words(key or b"") for key in keys[start:]]
@@ -127,7 +127,7 @@ def test_a_null_slot_with_bytes_behind_it_has_no_key() -> None:
 
 
 def test_one_very_long_key_holds_up_no_other() -> None:
-    """Each step over all keys would be one for every 4 of its bytes."""
+    """Steps over all keys would need one step for every 4 bytes of that key."""
     longest = random.Random(1).randbytes(1 << 20)
     keys = [b"short"] * 100
     alone = [murmur2(column([key])).tolist()[0] for key in (longest, b"short")]

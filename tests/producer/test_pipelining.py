@@ -1,4 +1,4 @@
-"""Requests in flight: their number, their brokers, TLS, and a broker that reads nothing."""
+"""Requests in flight: their number, their brokers, TLS, and a broker that does not read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,14 +23,14 @@ MIB = 1 << 20
 
 @pytest.fixture
 def two() -> Iterator[MemoryBroker]:
-    """Two nodes, each leads one of the partitions of topic t."""
+    """Run two nodes. Each leads one partition of topic t."""
     with MemoryBroker(2) as broker:
         broker.create_topic("t", 2)
         yield broker
 
 
 def known(producer: KafkaProducer, *partitions: int) -> None:
-    """The leaders know the producer by now, so that several may be in flight."""
+    """Make the producer known to the leaders, so that several requests may be in flight."""
     for each in partitions:
         producer.send("t", b"", partition=each).result(IN_TIME)
 
@@ -72,7 +72,7 @@ def test_without_idempotence_more_than_five_may_be_in_flight(two: MemoryBroker) 
 
 
 def test_while_one_broker_reads_nothing_others_get_theirs(two: MemoryBroker) -> None:
-    """Its socket is full: nothing waits for it but what is its own."""
+    """The broker's socket is full. Only requests to this broker wait."""
     two.cluster.max_message_bytes = 1 << 30
     settings = {"send_buffer_bytes": 64 * 1024, "batch_size": MIB, "buffer_memory": 64 * MIB}
     with producing(two, **settings) as producer:
@@ -80,7 +80,7 @@ def test_while_one_broker_reads_nothing_others_get_theirs(two: MemoryBroker) -> 
         held = two.hold(ProduceRequest, node_id=0)
         futures = [producer.send("t", bytes(MIB - 200), partition=0) for _ in range(8)]
         eventually(lambda: any(each.asked.has_unsent for each in producer._sender._flights))
-        # From now on the broker reads nothing, which would wake the producer.
+        # From now on the broker reads nothing: a read would wake the producer.
         two.wait_for(ProduceRequest, 3)
         Steps(producer).are_few()
         for number in range(20):
@@ -97,7 +97,7 @@ def test_a_connection_is_made_once_for_many_batches(two: MemoryBroker) -> None:
         before = two.accepted(1)
         futures = [producer.send("t", b"", partition=1) for _ in range(30)]
         assert [each.result(IN_TIME).offset for each in futures] == list(range(30))
-        # That of the producer's thread; one more where it was asked for a producer id.
+        # The connection of the producer's thread, and perhaps one for the producer id.
         assert two.accepted(1) - before <= 2
 
 
@@ -140,7 +140,7 @@ def test_a_session_is_renewed_between_requests_and_nothing_is_lost(
             logins = len(two.requests(SaslAuthenticateRequest))
             futures = [producer.send("t", b"", partition=0) for _ in range(3)]
             in_flight(producer, 3)
-            clock.now += 9  # It is due with requests in flight.
+            clock.now += 9  # The renewal is due with requests in flight.
             futures += [producer.send("t", b"", partition=0) for _ in range(3)]
             held.release()
             expected = [1 + 6 * round_ + each for each in range(6)]

@@ -1,4 +1,4 @@
-"""A producer's arguments, and the errors for arguments that it cannot use."""
+"""A producer's arguments, and the errors for wrong arguments."""
 
 import pickle
 from typing import Any
@@ -86,7 +86,7 @@ def test_what_goes_wrong_later_is_named_so_too() -> None:
 
 
 def test_each_client_of_a_process_has_an_id_of_its_own() -> None:
-    """Whatever its kind: logs and quotas of brokers know no kinds."""
+    """Consumers and producers count together: a broker's logs and quotas do not separate them."""
     ids = [
         config().client.connection.client_id,
         config(transactional_id="t").client.connection.client_id,
@@ -98,7 +98,7 @@ def test_each_client_of_a_process_has_an_id_of_its_own() -> None:
     assert config(client_id="mine").client.connection.client_id == "mine"
 
 
-# -- what has no effect ----------------------------------------------------------------------------
+# -- options without an effect ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_each_name_has_one_meaning() -> None:
 
 
 def test_what_is_one_kinds_the_other_says_it_is_not_its_own() -> None:
-    """But for what both have, and for our own, which Kafka's do not know."""
+    """Exceptions are options of both kinds, and our own options, which Kafka does not have."""
     producers = PRODUCER_OPTIONS | REFUSED.keys()
     assert producers - KNOWN - OF_A_CONSUMER.keys() == {
         "kafka.partitioner",

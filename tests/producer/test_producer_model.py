@@ -1,6 +1,6 @@
-"""An idempotent producer, a broker with any answers: each record once and in order, or failed.
+"""An idempotent producer and random answers: each record is written once, in order, or fails.
 
-EXAMPLES=2000 in the environment tries more than every day.
+EXAMPLES=2000 in the environment runs more examples than the default.
 """
 
 import os
@@ -40,7 +40,7 @@ def invalid(numbers: list[int]) -> Answer:
 
 
 HEALED = ["NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CORRUPT_MESSAGE"]
-# A leader says these of batches that it has not written: of one that it has it says where it is.
+# A leader answers these errors only for unwritten batches. A written batch gets its offset.
 LOST_SEQUENCES = ["OUT_OF_ORDER_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID", "INVALID_PRODUCER_EPOCH"]
 LASTING = ["MESSAGE_TOO_LARGE", "POLICY_VIOLATION", "TOPIC_AUTHORIZATION_FAILED"]
 
@@ -69,7 +69,7 @@ in_flight = st.sampled_from([1, 3, 5])
 
 @dataclass
 class Model:
-    """What was sent, and what was said of it."""
+    """The sent records, and the answers about them."""
 
     broker: MemoryBroker
     producer: KafkaProducer
@@ -80,7 +80,7 @@ class Model:
     number: int = 0
 
     def respond(self, request: ProduceRequest) -> Any:
-        """The next of the answers that were drawn, or the truth where it would be a lie."""
+        """Answer with the next drawn answer, or truly where the drawn one would be false."""
         answer = self.answers.pop() if self.answers else Action.HANDLE
         if isinstance(answer, Action):
             return answer
@@ -113,7 +113,7 @@ class Model:
         self.sent.setdefault(partition, []).append((number, future))
 
     def send_columns(self, count: int) -> None:
-        """They go to the first partition."""
+        """Send columns to the first partition."""
         rows = [b"%d" % (self.number + each) for each in range(count)]
         columns = pa.table({"value": rows, "partition": [0] * count})
         future = self.producer.send_columns("t", columns)
@@ -121,7 +121,7 @@ class Model:
         self.number += count
 
     def expire(self, where: TopicPartition) -> None:
-        """The time of all that is not written yet is up."""
+        """Let the time of all unwritten batches expire."""
         queue = self.producer._accumulator._queues.get(where)
         for each in [*queue.in_flight, *queue.waiting] if queue is not None else ():
             each.created_at_seconds -= HOUR_MS
@@ -129,7 +129,7 @@ class Model:
 
 
 def is_written(broker: MemoryBroker, request: ProduceRequest) -> bool:
-    """Whether a leader has a batch of the request already."""
+    """Return whether a leader has a batch of the request already."""
     found = False
     for topic in request.topic_data:
         for each in topic.partition_data:
@@ -186,7 +186,7 @@ def written(
     most_in_flight: int,
     compression: str = "none",
 ) -> Model:
-    """What came of these steps, checked."""
+    """Return the result of these steps, after checks."""
     with MemoryBroker(2) as broker:
         logs = broker.create_topic("t", PARTITIONS)
         with producing(
@@ -209,7 +209,7 @@ def written(
 
 
 def check(model: Model, partition: int, found: list[int]) -> None:
-    """What is in a log is in the order in which it was sent, once, where its future says it is."""
+    """Check a log: each record is there once, in the order of sending, at its future's offset."""
     assert found == sorted(set(found))
     for number, future in model.sent.get(partition, []):
         assert future.done()

@@ -1,4 +1,4 @@
-"""The reaction to a batch, by the error of its leader's answer."""
+"""The reaction to each error of a leader's answer about a batch."""
 
 import pytest
 

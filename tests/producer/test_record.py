@@ -1,4 +1,4 @@
-"""The parts of one record: wrong types are refused before the record joins others."""
+"""The parts of one record: wrong types are refused before the record joins a batch."""
 
 import array
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Columns as a producer's users send them: all types mixed with single records, topics, errors."""
+"""Users' columns: all types, mixed with single records, several topics, errors."""
 
 import weakref
 from typing import Any
@@ -261,7 +261,7 @@ def test_columns_fail_with_the_first_error_of_theirs(broker: MemoryBroker) -> No
 
 
 def test_columns_and_their_owner_are_let_go_once_they_are_encoded(broker: MemoryBroker) -> None:
-    """What waits for a leader is what `buffer.memory` counts, and nothing else."""
+    """A wait for a leader keeps only the bytes that `buffer.memory` counts."""
     with producing(broker) as producer:
         producer.partitions_for("t")
         held = broker.hold(ProduceRequest)

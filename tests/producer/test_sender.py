@@ -1,4 +1,4 @@
-"""The producer's thread: hostile answers, leaders that come and go, and waits for events."""
+"""The producer's thread: hostile answers, changes of leaders, and waits for events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -55,7 +55,7 @@ DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 @pytest.fixture
 def two() -> Iterator[MemoryBroker]:
-    """Two nodes, each leads one of the partitions of topic t."""
+    """Run two nodes. Each leads one partition of topic t."""
     with MemoryBroker(2) as broker:
         broker.create_topic("t", 2)
         yield broker
@@ -70,7 +70,7 @@ def send(producer: KafkaProducer, *sent: bytes, topic: str = "t") -> list[SendFu
 
 
 def together(producer: KafkaProducer, *sent: bytes) -> list[SendFuture]:
-    """Sends them as one batch; the producer is a `PATIENT` one."""
+    """Send the values as one batch, with a `PATIENT` producer."""
     futures = send(producer, *sent)
     producer.flush(IN_TIME)
     return futures
@@ -80,7 +80,7 @@ def error_of(future: SendFuture) -> Any:
     return future.exception(IN_TIME)
 
 
-# -- records that a leader does not want -----------------------------------------------------------
+# -- records that a leader refuses -----------------------------------------------------------------
 
 
 def invalid(*bad: int, name: str = "INVALID_RECORD", message: str | None = "no") -> Any:
@@ -145,7 +145,7 @@ def test_without_words_for_a_record_those_for_the_batch_count(broker: MemoryBrok
         assert futures[1].result(0).offset == 0
 
 
-# -- errors that cannot heal -----------------------------------------------------------------------
+# -- errors without a retry ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_without_acknowledgement_there_is_no_offset_and_no_answer(broker: Memory
 
 
 def test_without_acknowledgement_a_leader_that_has_moved_is_found_again(two: MemoryBroker) -> None:
-    """A broker closes the connection in the place of an error."""
+    """Instead of an error the broker closes the connection."""
     with producing(two, acks="0", batch_size=1) as producer:
         send(producer, b"0")[0].result(IN_TIME)
         two.wait_for(ProduceRequest)
@@ -405,7 +405,7 @@ def queue_of(producer: KafkaProducer, where: TopicPartition = T0) -> PartitionQu
 
 
 def expire(producer: KafkaProducer, where: TopicPartition = T0) -> None:
-    """The time of a partition's batches is up."""
+    """Let the time of a partition's batches expire."""
     queue = queue_of(producer, where)
     for each in [*queue.in_flight, *queue.waiting]:
         each.created_at_seconds -= HOUR_MS
@@ -427,7 +427,7 @@ def test_a_topic_that_is_denied_fails_in_all_partitions_at_once_and_works_once_i
             names = [each.name for each in request.topics or ()]
             return DENIED if "t" in names else Action.HANDLE
 
-        # Both records wait for the answer. Else the second could come after it.
+        # Both records wait for the answer. Otherwise the second could come later.
         held = two.hold(MetadataRequest, then=answer)
         futures = [producer.send("t", b"1", partition=each) for each in (0, 1)]
         held.release()
@@ -478,7 +478,7 @@ def test_brokers_that_come_later_get_what_waits_for_them(broker: MemoryBroker) -
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker is silent after hundredths of a second; all else may take hours."""
+    """A broker counts as silent after hundredths of a second. Other timeouts are hours."""
     monkeypatch.setattr(asked, "LONGEST_SILENCE_MS", 30)
     monkeypatch.setattr(client_module, "LONGEST_SILENCE_MS", 500)
     monkeypatch.setattr(sender_module, "_SILENCE_SECONDS", 0.03)
@@ -518,11 +518,11 @@ def test_a_leader_that_is_slow_keeps_its_requests(two: MemoryBroker) -> None:
     assert len(two.requests(ProduceRequest)) == 1
 
 
-# -- it waits, and does not spin -------------------------------------------------------------------
+# -- the thread waits, and does not spin -----------------------------------------------------------
 
 
 class Steps:
-    """Counts how often the thread of a producer looks at everything."""
+    """A counter of the steps of a producer's thread."""
 
     def __init__(self, producer: KafkaProducer) -> None:
         self.count = 0
@@ -541,7 +541,7 @@ class Steps:
         eventually(lambda: self.count >= at_least)
 
     def are_few(self) -> None:
-        """Each time that it is woken it looks once or twice: news may come in two parts."""
+        """Check for one or two steps for each wake-up: an answer may come in two parts."""
         before, times = self.count, 20
         for number in range(1, times + 1):
             self._woken(before + number)
@@ -629,7 +629,7 @@ def test_a_broker_over_its_quota_is_left_alone(broker: MemoryBroker) -> None:
         assert future.result(IN_TIME).offset == 1
 
 
-# -- the end of it ---------------------------------------------------------------------------------
+# -- closing ---------------------------------------------------------------------------------------
 
 
 def test_a_fault_of_its_own_fails_all_that_waits_and_all_to_come_by_name(

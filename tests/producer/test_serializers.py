@@ -1,4 +1,4 @@
-"""Keys and values turned into bytes: by functions of one or three arguments, and bad ones."""
+"""Serializers of keys and values: functions of one or three arguments, and wrong ones."""
 
 import json
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_a_function_of_what_is_sent(
 
 
 class Registered:
-    """As a serializer that asks a registry has it."""
+    """A serializer's interface if it uses a registry."""
 
     def __call__(self, topic: str, headers: MutableHeaders, data: Any) -> bytes | None:
         headers.append(("schema", topic.encode()))

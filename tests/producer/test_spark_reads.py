@@ -1,4 +1,4 @@
-"""Both of Spark's formats read the records of a `KafkaProducer`, as confluent-kafka does."""
+"""Both Spark formats read a `KafkaProducer`'s records, with the same result as confluent-kafka."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Records without a key stay on a partition for a batch's bytes; all get equal shares."""
+"""Records without a key: one partition for a batch's bytes, and equal shares for all."""
 
 from collections import Counter
 from itertools import groupby
@@ -13,7 +13,7 @@ from spark_kafka_source.producer import StickyPartitioner
 
 
 class NextInTurn(Random):
-    """No chance at all: one after the other."""
+    """A `Random` that chooses one element after the other."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -56,7 +56,7 @@ def test_a_partition_without_a_leader_is_left() -> None:
 
 
 def test_the_more_waits_for_a_partition_the_less_often_it_is_taken() -> None:
-    """As often as Java's: here 1, 3 and 4 times in 8."""
+    """The shares are the same as in Java: here 1, 3 and 4 of 8."""
     sticky = StickyPartitioner(1, Random(1))
     found = Counter[int]()
     for _ in range(8000):

@@ -1,4 +1,4 @@
-"""The partitions of topics that are sent to, and their leaders."""
+"""The partitions and leaders of a producer's topics."""
 
 import threading
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def topics_of(client: KafkaClient, **values: Any) -> Topics:
 
 
 def grow(broker: MemoryBroker, count: int) -> None:
-    """The topic t has so many partitions from now on."""
+    """Raise the number of partitions of topic t."""
     topic = broker.cluster.topics["t"]
     broker.create_topic("t", count, topic_id=topic.topic_id)
 
@@ -57,7 +57,7 @@ def chosen(topics: Topics, times: int = 40) -> set[int]:
     return {topics.of("t").next_one(1_000_000) for _ in range(times)}
 
 
-# -- what is asked ---------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------
 
 
 def test_a_topic_is_asked_for_once_and_may_be_created_by_it(
@@ -143,7 +143,7 @@ def test_a_topic_that_is_waited_for_keeps_nobody_from_another(
     assert len(found) == 1
 
 
-# -- what changes ----------------------------------------------------------------------------------
+# -- changes ---------------------------------------------------------------------------------------
 
 
 def test_more_partitions_are_seen_where_one_of_them_is_asked_for(
@@ -188,7 +188,7 @@ def test_old_knowledge_serves_while_no_broker_answers(broker: MemoryBroker) -> N
             topics.of("other")
 
 
-# -- where records without a key go ----------------------------------------------------------------
+# -- records without a key -------------------------------------------------------------------------
 
 
 def test_a_partition_without_a_leader_gets_nothing_as_long_as_another_has_one(

@@ -59,7 +59,7 @@ def begun(producer: KafkaProducer) -> None:
 
 
 def committed(broker: MemoryBroker, topic: str = "t") -> list[bytes | None]:
-    """What a reader with `read_committed` sees of the first partition."""
+    """Return the first partition's values for a `read_committed` reader."""
     return committed_values(broker.cluster.topics[topic].logs[0])
 
 
@@ -72,7 +72,7 @@ def error_of(future: SendFuture) -> Any:
     return future.exception(IN_TIME)
 
 
-# -- what is written -------------------------------------------------------------------------------
+# -- writes ----------------------------------------------------------------------------------------
 
 
 def test_a_transaction_is_seen_once_it_is_committed(broker: MemoryBroker) -> None:
@@ -220,7 +220,7 @@ def test_one_thread_at_a_time_begins_and_ends(broker: MemoryBroker) -> None:
 
 
 def test_what_is_sent_while_a_commit_waits_is_refused(broker: MemoryBroker) -> None:
-    """It could reach the leader after the transaction's end otherwise."""
+    """Otherwise such a record could reach the leader after the transaction's end."""
     with transactional(broker) as producer:
         begun(producer)
         held = broker.hold(ProduceRequest)
@@ -230,7 +230,7 @@ def test_what_is_sent_while_a_commit_waits_is_refused(broker: MemoryBroker) -> N
         eventually(lambda: producer._accumulator._flushing == 1)
         with pytest.raises(TransactionStateError, match="about to end"):
             producer.send("t", b"1")
-        # One that was on its way in when the commit began is refused where it would join others.
+        # The accumulator refuses a record whose `send` was in progress when the commit began.
         producer._transaction.check_open = lambda: None
         with pytest.raises(TransactionStateError, match="about to end"):
             producer.send("t", b"2")
@@ -468,7 +468,7 @@ def test_where_nobody_knows_whether_it_has_begun_the_abort_finds_out(
 def test_partitions_that_cannot_be_added_yet_are_asked_about_after_a_pause(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A look-up ends before a pause that is longer than its time.
+    # A look-up gives up before a pause that is longer than its remaining time.
     monkeypatch.setattr(transaction_coordinator, "_FIRST_PAUSE_MS", HOUR_MS)
     pauses = {"retry_backoff_ms": HOUR_MS, "retry_backoff_max_ms": HOUR_MS}
     with transactional(broker, **pauses) as producer:
@@ -610,7 +610,7 @@ def test_a_producer_that_is_closed_leaves_its_transaction_open(broker: MemoryBro
     assert not committed(broker)
 
 
-# -- transactions that others end ------------------------------------------------------------------
+# -- transactions that other producers end ---------------------------------------------------------
 
 
 def test_another_id_counts_only_once_it_is_there(broker: MemoryBroker) -> None:

@@ -84,11 +84,11 @@ def log(broker: MemoryBroker, where: TopicPartition = T0) -> PartitionLog:
 
 
 def asked(broker: MemoryBroker, request_type: type[Request[Any]]) -> list[int]:
-    """Which nodes got it, in order."""
+    """Return the nodes that got such a request, in order."""
     return [each.node_id for each in broker.seen if isinstance(each.request, request_type)]
 
 
-# -- what a transaction is made of -----------------------------------------------------------------
+# -- the requests of a transaction -----------------------------------------------------------------
 
 
 def test_each_beginning_has_a_newer_epoch(coordinator: TransactionCoordinator) -> None:
@@ -227,7 +227,7 @@ def test_an_old_broker(broker: MemoryBroker, coordinator: TransactionCoordinator
         coordinator.end(producer, commit=True)
 
 
-# -- what heals ------------------------------------------------------------------------------------
+# -- errors with a retry ---------------------------------------------------------------------------
 
 
 def test_what_a_newcomer_aborts_is_waited_for(
@@ -323,7 +323,7 @@ def test_a_topic_that_does_not_appear(coordinator: TransactionCoordinator) -> No
         coordinator.commit_offsets(producer, NOBODY, offsets, timeout_ms=50)
 
 
-# -- what does not ---------------------------------------------------------------------------------
+# -- errors without a retry ------------------------------------------------------------------------
 
 
 def test_the_other_end_says_what_may_have_been(coordinator: TransactionCoordinator) -> None:
@@ -350,7 +350,7 @@ def test_too_long_a_time(coordinator: TransactionCoordinator) -> None:
 
 
 def answered(*names: str) -> AddPartitionsToTxnResponse:
-    """What a coordinator says of the partitions of t, by the names of errors."""
+    """Return a coordinator's answer for the partitions of t, by names of errors."""
     results = [
         AddPartitionsToTxnPartitionResult(partition, error_named(name).code)
         for partition, name in enumerate(names)

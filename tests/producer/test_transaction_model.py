@@ -1,6 +1,6 @@
-"""Transactions and a broker with many answers: readers see the committed ones, in full.
+"""Transactions and random answers: readers see the committed transactions in full.
 
-EXAMPLES=2000 in the environment tries more than every day.
+EXAMPLES=2000 in the environment runs more examples than the default.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ healing = st.one_of(
         ["CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"]
     ).map(error_named),
 )
-# How many records, whether all are waited for, and whether it is to be committed.
+# The number of records, whether to wait for all, and whether to commit.
 transactions = st.tuples(st.integers(0, 8), st.booleans(), st.booleans())
 
 
@@ -45,7 +45,7 @@ def popping(drawn: list[Any]) -> Callable[[Any], Any]:
 
 
 def leader_of(broker: MemoryBroker, drawn: list[Any]) -> Callable[[ProduceRequest], Any]:
-    """The next of the answers that were drawn, or the truth where it would be a lie."""
+    """Answer with the next drawn answer, or truly where the drawn one would be false."""
 
     def respond(request: ProduceRequest) -> Any:
         answer = drawn.pop() if drawn else Action.HANDLE
@@ -97,7 +97,7 @@ def test_readers_see_what_was_committed_and_nothing_else(
 def ended(
     producer: KafkaProducer, sent: list[tuple[int, bytes]], *, waits: bool, commits: bool
 ) -> bool:
-    """Whether the transaction was committed."""
+    """Return whether the transaction was committed."""
     try:
         futures = [producer.send("t", value, partition=partition) for partition, value in sent]
         if waits:

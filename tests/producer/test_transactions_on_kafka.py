@@ -1,4 +1,4 @@
-"""Coordinators of transactions on a real broker: fencing, reads, and moved coordinators."""
+"""Transaction coordinators on a real broker: fencing, reads, and moved coordinators."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -49,14 +49,14 @@ def where(kafka: LocalKafka, topic: str) -> TopicPartition:
 
 @pytest.fixture
 def coordinator(client: KafkaClient, topic: str) -> TransactionCoordinator:
-    """That of a transactional id which is called as the topic is."""
+    """Return the coordinator for a transactional id with the topic's name."""
     return TransactionCoordinator(client, topic)
 
 
 def values(
     kafka: LocalKafka, where: TopicPartition, isolation_level: str = "read_committed"
 ) -> list[bytes]:
-    """All that a reader sees so far."""
+    """Return all values that a reader sees so far."""
     found: list[bytes] = []
     with KafkaConsumer(
         bootstrap_servers=kafka.bootstrap_servers, isolation_level=isolation_level
@@ -72,14 +72,14 @@ def values(
 def begin(
     coordinator: TransactionCoordinator, client: KafkaClient, where: TopicPartition, *what: bytes
 ) -> ProducerId:
-    """A transaction with records in it."""
+    """Begin a transaction, and write records in it."""
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [where])
     write(client, where.topic, producer, where, what)
     return producer
 
 
-# -- what readers see ------------------------------------------------------------------------------
+# -- readers ---------------------------------------------------------------------------------------
 
 
 def test_what_is_committed_is_seen_then_and_not_before(
@@ -112,7 +112,7 @@ def test_what_is_aborted_is_never_seen(
 
 
 def eventually_seen(kafka: LocalKafka, where: TopicPartition, due: list[bytes]) -> None:
-    """An end is answered before its marker is written."""
+    """Wait for the values: EndTxn is answered before the marker is written."""
     deadline = Deadline.after_ms(TIMEOUT_MS)
     while (found := values(kafka, where)) != due and not deadline.expired:
         assert found == due[: len(found)]
@@ -125,7 +125,7 @@ def test_transactions_one_after_another(
     coordinator: TransactionCoordinator,
     where: TopicPartition,
 ) -> None:
-    """Each waits for the end of the one before: CONCURRENT_TRANSACTIONS is not the user's."""
+    """Each waits for the end of the one before. The user never sees CONCURRENT_TRANSACTIONS."""
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     for number in range(20):
         coordinator.add_partitions(producer, [where])
@@ -134,7 +134,7 @@ def test_transactions_one_after_another(
     eventually_seen(kafka, where, [b"%d" % number for number in range(0, 20, 2)])
 
 
-# -- who goes on -----------------------------------------------------------------------------------
+# -- successors and fencing ------------------------------------------------------------------------
 
 
 def test_a_second_producer_fences_the_first_and_aborts_what_it_has_open(
@@ -166,7 +166,7 @@ def test_a_second_producer_fences_the_first_and_aborts_what_it_has_open(
 def test_one_that_goes_on_aborts_what_is_open_even_if_it_is_fenced(
     client: KafkaClient, coordinator: TransactionCoordinator, where: TopicPartition
 ) -> None:
-    """Kafka has it so: one who may be fenced ends what it has, and does not ask to go on."""
+    """Kafka does so. A producer that may be fenced must end its transaction, not InitProducerId."""
     first = coordinator.init_producer_id(TIMEOUT_MS)
     second = begin(coordinator, client, where, b"no")
     with pytest.raises(ProducerFencedError):
@@ -222,7 +222,7 @@ def test_offsets_are_committed_or_aborted_with_their_transaction(
         offsets = {where: OffsetAndMetadata(offset, 3, "m" * 4096)}
         coordinator.commit_offsets(producer, nobody, offsets)
         coordinator.end(producer, commit=commit)
-    # A member waits for the end of transactions, and so does one who says it is none.
+    # The fetch of offsets waits for the end of transactions, also without a member.
     found = committed(client, group_id, [where], member_of=lambda: nobody)
     assert found == {where: OffsetAndMetadata(5, 3, "m" * 4096)}
 
@@ -289,7 +289,7 @@ def test_a_coordinator_that_goes_is_replaced(
 
 @pytest.fixture(scope="module")
 def secured() -> Iterator[LocalKafka]:
-    """A broker where bob may do little."""
+    """Run a broker where bob has few rights."""
     with LocalKafka(security=Security(USERS)) as kafka:
         deny(kafka, "bob", "WRITE", transactional_id="unwritable")
         allow(kafka, "bob", "DESCRIBE", transactional_id="unwritable")
@@ -338,7 +338,7 @@ def test_a_right_to_a_transactions_offsets_is_named(bob: KafkaClient, topic: str
 
 
 def test_a_right_to_be_idempotent_is_named(secured: LocalKafka, bob: KafkaClient) -> None:
-    """Who may write to any topic at all has it."""
+    """A user who may write to any topic has this right."""
     assert new_producer_id(bob).producer_id >= 0
     deny(secured, "bob", "WRITE", topic="writable")
     deny(secured, "bob", "IDEMPOTENT_WRITE", broker=CLUSTER)

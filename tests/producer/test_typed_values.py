@@ -1,4 +1,4 @@
-"""A producer with typed values: dicts and structs by a schema, and errors for misfits."""
+"""A producer with typed values: dicts and structs by a schema, and errors for wrong values."""
 
 import io
 import json
@@ -43,7 +43,7 @@ EVENTS = pa.struct(
 
 @pytest.fixture
 def registry() -> Iterator[TestRegistry]:
-    """Has the schema of events as the latest of topic t, by the id 7."""
+    """Run a registry. The latest schema of topic t is the one of events, with the id 7."""
     with registry_server() as registry:
         registry.on(LATEST, version(json.dumps(EVENT), 7))
         registry.on("/schemas/ids/7", schema(json.dumps(EVENT)))
@@ -59,7 +59,7 @@ def read(writer: Any, data: bytes) -> Any:
 
 
 def values(broker: MemoryBroker) -> list[Any]:
-    """What was written, as fastavro reads it."""
+    """Return the written values, read by fastavro."""
     found = [each.value for each in written(broker.cluster.topics["t"].logs[0])]
     for each in found:
         assert each is None or each[:5] == struct.pack(">bi", 0, 7)
@@ -177,7 +177,7 @@ def test_a_registry_that_is_away_is_asked_again(
     with producing(broker, **avro(registry, schema_registry_timeout_ms=50)) as producer:
         with pytest.raises(RegistryUnavailableError):
             producer.send("t", GOOD)
-        # It may take its time now, as on a machine that is busy.
+        # Now the call may be slow, as on a busy machine.
         encoding: Any = producer._encoding
         client = encoding._registry
         client.config = replace(client.config, timeout_ms=30_000)
@@ -260,7 +260,7 @@ def test_a_row_that_does_not_fit_is_named_as_it_stands_in_the_table(
     assert not written(broker.cluster.topics["t"].logs[0])
 
 
-# -- what cannot be used ---------------------------------------------------------------------------
+# -- wrong arguments -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

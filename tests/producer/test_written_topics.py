@@ -1,4 +1,4 @@
-"""Topics that we wrote on a real broker: Kafka's own readers and confluent-kafka read the same."""
+"""Our records on a real broker: Kafka's own readers and confluent-kafka read the same."""
 
 import random
 import time
@@ -45,7 +45,7 @@ def kafkas_own(kafka_jars: list[Path]) -> Iterator[JavaProgram]:
 
 
 def records(count: int = ROWS) -> pa.RecordBatch:
-    """Some without a key, a value, headers or a timestamp."""
+    """Return records with and without a key, a value, headers or a timestamp."""
     chance = random.Random(13)
     now_us = time.time_ns() // 1000
     pairs = [[], None, [{"key": "a", "value": b"1"}], [{"key": "é", "value": None}] * 2]
@@ -63,7 +63,7 @@ def records(count: int = ROWS) -> pa.RecordBatch:
 
 
 def partitioned(columns: pa.RecordBatch) -> np.ndarray[Any, Any]:
-    """By the key; without one, by stickiness."""
+    """Return each row's partition: by the key, or sticky without a key."""
     partitions = MURMUR2.partitions(columns["key"], PARTITIONS)
     rows = np.flatnonzero(partitions == NO_PARTITION)
     sticky = StickyPartitioner(16_384, random.Random(1))
@@ -72,7 +72,7 @@ def partitioned(columns: pa.RecordBatch) -> np.ndarray[Any, Any]:
 
 
 def written(kafka: LocalKafka, topic: str, columns: pa.RecordBatch, codec: Codec) -> ByPartition:
-    """Writes all records, and returns them as they must be read."""
+    """Write all records. Return the expected result of a read."""
     now_ms = time.time_ns() // 1_000_000
     grouped = group_by_partition(partitioned(columns))
     kafka.create_topic(topic, PARTITIONS)

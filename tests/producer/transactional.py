@@ -1,4 +1,4 @@
-"""Batches of a transaction, one request each, without a producer."""
+"""Batches of a transaction without a producer, one request for each."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def write(
     *,
     base_sequence: int = 0,
 ) -> int:
-    """The offset of the first record."""
+    """Write a batch. Return the offset of its first record."""
     batch = encode_batch(
         [Record(value=each, timestamp_ms=1_700_000_000_000) for each in values],
         producer_id=producer.producer_id,

@@ -1,4 +1,4 @@
-"""Producers of tests, what they wrote to an in-memory broker, and answers to Produce requests."""
+"""Producers for tests, their records on an in-memory broker, and answers to Produce requests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,13 +28,13 @@ from tests.memory_broker import MemoryBroker, PartitionLog
 
 T0, T1, T2 = (TopicPartition("t", each) for each in range(3))
 IN_TIME = 30.0
-"""Seconds within which anything comes that comes at all."""
+"""The longest wait, in seconds, for anything that must come."""
 HOUR_MS = 3_600_000
 
 
 @contextmanager
 def producing(broker: MemoryBroker, **settings: Any) -> Iterator[KafkaProducer]:
-    """A producer that sends at once, pauses hardly, and is closed without a wait at the end."""
+    """Run a producer that sends at once, with short pauses. The end closes it without a wait."""
     known: dict[str, Any] = {
         "bootstrap_servers": str(broker.address()),
         "linger_ms": 0,
@@ -50,9 +50,9 @@ def producing(broker: MemoryBroker, **settings: Any) -> Iterator[KafkaProducer]:
 
 
 def knowing(producer: KafkaProducer, topic: str) -> None:
-    """Asks for a topic until it is known, for a test whose `max.block.ms` is short.
+    """Make a topic known to the producer, for a test with a short `max.block.ms`.
 
-    What is known is not asked for again. So the short time bounds only what the test is about.
+    The producer does not look it up again. So the short time bounds only the tested call.
     """
 
     def is_known() -> bool:
@@ -66,7 +66,7 @@ def knowing(producer: KafkaProducer, topic: str) -> None:
 
 @contextmanager
 def blocking_for(producer: KafkaProducer, max_block_ms: int) -> Iterator[None]:
-    """Within the block, calls about transactions wait no longer than this."""
+    """Limit the waits of transaction calls within the block."""
     transaction: Any = producer._transaction
     config = transaction._config
     transaction._config = replace(config, max_block_ms=max_block_ms)
@@ -77,19 +77,19 @@ def blocking_for(producer: KafkaProducer, max_block_ms: int) -> Iterator[None]:
 
 
 def in_flight(producer: KafkaProducer, count: int) -> None:
-    """Waits until so many requests of a producer await their answers."""
+    """Wait until `count` requests of a producer are in flight."""
     eventually(lambda: sum(each.asked.is_sent for each in producer._sender._flights) == count)
 
 
 def assert_all_given_back(producer: KafkaProducer) -> None:
-    """Nothing of `buffer.memory` is taken, nothing is waited for."""
+    """Check that `buffer.memory` is all free, and that nothing waits for it."""
     memory = producer._accumulator.memory
     assert memory.free == memory.size
     assert not producer._accumulator.unfinished()
 
 
 class Written(NamedTuple):
-    """A record in a log."""
+    """A written record."""
 
     offset: int
     key: bytes | None
@@ -99,7 +99,7 @@ class Written(NamedTuple):
 
 
 def written(log: PartitionLog) -> list[Written]:
-    """All records of a log, in its order."""
+    """Return all records of a log, in order."""
     found = []
     for batch in log.batches:
         for chunk in chunks(batch.data, topic_partition=T0):
@@ -122,12 +122,12 @@ def _pairs(headers: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None
 
 
 def values(log: PartitionLog) -> list[bytes | None]:
-    """The values of a log's records."""
+    """Return the values of a log's records."""
     return [each.value for each in written(log)]
 
 
 def committed_values(log: PartitionLog) -> list[bytes | None]:
-    """The values of records that a reader with `read_committed` sees."""
+    """Return the values of the records for a `read_committed` reader."""
     found, seen = iter(values(log)), []
     for batch in headers(log):
         if batch.is_control:
@@ -144,12 +144,12 @@ def committed_values(log: PartitionLog) -> list[bytes | None]:
 
 
 def headers(log: PartitionLog) -> list[BatchHeader]:
-    """The headers of a log's batches."""
+    """Return the headers of a log's batches."""
     return [header for each in log.batches for header, _ in batches(memoryview(each.data), T0)]
 
 
 def sequences(request: ProduceRequest) -> list[tuple[int, int, int]]:
-    """The epoch, the first sequence and the count of records of each batch of a request."""
+    """Return epoch, first sequence and record count of each batch of a request."""
     return [
         (header.producer_epoch, header.base_sequence, header.record_count)
         for topic in request.topic_data
@@ -159,7 +159,7 @@ def sequences(request: ProduceRequest) -> list[tuple[int, int, int]]:
 
 
 def asked_for(request: ProduceRequest) -> list[TopicPartition]:
-    """The partitions of a request."""
+    """Return the partitions of a request."""
     return [
         TopicPartition(topic.name, each.index)
         for topic in request.topic_data
@@ -168,7 +168,7 @@ def asked_for(request: ProduceRequest) -> list[TopicPartition]:
 
 
 def answering(error: str | ErrorCode, **rest: Any) -> Callable[[ProduceRequest], ProduceResponse]:
-    """An answer with this error for each partition that is asked for."""
+    """Answer each partition of a request with this error."""
     code = (error_named(error) if isinstance(error, str) else error).code
 
     def answer(request: ProduceRequest) -> ProduceResponse:

@@ -1,4 +1,4 @@
-"""All messages there are, in all their versions, and one rich sample of each."""
+"""All messages in all versions, and one full sample of each."""
 
 import itertools
 import uuid
@@ -52,7 +52,7 @@ MESSAGES_AND_VERSIONS = [
 
 
 def structs(struct: type) -> Iterator[type]:
-    """A message and all structs nested in it."""
+    """Yield a message and all its nested structs."""
     yield struct
     for field in wire_fields(struct):
         kind = field.kind.element if isinstance(field.kind, Array) else field.kind
@@ -61,7 +61,7 @@ def structs(struct: type) -> Iterator[type]:
 
 
 def sample(message_type: type, version: int) -> Any:
-    """A message with no field at its default and hardly two alike, arrays with two elements."""
+    """Return a message: no field has its default, most values differ, arrays have two elements."""
     return _sample(message_type, version, itertools.count(1))
 
 

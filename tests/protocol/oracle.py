@@ -1,4 +1,4 @@
-"""Asks Kafka's own Java classes: one JVM that runs Oracle.java, a line in and a line out."""
+"""Kafka's own Java classes, in one JVM that runs Oracle.java: a line in and a line out."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,39 +10,39 @@ from tests.java_program import JavaProgram, run_java
 
 
 class Oracle:
-    """What Kafka's classes make of a message's bytes. `name` is Kafka's, such as `FetchRequest`."""
+    """Kafka's reader and writer of messages. `name` is Kafka's name, such as `FetchRequest`."""
 
     def __init__(self, program: JavaProgram) -> None:
         self._program = program
 
     def rewrite(self, name: str, version: int, data: bytes) -> bytes:
-        """The message that Kafka reads in `data`, as Kafka writes it."""
+        """Let Kafka decode `data`. Return Kafka's encoding of the message."""
         return bytes.fromhex(self._program.ask(f"rewrite {name} {version} {data.hex()}"))
 
     def json(self, name: str, version: int, data: bytes) -> dict[str, Any]:
-        """The message that Kafka reads in `data`, field by field."""
+        """Let Kafka decode `data`. Return the message's fields."""
         answer: dict[str, Any] = json.loads(
             self._program.ask(f"json {name} {version} {data.hex()}")
         )
         return answer
 
     def header_versions(self, key: int, version: int) -> tuple[int, int]:
-        """Which header goes before a request and before its response."""
+        """Return the header versions of a request and its response."""
         request, response = self._program.ask(f"headers {key} {version}").split()
         return int(request), int(response)
 
     def constant(self, name: str, constant: str) -> int:
-        """A number that Kafka's class of a request keeps, such as `ProduceRequest`."""
+        """Return a numeric constant of Kafka's request class, such as `ProduceRequest`."""
         return int(self._program.ask(f"constant {name} {constant}"))
 
     def errors(self) -> list[tuple[int, str, str]]:
-        """Kafka's error codes: number, name, and the remedy by the class of its exception."""
+        """Return Kafka's error codes: number, name, and the remedy by the exception's class."""
         rows = (row.split(":") for row in self._program.ask("errors").split())
         return [(int(code), name, remedy) for code, name, remedy in rows]
 
 
 @contextmanager
 def ask_kafka(jars: Sequence[Path]) -> Iterator[Oracle]:
-    """Runs the oracle with Kafka's jars on its class path."""
+    """Run the oracle with Kafka's jars on its class path."""
     with run_java(Path(__file__).with_name("Oracle.java"), jars) as program:
         yield Oracle(program)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies made from the declarations: random messages, and bytes gone wrong."""
+"""Hypothesis strategies from the declarations: random messages, and damaged bytes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.protocol.messages import all_versions
 
 
 def messages(message_type: type, version: int) -> st.SearchStrategy[Any]:
-    """Any message, or nested struct, that this version can carry; its other fields are default."""
+    """Draw a message or nested struct of this version. Fields of other versions are default."""
     fields = {
         field.name: _values(field.kind, version, nullable=version in field.nullable)
         for field in wire_fields(message_type)
@@ -22,14 +22,14 @@ def messages(message_type: type, version: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def messages_in_a_version(draw: st.DrawFn, message_type: type[Message]) -> tuple[Any, int]:
-    """Any message in any of its versions."""
+    """Draw a message in any of its versions."""
     version = draw(st.sampled_from(all_versions(message_type)))
     return draw(messages(message_type, version)), version
 
 
 @st.composite
 def damaged(draw: st.DrawFn, message_type: type[Message]) -> tuple[int, bytes]:
-    """A version, and the bytes of a message of it that lost, got or changed some."""
+    """Draw a version, and a message's bytes with lost, added or changed bytes."""
     message, version = draw(messages_in_a_version(message_type))
     data = bytearray(encode(message, version))
     for _ in range(draw(st.integers(1, 4))):
@@ -53,7 +53,7 @@ def _values_that_are_not_null(kind: Kind, version: int) -> st.SearchStrategy[Any
     if isinstance(kind, Identifier):
         return st.just(ZERO_UUID) | st.uuids()
     if kind.default == STRING.default:
-        # The longer ones take a length of more than one byte.
+        # Longer ones need a length of more than one byte.
         return st.text(max_size=8) | st.sampled_from(["x" * 126, "x" * 127, "é" * 9000])
     return st.binary(max_size=8) | st.sampled_from([b"x" * 127, b"x" * 16384])
 

@@ -1,4 +1,4 @@
-"""The codec on good messages: everything comes back, and nothing that is set gets lost unsaid."""
+"""The codec with valid messages: round trips, and errors instead of lost fields."""
 
 import base64
 import re
@@ -135,7 +135,7 @@ def test_null_is_refused_where_the_version_has_none() -> None:
     "request_",
     [
         FetchRequest(max_wait_ms=2**31),
-        FetchRequest(max_wait_ms="soon"),  # type: ignore[arg-type]  # what is to be refused
+        FetchRequest(max_wait_ms="soon"),  # type: ignore[arg-type]  # a wrong type
         FetchRequest(topics=None),  # type: ignore[arg-type]  # likewise
         FetchRequest(topics=[None]),  # type: ignore[list-item]  # likewise
         FetchRequest(topics=[FetchTopic(topic="x" * 40_000)]),
@@ -161,7 +161,7 @@ def test_what_follows_a_message_is_refused() -> None:
 
 
 def test_arrays_of_numbers_are_lists() -> None:
-    """They are read at once, not one by one."""
+    """The codec reads them all at once, not one by one."""
     for message_type, version in MESSAGES_AND_VERSIONS:
         found = decode(message_type, version, encode(sample(message_type, version), version))
         for field in wire_fields(message_type):

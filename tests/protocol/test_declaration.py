@@ -1,4 +1,4 @@
-"""How messages are declared: versions, defaults, and that annotations say what the wire does."""
+"""Declarations of messages: versions, defaults, and annotations that match the wire format."""
 
 import typing
 from typing import Any
@@ -78,7 +78,7 @@ def test_annotations_say_what_the_wire_does(message_type: type[Message]) -> None
         for field in wire_fields(struct):
             nullable = bool(field.nullable) or field.kind is RECORDS
             expected = _python_type(field.kind) | None if nullable else _python_type(field.kind)
-            # What is written may be in pieces, too.
+            # Written records may also be in pieces.
             in_pieces = RecordsInPieces | None if field.kind is RECORDS else expected
             assert hints[field.name] in (expected, in_pieces), (struct, field.name)
 

@@ -1,4 +1,4 @@
-"""One connection's conversation: which version goes out, whose answer comes in, who is a broker."""
+"""One connection's exchange: versions of requests, matching answers, servers that are no broker."""
 
 import re
 from typing import Any
@@ -49,7 +49,7 @@ UNSUPPORTED_VERSION = 35
 
 
 def all_ranges(**changed: tuple[int, int]) -> ApiVersionsResponse:
-    """What a broker that speaks all of our versions says, but for the APIs in `changed`."""
+    """Return an answer with all of our versions, except for the APIs in `changed`."""
     ranges = {each: (versions(each).lowest, versions(each).highest) for each in REQUESTS} | {
         each: changed[each.__name__] for each in REQUESTS if each.__name__ in changed
     }
@@ -67,12 +67,12 @@ def informed(**changed: tuple[int, int]) -> Exchange:
 
 
 def asked(exchange: Exchange, request: Request[Any], **limits: int) -> bytes:
-    """The frame of a request, all of it in one piece."""
+    """Return the frame of a request in one piece."""
     return b"".join(exchange.request_frame(request, **limits))
 
 
 def parsed(frame: bytes) -> tuple[RequestHeader, Any]:
-    """A frame as a broker reads it."""
+    """Decode a frame, as a broker does."""
     size, content = int.from_bytes(frame[:4], "big"), frame[4:]
     assert size == len(content)
     key, version = int.from_bytes(content[:2], "big"), int.from_bytes(content[2:4], "big")
@@ -84,7 +84,7 @@ def parsed(frame: bytes) -> tuple[RequestHeader, Any]:
 
 
 def answer(frame: bytes, response: Response, *, version: int | None = None) -> memoryview:
-    """The frame, without its size, with which a broker answers a request."""
+    """Return a broker's frame with the answer to a request, without the frame's size."""
     header, request = parsed(frame)
     request_type: type[Request[Any]] = type(request)
     header_version = response_header_version(request_type, header.request_api_version)
@@ -226,7 +226,7 @@ def test_records_in_pieces_are_as_records_in_one(pieces: list[bytes], version: i
 
 
 def test_records_are_sent_from_where_they_lie() -> None:
-    """Only few bytes are copied together: more pieces would cost more."""
+    """Large records are not copied. Small pieces are joined, since more pieces would cost more."""
     header, payload, other = b"h" * 61, bytearray(100_000), bytearray(4096)
     frame = informed().request_frame(produced((header, payload), (header, other)), max_version=12)
     assert [len(each) for each in frame][1::2] == [100_000, 4096]
@@ -266,7 +266,7 @@ def test_the_answer_to_a_flexible_request_has_tagged_fields_in_its_header() -> N
 def test_api_versions_falls_back_to_what_the_broker_knows(
     known: list[ApiVersion], expected: int
 ) -> None:
-    """A broker of before KIP-511 names no versions; v0 it knows."""
+    """A broker before KIP-511 names no versions, but knows v0."""
     exchange = Exchange("me")
     frame = asked(exchange, ApiVersionsRequest())
     refusal = ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=known)

@@ -1,4 +1,4 @@
-"""The codec on bytes that nobody should send: a `ProtocolError`, and no memory taken on trust."""
+"""The codec with hostile bytes: a `ProtocolError`, without an allocation of a claimed size."""
 
 import tracemalloc
 
@@ -23,7 +23,7 @@ QUICK = settings(
 
 
 def read_or_refuse(message_type: type[Message], version: int, data: bytes) -> Message | None:
-    """Anything else than these two would be a bug."""
+    """Return the message or None for a `ProtocolError`. Another result is a bug."""
     try:
         return decode(message_type, version, data)
     except ProtocolError:
@@ -54,22 +54,22 @@ def test_every_truncation_is_refused(message_type: type[Message], version: int) 
 
 
 COUNTED = "2147483646 elements are announced"
-# One topic without a name, with one partition; then its numbers and no aborted transactions.
+# One topic without a name and one partition: its numbers, and no aborted transactions.
 TO_RECORDS = "00000000 00000001 0000 00000001" + "00" * 22 + "00000000"
 
 
 @pytest.mark.parametrize(
     ("message_type", "version", "reason", "data"),
     [
-        # Arrays of structs and of numbers, then a compact one.
+        # Arrays of structs and of numbers, then a compact array.
         (MetadataResponse, 0, COUNTED, "7ffffffe" + "00" * 64),
         (MetadataRequest, 0, COUNTED, "7ffffffe" + "00" * 64),
         (MetadataResponse, 9, COUNTED, "00000000" + "ffffffff07" + "00" * 64),
-        # A string, records and a tagged field that announce as much.
+        # A string, records and a tagged field that claim the same size.
         (FindCoordinatorResponse, 3, "bytes are", "00000000 0000 ffffffff07" + "00" * 64),
         (FetchResponse, 4, "bytes are", TO_RECORDS + "7fffffff" + "00" * 64),
         (ApiVersionsResponse, 3, "bytes are", "0000 01 00000000 01 63 ffffffff07" + "00" * 64),
-        # Tagged fields that count 4294967295.
+        # A claim of 4294967295 tagged fields.
         (ApiVersionsResponse, 3, "tag 99", "0000 01 00000000 ffffffff0f" + "6300" * 32),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_bomb_of_a_length_is_refused_before_memory_is_taken(
     message_type: type[Message], version: int, reason: str, data: str
 ) -> None:
     bomb = bytes.fromhex(data)
-    read_or_refuse(message_type, version, bomb)  # So that compiling is not counted.
+    read_or_refuse(message_type, version, bomb)  # So the memory of compilation does not count.
     tracemalloc.start()
     try:
         with pytest.raises(ProtocolError, match=reason):

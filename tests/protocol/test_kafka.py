@@ -1,4 +1,4 @@
-"""Kafka itself as the judge of our declarations, our bytes and our table of errors."""
+"""Our declarations, our bytes and our table of errors against Kafka's own."""
 
 import json
 import re
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.java
 Definitions = dict[str, dict[str, Any]]
 
 _NEWEST_OF_CLIENTS = {"AddPartitionsToTxnRequest": 3}
-"""Where Kafka's definition has versions that brokers alone speak, among themselves."""
+"""The newest versions for clients, where newer ones are only between brokers."""
 
 
 @pytest.fixture(scope="session")
 def definitions(kafka_jars: list[Path]) -> Definitions:
-    """Kafka's own definitions of its messages, by name."""
+    """Return Kafka's own definitions of messages, by name."""
     (clients,) = (jar for jar in kafka_jars if re.fullmatch(r"kafka-clients-[\d.]+\.jar", jar.name))
     with zipfile.ZipFile(clients) as jar:
         texts = [
@@ -62,7 +62,7 @@ def test_a_message_is_declared_as_kafka_defines_it(
 
 
 def _stable_versions(name: str, definitions: Definitions) -> str:
-    """Those that a client may speak: newer ones are unstable, or for brokers alone."""
+    """Return the versions for clients. Newer ones are unstable, or only between brokers."""
     request = definitions[name.replace("Response", "Request")]
     valid = Versions.parse(definitions[name]["validVersions"])
     stable = Versions(valid.lowest, valid.highest - bool(request.get("latestVersionUnstable")))
@@ -78,8 +78,8 @@ def test_versions_that_only_brokers_speak_are_kafkas(oracle: Oracle) -> None:
 def _assert_same_fields(
     struct: type, defined: list[dict[str, Any]], spoken: Versions, shared: dict[str, Any]
 ) -> None:
-    """`shared` are the fields of the structs that are defined once and used in several places."""
-    # A field of none but a version that we leave out as unstable is left out, too.
+    """Compare fields. `shared` has the fields of structs that are used in several places."""
+    # Leave out a field that exists only in an unstable version.
     defined = [field for field in defined if Versions.parse(field["versions"]).common(spoken)]
     ours = wire_fields(struct)
     assert [_ours(field) for field in ours] == [_kafkas(field) for field in defined]
@@ -125,7 +125,7 @@ def _kafkas(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default(type_name: str, text: str | int | None) -> Any:
-    """As README.md next to Kafka's definitions says what is default where nothing is said."""
+    """Return the default. README.md next to Kafka's definitions gives the implicit defaults."""
     if text == "null":
         return None
     if type_name == "string":

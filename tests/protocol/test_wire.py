@@ -1,4 +1,4 @@
-"""Primitive types: what they look like on the wire, and what is refused."""
+"""Primitive types: their bytes, and errors."""
 
 import struct
 import uuid

@@ -1,8 +1,8 @@
-"""Messages as Kafka's own Java classes write them, kept in vectors.txt for runs without a JVM.
+"""Messages of Kafka's own Java classes, kept in vectors.txt for runs without a JVM.
 
-Made by `python -m tests.protocol.vectors <folder of Kafka's jars>`: Oracle.java reads a sample of
-each message, and prints it with Kafka's writer and with Kafka's JSON converter. One vector a line:
-Kafka's name, the versions in which Kafka writes just that, the bytes, the JSON.
+`python -m tests.protocol.vectors <folder of Kafka's jars>` makes the file: Oracle.java reads a
+sample of each message, and prints it with Kafka's writer and Kafka's JSON converter. Each line is
+a vector: Kafka's name, the versions with these bytes, the bytes, the JSON.
 """
 
 import json
@@ -20,7 +20,7 @@ PATH = Path(__file__).with_suffix(".txt")
 
 
 class Vector(NamedTuple):
-    """The same message in Kafka's bytes and in Kafka's JSON."""
+    """A message in Kafka's bytes and in Kafka's JSON."""
 
     name: str
     version: int

@@ -1,4 +1,4 @@
-"""One description of a batch, which our encoder and Kafka's take, and both decoders give back."""
+"""A description of a batch: input of our and Kafka's encoder, output of both decoders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ TIMESTAMP_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record as a reader sees it."""
+    """A record in a reader's view."""
 
     offset: int
     timestamp_ms: int
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch: its rows, and what its header says of it."""
+    """A batch: its rows, and the fields of its header."""
 
     rows: tuple[Row, ...]
     base_offset: int = 0
@@ -54,21 +54,21 @@ class Batch:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """What the header says of the timestamps, with records or without."""
+        """Return the header's max timestamp, with or without records."""
         if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
             return self.append_timestamp_ms
         return max((row.timestamp_ms for row in self.rows), default=-1)
 
     @property
     def expected(self) -> list[Row]:
-        """The rows as they are read back: the log may have set their timestamps."""
+        """Return the rows of a read. The log may have set their timestamps."""
         if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
             return [replace(row, timestamp_ms=self.append_timestamp_ms) for row in self.rows]
         return list(self.rows)
 
 
 def encoded(batch: Batch) -> bytes:
-    """The batch by our encoder."""
+    """Encode the batch with our encoder."""
     return encode_batch(
         [
             Record(
@@ -94,18 +94,18 @@ def encoded(batch: Batch) -> bytes:
 
 
 def header_of(data: bytes) -> BatchHeader:
-    """The header of the first batch."""
+    """Return the header of the first batch."""
     return next(batches(memoryview(data), TOPIC_PARTITION))[0]
 
 
 def rows_of(data: bytes, **options: Any) -> list[Row]:
-    """What our decoder reads in a fetch; `options` are those of `chunks`."""
+    """Decode a fetch with our decoder. `options` go to `chunks`."""
     found = chunks(data, topic_partition=TOPIC_PARTITION, **options)
     return [row for chunk in found for row in rows_in(to_arrow(chunk, include_headers=True))]
 
 
 def rows_in(arrow: pa.RecordBatch) -> list[Row]:
-    """The rows of our decoder's Arrow, which Arrow itself has checked."""
+    """Return the rows of our decoder's Arrow batch, after Arrow's own validation."""
     arrow.validate(full=True)
     timestamps = arrow["timestamp"].view(pa.int64()).to_pylist()
     columns = (arrow[name].to_pylist() for name in ("offset", "key", "value", "headers"))
@@ -122,12 +122,12 @@ def rows_in(arrow: pa.RecordBatch) -> list[Row]:
 
 
 def numbered(count: int, base_offset: int = 0, value: bytes = b"value") -> tuple[Row, ...]:
-    """Plain rows at successive offsets."""
+    """Return plain rows at successive offsets."""
     return tuple(
         Row(base_offset + n, 1_700_000_000_000 + n, b"%d" % n, value) for n in range(count)
     )
 
 
 def offsets_of(rows: Sequence[Row]) -> list[int]:
-    """Their offsets."""
+    """Return the rows' offsets."""
     return [row.offset for row in rows]

@@ -1,4 +1,4 @@
-"""Asks Kafka's own record classes: one JVM that runs Oracle.java, a line in and a line out."""
+"""Kafka's own record classes, in one JVM that runs Oracle.java: a line in and a line out."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,37 +10,37 @@ from tests.records.batches import TIMESTAMP_NAMES, Batch, Row
 
 
 class Oracle:
-    """What Kafka's classes make of record batches."""
+    """Kafka's encoder and decoder of record batches."""
 
     def __init__(self, program: JavaProgram) -> None:
         self.program = program
 
     def encode(self, batch: Batch) -> bytes:
-        """The batch by Kafka's `MemoryRecordsBuilder`."""
+        """Encode the batch with Kafka's `MemoryRecordsBuilder`."""
         return bytes.fromhex(self.program.ask(f"encode {question(batch)}"))
 
     def size_bound(self, row: Row) -> int:
-        """What Kafka's producer holds against `max.request.size`."""
+        """Return the size that Kafka's producer compares with `max.request.size`."""
         return int(self.program.ask(f"size {_record(row)}"))
 
     def levels(self, codec: Codec) -> tuple[int, int, int]:
-        """The least, the most and the default."""
+        """Return the lowest, the highest and the default level."""
         least, most, default = self.program.ask(f"levels {codec.name.lower()}").split(" ")
         return int(least), int(most), int(default)
 
     def decode(self, data: bytes) -> list[tuple[str, list[Row]]]:
-        """The facts of each batch, as `facts` puts them, and its rows."""
+        """Return the facts of each batch, in the form of `facts`, and its rows."""
         answer = self.program.ask(f"decode {data.hex()}")
         return [_decoded(batch) for batch in answer.split(" | ")]
 
 
 def question(batch: Batch) -> str:
-    """What Oracle.java's `encode` takes."""
+    """Return the input of Oracle.java's `encode`."""
     return " ".join([_facts(batch, batch.append_timestamp_ms), *map(_record, batch.rows)])
 
 
 def facts(batch: Batch) -> str:
-    """What Oracle.java's `decode` says of the batch itself."""
+    """Return the description of the batch by Oracle.java's `decode`."""
     last_offset = batch.rows[-1].offset if batch.rows else batch.base_offset
     if batch.last_offset_delta is not None:
         last_offset = batch.base_offset + batch.last_offset_delta
@@ -81,7 +81,7 @@ def _decoded(text: str) -> tuple[str, list[Row]]:
 
 
 def row_of(text: str) -> Row:
-    """A record in the oracle's words."""
+    """Parse a record of the oracle."""
     offset, timestamp, key, value, headers = text.split(":")
     pairs = (header.split("=") for header in headers.split(",") if header)
     return Row(
@@ -95,6 +95,6 @@ def row_of(text: str) -> Row:
 
 @contextmanager
 def ask_kafka(jars: Sequence[Path]) -> Iterator[Oracle]:
-    """Runs the oracle with Kafka's jars on its class path."""
+    """Run the oracle with Kafka's jars on its class path."""
     with run_java(Path(__file__).with_name("Oracle.java"), jars) as program:
         yield Oracle(program)

@@ -1,4 +1,4 @@
-"""Random tables of records in every type that is encoded, and the same as records."""
+"""Random tables of records in all supported types, and the same rows as records."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,20 +23,20 @@ MAX_NS_IN_MS = 9_223_372_036_854
 
 @dataclass(frozen=True)
 class RecordTable:
-    """Columns, and what each of their rows is as a record."""
+    """Columns, and the same rows as records."""
 
     columns: pa.RecordBatch
     records: list[Record]
 
     def expected(self, batch: EncodedBatch, rows: list[int], **state: Any) -> bytes:
-        """What `encode_batch` makes of a batch's records, uncompressed."""
+        """Encode a batch's records with `encode_batch`, uncompressed."""
         chosen = rows[batch.start : batch.stop]
         return encode_batch([self.records[row] for row in chosen], **state)
 
 
 @st.composite
 def record_tables(draw: st.DrawFn, min_size: int = 0) -> RecordTable:
-    """Of some of the columns, in one of their types each, perhaps a slice of a longer one."""
+    """Draw some of the columns, each in one of its types, perhaps as slices of longer columns."""
     timestamps = kafka_timestamps.filter(lambda ms: ms <= MAX_NS_IN_MS)
     content = st.tuples(payloads, payloads, st.none() | headers, st.none() | timestamps)
     rows = draw(st.lists(content, min_size=min_size, max_size=8)) * draw(
@@ -65,7 +65,7 @@ def record_tables(draw: st.DrawFn, min_size: int = 0) -> RecordTable:
         columns["timestamp"] = pa.array([t if t is None else t * unit for t in times], kind)
     else:
         times = [None] * len(rows)
-    # A column that no record has anything of, which also says how many rows there are.
+    # An all-null column. It also gives the number of rows.
     columns["other"] = pa.nulls(len(rows))
     records = [
         Record(key, value, tuple(pair or ()), NOW_MS if ms is None else ms)
@@ -84,7 +84,7 @@ def headers_type(draw: st.DrawFn) -> pa.DataType:
 
 
 def drawn_bytes(draw: st.DrawFn, cells: list[bytes | None]) -> tuple[pa.Array, list[bytes | None]]:
-    """A column, and its cells as they are then: text has no bytes but those of UTF-8."""
+    """Draw a column and its final cells: text columns have only UTF-8."""
     kind = draw(st.sampled_from([*BYTES_TYPES, pa.null()]))
     if kind == pa.null():
         return pa.nulls(len(cells)), [None] * len(cells)

@@ -7,7 +7,7 @@ from spark_kafka_source.records import Codec, TimestampType
 from tests.records.batches import Batch, Row
 
 untimed = settings(deadline=None)
-"""A shared machine may be slow: no property is about time."""
+"""Settings without a deadline: a shared machine may be slow, and no property is about time."""
 
 codecs = st.sampled_from(Codec)
 payloads = st.none() | st.binary(max_size=80) | st.builds(bytes, st.integers(100, 20_000))
@@ -15,7 +15,7 @@ headers = st.lists(st.tuples(st.text(max_size=8), st.none() | st.binary(max_size
 kafka_timestamps = st.integers(1_699_000_000_000, 1_701_000_000_000) | st.integers(
     -1, 9_223_372_036_854_775
 )
-"""Kafka's own classes take no other negative one."""
+"""Kafka's own classes accept no other negative timestamp."""
 
 any_timestamps = kafka_timestamps | st.integers(-9_223_372_036_854_775, -1)
 
@@ -32,8 +32,8 @@ def batch(
     min_size: int = 0,
     timestamps: st.SearchStrategy[int] = any_timestamps,
 ) -> Batch:
-    """A batch with gaps between its offsets, and behind the last of them."""
-    # Few of them drawn, and repeated: more than a few go through another way of reading headers.
+    """Draw a batch with gaps between offsets and after the last offset."""
+    # Draw few headers, and repeat them: the decoder reads many headers in another way.
     gaps = st.sampled_from([0, 0, 0, 1, 70, 9000])
     content = st.tuples(gaps, st.tuples(timestamps, payloads, payloads, headers))
     contents = draw(st.lists(content, min_size=min_size, max_size=6))
@@ -59,7 +59,7 @@ def batch(
 
 @st.composite
 def fetches(draw: st.DrawFn) -> list[Batch]:
-    """Successive batches."""
+    """Draw successive batches."""
     found: list[Batch] = []
     base_offset = draw(st.integers(0, 1 << 62))
     for _ in range(draw(st.integers(1, 3))):

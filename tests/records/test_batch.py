@@ -1,4 +1,4 @@
-"""Batch headers: what they say, what is refused, and where the last batch is cut."""
+"""Batch headers: their fields, errors, and a last batch that is cut."""
 
 import struct
 import tracemalloc
@@ -22,7 +22,7 @@ PLAIN = encoded(Batch(numbered(3, 10), 10))
 
 
 def changed(at: int, layout: str, value: int, data: bytes = PLAIN) -> bytes:
-    """`data` with other bytes at `at`, and the CRC they ask for."""
+    """Return `data` with other bytes at `at` and a correct CRC."""
     damaged = bytearray(data)
     struct.pack_into(layout, damaged, at, value)
     return with_crc(bytes(damaged))
@@ -93,7 +93,7 @@ def test_records_claimed_that_cannot_fit_are_refused() -> None:
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
 def test_no_room_is_made_for_records_that_are_not_there(codec: Codec) -> None:
-    """What a compressed batch claims shows once it is decompressed: three records are 59 bytes."""
+    """Decompression shows a false record count: three records are 59 bytes."""
     batch = encoded(Batch(numbered(3, 10), 10, codec))
     claimed = changed(57, ">i", (1 << 31) - 1, changed(23, ">i", (1 << 31) - 2, batch))
     tracemalloc.start()
@@ -101,7 +101,7 @@ def test_no_room_is_made_for_records_that_are_not_there(codec: Codec) -> None:
         list(chunks(claimed, topic_partition=TOPIC_PARTITION))
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak_bytes < 4 << 20  # zlib and lz4 have a buffer of a chunk's size.
+    assert peak_bytes < 4 << 20  # zlib and lz4 use a buffer of a chunk's size.
 
 
 @pytest.mark.parametrize("codec", Codec)

@@ -1,4 +1,4 @@
-"""What decompresses to much: many records are read, one too large is told of, in bounded memory."""
+"""Decompression bombs: many records are read, a too large record is an error, memory is bounded."""
 
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def framed(framing: str, make: Callable[[], Iterator[bytes]], count: int) -> byt
 
 
 class Reading:
-    """The offsets read, and what was told of records too large, which are passed over."""
+    """The offsets of a read, and the errors of too large records, which the read skips."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Reading:
 
 
 def between(large_bytes: int, before: int = 2, after: int = 2) -> Iterator[bytes]:
-    """Small records, a large one, and small ones again."""
+    """Yield small records, a large one, and small ones again."""
     small = [bombs.record(delta, 10) for delta in range(before + 1 + after)]
     small[before] = bombs.record(before, large_bytes)
     return chain.from_iterable(small)
@@ -107,7 +107,7 @@ def test_many_empty_records_come_in_chunks_of_some_thousands(codec: Codec) -> No
     assert offsets == list(range(count))
 
 
-# -- one too large ---------------------------------------------------------------------------------
+# -- a record too large ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("framing", STREAMED)
@@ -195,7 +195,7 @@ def test_a_block_of_snappy_too_large_takes_the_rest_of_its_batch_with_it(
 
 @pytest.mark.parametrize("framing", ["snappy, one bare block", "snappy, blocks of 16 MiB"])
 def test_a_block_too_large_is_told_of_from_where_one_reads_on(framing: str) -> None:
-    """Not from the beginning of its batch, whose first records were read before."""
+    """The error's offset is the position of the read, not the first offset of the batch."""
 
     def two() -> Iterator[bytes]:
         return chain(bombs.record(0, 10), bombs.record(1, 20 * MIB))
@@ -203,7 +203,7 @@ def test_a_block_too_large_is_told_of_from_where_one_reads_on(framing: str) -> N
     assert Reading(framed(framing, two, 2), position=1).told_of == [1]
 
 
-# -- lies ------------------------------------------------------------------------------------------
+# -- false sizes -----------------------------------------------------------------------------------
 
 
 def test_a_record_that_only_claims_to_be_large_is_corrupt() -> None:
@@ -216,7 +216,7 @@ def test_a_record_that_only_claims_to_be_large_is_corrupt() -> None:
 
 
 def test_the_longest_record_that_there_can_be_is_told_of_as_any_other() -> None:
-    """Of its bytes there need be none: it is told of as soon as its length has come."""
+    """None of its bytes are needed: the length alone causes the error."""
     head = encode_varint((1 << 31) - 1) + bytes(3)
     told: list[RecordTooLargeError] = []
     limit = RecordLimit(LIMIT_BYTES, told.append)
@@ -276,7 +276,7 @@ def test_many_headers_are_too_large_only_where_headers_are_asked_for() -> None:
     assert (without.offsets, without.told) == ([0, 1, 2], [])
 
 
-# -- the cutting -----------------------------------------------------------------------------------
+# -- cuts into runs --------------------------------------------------------------------------------
 
 
 @untimed

@@ -1,4 +1,4 @@
-"""Stage 1: what is seen, what is decompressed, how large a chunk is, and where to read on."""
+"""Stage 1: visible batches, decompression, sizes of chunks, and the next offset."""
 
 from collections.abc import Iterable
 
@@ -193,7 +193,7 @@ def test_a_large_batch_comes_in_chunks_of_about_the_size_asked_for(codec: Codec)
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
 def test_many_records_that_decompress_to_much_are_read_as_they_are_asked_for(codec: Codec) -> None:
-    """The first chunk comes before what is wrong at the end of the batch has been looked at."""
+    """The first chunk comes before the decoder finds an error at the batch's end."""
     fetch = encoded(Batch(numbered(20_000, value=bytes(1000)), 0, codec))[:-20] + bytes(20)
     found = chunks(with_crc(fetch), topic_partition=TOPIC_PARTITION, chunk_bytes=1 << 20)
     first = next(found)

@@ -1,4 +1,4 @@
-"""Columns are encoded as `encode_batch` encodes their records, and as Kafka reads them."""
+"""The column encoder gives the bytes of `encode_batch`, and Kafka reads them."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -52,7 +52,7 @@ def as_rows(records: list[Record]) -> list[Row]:
 def test_bytes_are_those_of_encode_batch(
     table: RecordTable, producer: tuple[int, int, int], transactional: bool, draw: st.DataObject
 ) -> None:
-    """Whatever the types, for all rows or some in any order, in batches of any size."""
+    """This holds for all types, all or some rows in any order, and batches of any size."""
     every = list(range(len(table.records)))
     rows = draw.draw(st.none() | st.permutations(every).map(lambda p: p[: len(p) // 2 + 1]))
     order = every if rows is None else rows
@@ -101,7 +101,7 @@ def test_batches_are_cut_by_their_bytes_and_hold_records_of_one_group(
         assert bounds[batch.group] <= batch.start < batch.stop <= bounds[batch.group + 1]
         assert batch.uncompressed_bytes <= max_batch_bytes or batch.record_count == 1
     for before, after in pairwise(found):
-        # A few bytes a record are lost, since its deltas are not known before the cut.
+        # A few bytes per record are lost, since deltas are unknown before the cut.
         both = before.uncompressed_bytes + after.uncompressed_bytes - HEADER_BYTES
         slack = 16 * (before.record_count + after.record_count)
         assert before.group < after.group or both + slack > max_batch_bytes
@@ -145,9 +145,9 @@ def records_of(columns: pa.RecordBatch) -> list[Record]:
 
 
 def far_into_its_data() -> pa.Array:
-    """Two values that begin 3 GiB after the first byte, as in a slice of a large table."""
+    """Return two values that begin 3 GiB after the first byte, as in a slice of a large table."""
     far = 3 << 30
-    data = np.zeros(far + 8, np.uint8)  # never touched but at its end, and so never in memory
+    data = np.zeros(far + 8, np.uint8)  # only the end is touched, so the rest is not in memory
     data[far:] = np.frombuffer(b"onethree", np.uint8)
     buffers = [None, pa.py_buffer(np.array([far, far + 3, far + 8])), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), 2, buffers)
@@ -170,7 +170,7 @@ def test_headers_may_lie_beyond_32_bits() -> None:
 
 @pytest.mark.parametrize("column", ["key", "value"])
 def test_bytes_behind_a_null_are_not_written(column: str) -> None:
-    """Arrow lets a null have some, and a filter or a cast may leave them there."""
+    """A null in Arrow may have bytes. A filter or a cast may leave them there."""
     bounds = pa.py_buffer(np.array([0, 3, 6], np.int32))
     buffers = [pa.py_buffer(b"\x02"), bounds, pa.py_buffer(b"abcdef")]
     cells = pa.Array.from_buffers(pa.binary(), 2, buffers)
@@ -193,7 +193,7 @@ def test_times_that_wrap_around_are_written_as_java_does() -> None:
 
 
 def test_a_record_may_take_what_kafkas_producer_reckons() -> None:
-    """Its upper bound: the batch's header, 21 bytes of the record, and what its fields take."""
+    """Kafka's upper bound: the batch's header, 21 bytes of the record, and the record's fields."""
     columns = pa.RecordBatch.from_pydict({"value": [b"x" * 90, b"x" * 1000, b"", b"x" * 1001]})
     most = 61 + 21 + 1 + 2 + 1000 + 1
     with pytest.raises(RowTooLargeError) as refused:
@@ -286,7 +286,7 @@ def test_kafka_reads_what_we_encode(
     producer: tuple[int, int, int],
     transactional: bool,
 ) -> None:
-    """And finds its CRC, its offsets and its facts right."""
+    """Kafka also finds correct CRCs, offsets and header fields."""
     for batch in encoded(table.columns, compression=Compression(codec), max_batch_bytes=30_000):
         producer_id, producer_epoch, base_sequence = producer
         pieces = batch.pieces(
@@ -307,7 +307,7 @@ def test_kafka_reads_what_we_encode(
 @pytest.mark.java
 @pytest.mark.parametrize("codec", Codec)
 def test_kafka_reads_large_batches(oracle: Oracle, codec: Codec) -> None:
-    """Of several of a codec's blocks."""
+    """Each batch has several blocks of its codec."""
     columns = many(20_000)
     (batch,) = encoded(columns, compression=Compression(codec), max_batch_bytes=1 << 30)
     ((_, rows),) = oracle.decode(batch.to_bytes())

@@ -1,4 +1,4 @@
-"""Stage 2b: the columns are those that PySpark expects, and hold what was written."""
+"""Stage 2b: the columns have PySpark's types and the written data."""
 
 from inspect import signature
 from typing import Any
@@ -55,14 +55,14 @@ def only_chunk(fetch: bytes) -> Chunk:
 
 
 def test_the_schema_is_what_pyspark_makes_of_the_columns() -> None:
-    # Before Spark 4.1 it was UTC whatever the session's time zone, and there was nothing to say.
+    # Before Spark 4.1 the time zone was always UTC, and not configurable.
     knows_zones = "timezone" in signature(to_arrow_schema).parameters
     utc: dict[str, Any] = {"timezone": "UTC"} if knows_zones else {}
     plain = to_arrow_schema(StructType(SPARK_COLUMNS), **utc)
     with_headers = to_arrow_schema(StructType([*SPARK_COLUMNS, SPARK_HEADERS]), **utc)
     assert schema(COLUMNS).equals(plain, check_metadata=True)
     assert schema(COLUMNS_WITH_HEADERS).equals(with_headers, check_metadata=True)
-    # Equality of list types overlooks the name of their element.
+    # Equality of list types ignores the name of the element.
     headers = schema(COLUMNS_WITH_HEADERS).field("headers")
     assert headers.type.value_field.name == with_headers.field("headers").type.value_field.name
 

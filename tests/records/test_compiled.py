@@ -1,4 +1,4 @@
-"""When the compiled kernels are loaded, and that no read waits for them or fails with them."""
+"""Loading of compiled kernels: no read waits for them or fails because of them."""
 
 import logging
 import subprocess
@@ -20,7 +20,7 @@ def loaded(loading: Loading[Kernels]) -> Kernels | None:
 
 @pytest.fixture
 def numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is there, and compiles at once."""
+    """Pretend that numba is installed and compiles at once."""
     monkeypatch.setattr(compiled, "find_spec", lambda name: name)
 
 

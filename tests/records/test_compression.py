@@ -1,4 +1,4 @@
-"""Decompression: every framing that Kafka's clients write, bounded, and rubbish refused."""
+"""Decompression: all framings of Kafka's clients, bounded memory, and errors for garbage."""
 
 import gzip
 import random
@@ -29,7 +29,7 @@ TEXT = b"".join(b"line %d of a text that compresses\n" % n for n in range(20_000
 
 @pytest.fixture(scope="module", autouse=True, params=["zlib", "isal.isal_zlib"])
 def gunzip(request: pytest.FixtureRequest) -> Iterator[None]:
-    """All of it without and with the extra `fast`."""
+    """Run all tests without and with the extra `fast`."""
     library = pytest.importorskip(request.param, reason="the extra `fast` is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compression, "_gunzip", library)
@@ -46,7 +46,7 @@ def snappy_block(data: bytes) -> bytes:
 def test_what_is_compressed_comes_out_again(
     codec: Codec, size: int, period: int, seed: int
 ) -> None:
-    """Whatever the size of the data and however well it compresses, whole and in pieces."""
+    """This holds for all sizes and compression ratios, whole and in pieces."""
     chance = random.Random(seed)
     repeated = chance.randbytes(period * 100) if period else chance.randbytes(size)
     data = (repeated * (size // max(len(repeated), 1) + 1))[:size]
@@ -101,7 +101,7 @@ def test_a_bomb_is_refused_without_being_blown_up(codec: Codec) -> None:
 
 @pytest.mark.parametrize("declared", [3, 5, (1 << 31) - 1])
 def test_a_zstd_frame_that_lies_about_its_size_is_not_believed(declared: int) -> None:
-    # Magic, a frame header with its content size in 4 bytes, and one raw block of 4 bytes.
+    # Magic, a frame header with a content size of 4 bytes, and one raw block of 4 bytes.
     frame = b"\x28\xb5\x2f\xfd\xa0" + declared.to_bytes(4, "little") + b"\x21\x00\x00data"
     with pytest.raises(ProtocolError, match="ZSTD"):
         decompress(Codec.ZSTD, frame, 1 << 20)
@@ -119,7 +119,7 @@ def test_a_zstd_frame_that_lies_about_its_size_is_not_believed(declared: int) ->
 def test_a_snappy_block_that_lies_about_its_size_is_refused(
     size: int, refusal: type[ProtocolError]
 ) -> None:
-    """And that before anything of that size is allocated."""
+    """The error comes before an allocation of that size."""
     block = snappy_block(b"four")[1:]
     lie = bytearray()
     while size > 127:
@@ -211,7 +211,7 @@ def test_a_level_that_kafka_does_not_have_is_refused(
 
 
 def test_lz4_frames_are_of_blocks_that_stand_alone() -> None:
-    """Kafka's own reader takes no others."""
+    """Kafka's own reader accepts no other frames."""
     for level in (None, 1, 17):
         assert not lz4.frame.get_frame_info(Compression(Codec.LZ4, level).compress(TEXT))[
             "block_linked"

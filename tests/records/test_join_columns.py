@@ -1,4 +1,4 @@
-"""Columns of several tables are encoded as one, whatever the types of each."""
+"""Columns of several tables with any types are encoded as one."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_rows_are_those_of_all_tables_in_their_order(tables: list[RecordTable]) 
     ],
 )
 def test_times_are_milliseconds_whatever_their_unit(kind: pa.DataType, given: int) -> None:
-    """Rows that came one by one have whole numbers of milliseconds."""
+    """Single rows have whole numbers of milliseconds."""
     by_itself = batch_of(value=[b"a"], timestamp=pa.array([7], pa.int64()))
     columns = batch_of(value=[b"b", b"c"], timestamp=pa.array([given, None], kind))
     joined = join_columns([by_itself, columns], 55)

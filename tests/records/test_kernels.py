@@ -1,4 +1,4 @@
-"""The kernels find what numpy finds, and refuse what it refuses, as written and compiled."""
+"""The kernels, interpreted and compiled, give the results and errors of the numpy code."""
 
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -35,7 +35,7 @@ def forms(request: pytest.FixtureRequest) -> Kernels:
 
 @dataclass
 class Strict:
-    """An array that takes no index but its own: numpy's count from the end, where negative."""
+    """An array that refuses negative indices. numpy would count them from the end."""
 
     array: Any
 
@@ -61,10 +61,10 @@ def same(found: object, expected: object) -> bool:
 
 
 def mutated(chunk: Chunk, draw: st.DataObject) -> Chunk:
-    """The chunk with up to four of its bytes changed."""
+    """Return the chunk with up to four changed bytes."""
     data = bytearray(chunk.data)
     for _ in range(draw.draw(st.integers(0, 4))):
-        # Half of them in the first record, where more of the structure is.
+        # Half of the changes are in the first record, where more of the structure is.
         reach = draw.draw(st.sampled_from([30, len(data)]))
         at = draw.draw(st.integers(0, max(min(reach, len(data)) - 1, 0)))
         data[at : at + 1] = [draw.draw(st.integers(0, 255) | st.sampled_from([0, 1, 127, 128]))]
@@ -125,7 +125,7 @@ RECORD = bytes.fromhex("0c000000000000")
 @settings(untimed, max_examples=300)
 @given(st.data())
 def test_no_index_is_used_that_was_not_checked(draw: st.DataObject) -> None:
-    """Of the kernels as written: compiled, they would read or write beyond their arrays."""
+    """The test uses interpreted kernels. Compiled ones would access memory beyond their arrays."""
     data = draw.draw(st.binary(max_size=20) | st.just(3 * RECORD))
     rows = draw.draw(st.integers(0, 4))
     near = st.sampled_from([-(1 << 40), -7, -1, 0, 7, 14, len(data), len(data) + 7])
@@ -155,7 +155,7 @@ def test_no_more_is_written_than_there_is_room_for() -> None:
 
 
 def test_no_negative_length_leads_back() -> None:
-    """To a position before the first, which compiled would be read."""
+    """Such a length gives a position before the first. Compiled kernels would read there."""
     key_of_minus_seven: Any = Strict(np.frombuffer(bytes.fromhex("0c0000000d0000"), np.uint8))
     segments = np.array([[0, 7, 1, 0, 0, 0, 0, 0, 0]])
     assert not kernels.locate_records(key_of_minus_seven, segments, *outputs(1))
@@ -167,7 +167,7 @@ def test_no_negative_length_leads_back() -> None:
 
 
 def outputs(rows: int) -> list[Any]:
-    """All that `locate_records` fills."""
+    """Return all arrays that `locate_records` fills."""
     longs, bounds = (np.empty(rows, np.int64), np.empty(2 * rows, np.int32))
     null = np.empty(rows, np.bool_)
     return [

@@ -1,4 +1,4 @@
-"""Stage 2a: records that do not hold together are refused, and named."""
+"""Stage 2a: inconsistent records are errors that name the record."""
 
 import pytest
 
@@ -13,20 +13,20 @@ from tests.records.batches import rows_of
 
 @pytest.fixture(autouse=True, params=["numpy", "kernels"])
 def located_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways; the kernels as they are written, not compiled."""
+    """Run all tests with numpy, and with interpreted kernels."""
     if request.param == "kernels":
         found = Kernels(kernels.locate_records, kernels.locate_headers)
         monkeypatch.setattr(compiled, "kernels", lambda record_count=0: found)
 
 
 def record(*fields: bytes | int, length: int | None = None) -> bytes:
-    """A record of these fields, integers as varints, under whatever length."""
+    """Return a record of these fields (integers become varints), with any length."""
     body = b"".join(f if isinstance(f, bytes) else encode_varint(f) for f in fields)
     return encode_varint(len(body) if length is None else length) + body
 
 
 def batch(*records: bytes, count: int | None = None) -> bytes:
-    """These bytes under a header that is right."""
+    """Return these bytes with a correct batch header."""
     data = b"".join(records)
     header = bytearray(encode_batch([], base_offset=70, last_offset_delta=99))
     header[8:12] = (len(data) + 49).to_bytes(4)
@@ -85,7 +85,7 @@ def test_a_record_that_does_not_fill_its_length_is_named(bad: bytes, reason: str
 def test_headers_that_do_not_fill_their_record_are_named(
     headers: tuple[bytes | int, ...], reason: str, many: int
 ) -> None:
-    """Both where there are few records, which are read one by one, and many, read all at once."""
+    """This holds for few records, read one by one, and for many, read all at once."""
     bad = [record(b"\0", 0, offset, 0, 0, 1, *headers) for offset in range(many)]
     with pytest.raises(CorruptRecordError, match=f"at offset 70: .*{reason}"):
         rows_of(batch(*bad))

@@ -1,4 +1,4 @@
-"""Varints of whole columns are those of `encode_varint`, next to each other."""
+"""Varints of whole columns equal the varints of `encode_varint`, one after the other."""
 
 import numpy as np
 import pyarrow as pa

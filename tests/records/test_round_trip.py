@@ -1,4 +1,4 @@
-"""What is encoded is read back, whatever it is cut, trimmed or mutated to."""
+"""Round trips of encoded data, also after cuts, trims and mutations."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def test_a_range_reads_its_own_offsets_only(batches: list[Batch], data: st.DataO
 @untimed
 @given(fetches(), st.integers(500, 5000))
 def test_reading_can_stop_after_any_chunk(batches: list[Batch], chunk_bytes: int) -> None:
-    """What is read again from a chunk's `next_offset` on goes on where that chunk ended."""
+    """A new read from a chunk's `next_offset` continues after that chunk."""
     fetch = b"".join(map(encoded, batches))
     expected = rows_of(fetch)
     before: list[int] = []
@@ -59,10 +59,10 @@ def test_reading_can_stop_after_any_chunk(batches: list[Batch], chunk_bytes: int
 @settings(untimed, max_examples=300)
 @given(batch(min_size=1), st.data())
 def test_mutated_bytes_raise_only_the_typed_error(original: Batch, data: st.DataObject) -> None:
-    """Any bytes at all either decode, or raise CorruptRecordError; with a CRC that fits, too."""
+    """Any bytes either decode or raise CorruptRecordError, also with a correct CRC."""
     damaged = bytearray(encoded(original))
     for _ in range(data.draw(st.integers(1, 4))):
-        # Half of them in the header and the first record, where most of the structure is.
+        # Half of the changes are in the header or first record, where most of the structure is.
         reach = data.draw(st.sampled_from([80, len(damaged)]))
         at = data.draw(st.integers(0, min(reach, len(damaged)) - 1))
         damaged[at] = data.draw(st.integers(0, 255) | st.sampled_from([0, 1, 127, 128, 255]))

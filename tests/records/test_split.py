@@ -1,4 +1,4 @@
-"""A batch that was split has its records still, in their order."""
+"""A split batch keeps all records in order."""
 
 from dataclasses import replace
 from typing import Any
@@ -57,13 +57,13 @@ def test_halves_are_as_equal_as_can_be(sizes: list[int]) -> None:
     batch = encoded(pa.RecordBatch.from_pydict({"value": [bytes(size) for size in sizes]}))
     unequal = {cut: abs(sum(sizes[:cut]) - sum(sizes[cut:])) for cut in range(1, len(sizes))}
     first, _ = split_batch(batch, PLAIN)
-    # What a record takes beside its value is a few bytes.
+    # A record takes a few bytes besides its value.
     assert unequal[first.record_count] <= min(unequal.values()) + 12 * len(sizes)
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
 def test_a_batch_of_many_chunks_is_split(codec: Codec) -> None:
-    """More records and bytes than are decoded at once."""
+    """The batch has more records and bytes than the decoder takes at once."""
     count = 60_000
     keys, values = ([f"{n:0{width}}" for n in range(count)] for width in (8, 600))
     columns = pa.RecordBatch.from_pydict({"key": keys, "value": values})

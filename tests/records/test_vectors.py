@@ -1,6 +1,6 @@
-"""Batches that Kafka's own classes made, read by us; and ours, read by Kafka's own classes.
+"""Batches of Kafka's own classes, read by us, and our batches, read by Kafka's own classes.
 
-vectors.txt says how its bytes came about: so no bug of our encoder can hide one of the decoder.
+vectors.txt names the origin of its bytes. So a bug of our encoder cannot hide one of the decoder.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def of_kind(kind: str) -> list[str]:
 
 
 def described(asked: str) -> Batch:
-    """The batch that an `encode` asked for."""
+    """Return the batch of an `encode` request."""
     words = asked.split(" ")[1:]
     return Batch(
         rows=tuple(map(row_of, words[9:])),

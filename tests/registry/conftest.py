@@ -18,7 +18,7 @@ QUICK = Retry(backoff_ms=1, backoff_max_ms=4)
 
 
 def config(url: str, **options: str) -> RegistryConfig:
-    """`basic_auth_user` is the option `schema.registry.basic.auth.user`."""
+    """Return a configuration. `basic_auth_user` means `schema.registry.basic.auth.user`."""
     named = {f"schema.registry.{name.replace('_', '.')}": each for name, each in options.items()}
     return RegistryConfig.from_settings(Settings({"schema.registry.url": url} | named))
 
@@ -37,7 +37,7 @@ def other() -> Iterator[TestRegistry]:
 
 @pytest.fixture
 def client_of() -> Iterator[MakeClient]:
-    """Makes clients, which are closed after the test."""
+    """Return a function that creates clients. They are closed after the test."""
     with ExitStack() as made:
 
         def make(url: str, **options: str) -> RegistryClient:

@@ -1,4 +1,4 @@
-"""Confluent's framing, row by row and byte by byte."""
+"""A plain reader of Confluent's framing, row by row and byte by byte."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -11,11 +11,11 @@ from spark_kafka_source.registry.confluent import MOST_INDEXES
 from spark_kafka_source.registry.framing import Mask
 
 Expected = tuple[int | UUID, tuple[int, ...], int]
-"""Id, message, and how many bytes come before the value."""
+"""Schema id, message, and the number of bytes before the value."""
 
 
 def read(row: bytes, indexes: Indexes, *, is_whole: bool = False) -> Expected | Misframed:
-    """What a row, or with `is_whole` the value of a header, says."""
+    """Read the framing of a row, or with `is_whole` of a header's value."""
     if not row:
         return Misframed.SHORT
     if row[0] > 1:
@@ -67,7 +67,7 @@ def _varint(row: bytes, at: int, indexes: Indexes) -> tuple[int, int]:
 
 
 def laid(rows: Sequence[bytes | None]) -> tuple[bytes, Integers, Integers, Mask]:
-    """Rows one behind the other, with some bytes between them, and which are null."""
+    """Lay rows one after the other, with bytes between them. Return a null mask, too."""
     data, starts, ends = bytearray(b"\0\1"), [], []
     for row in rows:
         starts.append(len(data))
@@ -84,7 +84,7 @@ def agrees(
     held: Sequence[bytes | None],
     headers: RowHeaders | None,
 ) -> Framed:
-    """What was found in these rows is what is in them; `held` are the last headers' values."""
+    """Check the result for these rows. `held` are the values of the last headers."""
     data, starts, ends, null = laid(rows)
     found = framing.frame(data, starts, ends, null=null, headers=headers)
     assert len(set(found.keys)) == len(found.keys)

@@ -1,4 +1,4 @@
-"""A schema registry on this machine that answers as it is told: well, badly, or never."""
+"""A local schema registry with given answers: good, bad, or none."""
 
 import contextlib
 import json
@@ -16,18 +16,18 @@ from tests.net.ports import LOOPBACK
 
 
 class Then(Enum):
-    """What comes after the bytes of a reply."""
+    """Actions after the bytes of a reply."""
 
     NOTHING = auto()
     CLOSE = auto()
     HANG = auto()
     REPEAT = auto()
-    """The same bytes, until the other side has had enough."""
+    """Repeat the bytes until the client closes."""
 
 
 @dataclass
 class Reply:
-    """A status and JSON; or `raw` bytes, all that is sent."""
+    """A status and JSON, or `raw` bytes for the whole reply."""
 
     status: int = 200
     json: object = None
@@ -37,17 +37,17 @@ class Reply:
 
 
 def schema(text: str = '"long"', **fields: object) -> Reply:
-    """A schema as a registry has it."""
+    """Return a registry's answer with a schema."""
     return Reply(json={"schema": text, **fields})
 
 
 def version(text: str, id: int, version: int = 1, **fields: object) -> Reply:
-    """A version of a subject."""
+    """Return a registry's answer with a version of a subject."""
     return schema(text, id=id, version=version, subject="s", **fields)
 
 
 def error(status: int, code: int | None = None, message: str = "no") -> Reply:
-    """A registry's own error."""
+    """Return a registry's error answer."""
     return Reply(status, {"error_code": code or status, "message": message})
 
 
@@ -65,13 +65,13 @@ class Asked:
 
 @dataclass
 class TestRegistry:
-    """Each path has its replies in turn, the last one again and again; others are not found."""
+    """A registry with replies by path, in turn. The last one repeats. Other paths are not found."""
 
     __test__ = False
 
     url: str
     wanted: frozenset[str] = frozenset()
-    """One of these is to be said as `Authorization`; whatever else is, is denied and repeated."""
+    """Allowed values of `Authorization`. The reply to another value denies and repeats it."""
     replies: dict[str, list[Reply]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     links: list[socket.socket] = field(default_factory=list)
@@ -94,7 +94,7 @@ class TestRegistry:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # An answer goes out as a whole, or the other side waits for its second half.
+    # An answer goes out as a whole. Otherwise the client waits for its second half.
     wbufsize = -1
     disable_nagle_algorithm = True
     registry: TestRegistry
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -151,12 +151,12 @@ class _Server(ThreadingHTTPServer):
         super().finish_request(request, address)
 
     def handle_error(self, request: object, address: object) -> None:
-        """The other side went away, as it may."""
+        """Ignore it: the client may close at any time."""
 
 
 @contextmanager
 def registry_server(context: ssl.SSLContext | None = None) -> Iterator[TestRegistry]:
-    """One, with TLS where a context is given."""
+    """Run a registry, with TLS if there is a context."""
     handler = type("Handler", (_Handler,), {})
     server = _Server((LOOPBACK, 0), handler)
     server.context = context
@@ -170,7 +170,7 @@ def registry_server(context: ssl.SSLContext | None = None) -> Iterator[TestRegis
     finally:
         known.closing.set()
         for link in known.links:
-            with contextlib.suppress(OSError):  # It may be closed already.
+            with contextlib.suppress(OSError):  # The socket may be closed already.
                 socket.socket.shutdown(link, socket.SHUT_RDWR)
         server.shutdown()
         thread.join()

@@ -1,4 +1,4 @@
-"""A registry's client, against a registry that answers well."""
+"""A registry's client with a correct registry."""
 
 import threading
 from collections.abc import Callable
@@ -134,7 +134,7 @@ def test_what_is_not_there(registry: TestRegistry, client: RegistryClient) -> No
     registry.on("/subjects/s/versions/latest", error(404, 40401, "Subject 's' not found."))
     with pytest.raises(SchemaNotFoundError, match="of subject 's': status 404, \"Subject 's' not"):
         client.by_subject("s")
-    # It may be there the next time: that is the caller's to remember.
+    # The schema may exist the next time. The caller must remember a miss.
     registry.on("/schemas/ids/7", schema())
     assert client.schema(7) == LONG
 

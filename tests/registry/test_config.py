@@ -1,4 +1,4 @@
-"""What the options `schema.registry.*` say, and what is said of those that say nothing."""
+"""The options `schema.registry.*`: their values, and errors for wrong ones."""
 
 import base64
 import logging
@@ -20,7 +20,7 @@ CANARY = "hunter2-canary"
 
 
 def shown(found: RegistryConfig) -> list[str]:
-    """The headers for all urls."""
+    """Return the headers for all urls."""
     return [found.authorization(url).reveal() for url in found.urls]
 
 

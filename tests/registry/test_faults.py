@@ -1,4 +1,4 @@
-"""Registries that answer badly, late, or never, and what is said of them."""
+"""Registries with bad, late or missing answers, and the errors about them."""
 
 import json
 import tracemalloc
@@ -30,7 +30,7 @@ from tests.registry.server import Reply, TestRegistry, Then, error, registry_ser
 LONG = SchemaText(SchemaType.AVRO, '"long"')
 CANARY = "hunter2-canary"
 SOON = "300"
-"""Milliseconds that nobody waits for in vain."""
+"""A short timeout in ms, for registries that do not answer in time."""
 
 
 def raw(text: str | bytes, then: Then = Then.CLOSE) -> Reply:
@@ -41,7 +41,7 @@ def headed(body: bytes, *headers: str) -> bytes:
     return "\r\n".join(["HTTP/1.1 200 OK", *headers, "", ""]).encode() + body
 
 
-# -- what heals --------------------------------------------------------------------------------
+# -- errors with a retry ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 599])
@@ -79,7 +79,7 @@ def test_another_url_is_asked_and_then_stays(
     client = client_of(f"{registry.url},{other.url}")
     assert [client.schema(id) for id in (1, 2, 3)] == [LONG] * 3
     assert (len(registry.asked), len(other.asked)) == (1, 3)
-    # Until it is the one that fails.
+    # Repeat until the client picks the failing one.
     other.on("*", error(503))
     registry.on("*", schema())
     assert client.schema(4) == LONG
@@ -95,7 +95,7 @@ def test_one_that_is_silent_leaves_time_for_another(
         assert client.schema(7) == LONG
 
 
-# -- what does not -----------------------------------------------------------------------------
+# -- errors without a retry ------------------------------------------------------------------------
 
 
 def unavailable(client: RegistryClient) -> str:
@@ -108,7 +108,7 @@ def unavailable(client: RegistryClient) -> str:
 def test_when_time_is_up_it_says_what_each_url_said(
     registry: TestRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Only the pauses take time, so that each answer is in time.
+    # Only the pauses advance the clock, so that each answer is in time.
     deadlines_by(clock := Clock(), monkeypatch)
     retry = Retry(backoff_ms=10_000, backoff_max_ms=10_000, sleep=clock.sleep)
     registry.on("*", error(503, 50002, "no leader"))
@@ -197,7 +197,7 @@ def test_who_is_not_known_is_told_which_option(
     registry.on("*", error(403))
     with pytest.raises(RegistryDeniedError, match=r"403, 'no'. Grant the right in the registry"):
         client.schema(7)
-    # Once each: a password that is wrong could lock an account.
+    # One request each: a wrong password could lock an account.
     assert len(registry.asked) == 3
 
 
@@ -221,7 +221,7 @@ def test_what_we_told_it_is_in_no_text(
 def test_another_404_is_no_word_of_a_registry(
     registry: TestRegistry, client: RegistryClient
 ) -> None:
-    """Else an url with a slip in its path would make all rows bad."""
+    """Otherwise a typo in the url's path would make all rows malformed."""
     for reply in (Reply(404), error(404), error(404, message="HTTP 404 Not Found")):
         registry.on("*", reply)
         with pytest.raises(RegistryError, match=r"Check 'schema.registry.url', its path too") as no:
@@ -252,7 +252,7 @@ def test_a_schema_that_is_refused(
     assert len(registry.asked) == 1
 
 
-# -- what is not what it should be -------------------------------------------------------------
+# -- malformed answers -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_type_that_nobody_reads_is_the_schemas_fault(
     assert client.schema(8) == SchemaText(SchemaType.AVRO, "1")
 
 
-# -- redirections ------------------------------------------------------------------------------
+# -- redirections ----------------------------------------------------------------------------------
 
 
 def moved(location: str, status: int = 307) -> Reply:
@@ -367,7 +367,7 @@ def test_redirections_come_to_an_end(registry: TestRegistry, client: RegistryCli
     assert len(registry.asked) == 6
 
 
-# -- TLS ---------------------------------------------------------------------------------------
+# -- TLS -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -408,7 +408,7 @@ def test_a_certificate_that_nobody_vouches_for(
 
 @pytest.fixture
 def mutual(ca: Certified, server: Certified, tmp_path: Path) -> Iterator[TestRegistry]:
-    """A registry that takes only those whom the authority vouches for."""
+    """Run a registry that accepts only clients with a certificate of the authority."""
     with registry_server(server.server_context(tmp_path, trusts=ca)) as secured:
         yield secured
 
@@ -440,7 +440,7 @@ def test_tls_to_who_speaks_none(
 def test_a_store_that_is_gone_later_sends_nothing_without_tls(
     server: Certified, trusted: str, tmp_path: Path, client_of: MakeClient
 ) -> None:
-    """The context is made anew when a file has changed, which may go wrong."""
+    """The client rebuilds its TLS context after a file's change, which may fail."""
     with registry_server(server.server_context(tmp_path)) as secured:
         secured.on("*", schema())
         client = client_of(secured.url, ssl_truststore_location=trusted)

@@ -1,4 +1,4 @@
-"""Which schema wrote each row: held, row by row, against a reader in plain Python."""
+"""The writer schema of each row, compared with a reader in plain Python."""
 
 from uuid import UUID
 
@@ -48,7 +48,7 @@ def column(headers: list[Headers]) -> pa.Array:
 
 
 def last(headers: list[Headers]) -> list[bytes | None]:
-    """The values of the last header of the name."""
+    """Return each row's value of the last header with the name."""
     return [
         next((value for name, value in reversed(each or []) if name == HEADER), None)
         for each in headers
@@ -86,7 +86,7 @@ def test_headers_go_before_what_is_in_the_row(
 ) -> None:
     headers = [each for _, each in rows]
     framing = ConfluentFraming(indexes=indexes)
-    # A slice of a column is one, too.
+    # A slice of a column works, too.
     whole = column([[(HEADER, b"of nobody")], *headers, None])
     held = ColumnRowHeaders(whole.slice(1, len(rows)))
     agrees(framing, [row for row, _ in rows], last(headers), held)
@@ -142,7 +142,7 @@ def test_a_header_that_is_wrong_is_not_passed_over() -> None:
 
 
 def test_a_header_wins_and_nothing_is_stripped() -> None:
-    """Case 21 of the table: a header, and an old prefix."""
+    """Case 21 of the table: the value has a header and an old prefix."""
     headers = column([[(HEADER, by_id(3)), (HEADER, by_guid(GUID))], None])
     data, starts, ends, _ = laid([by_id(1, b"v"), by_id(1, b"v")])
     found = ConfluentFraming().frame(data, starts, ends, headers=ColumnRowHeaders(headers))

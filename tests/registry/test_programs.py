@@ -1,4 +1,4 @@
-"""A program for each schema that wrote rows, made once; and what has none."""
+"""One program for each writer schema, built once, and rows without a program."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def text(of: object) -> SchemaText:
 
 
 class Reader:
-    """Its programs are the writer's text and message; it refuses "bad", and messages over 1."""
+    """A reader whose program is the writer's text and message. "bad" and messages over 1 fail."""
 
     arrow_type = pa.int64()
 
@@ -61,7 +61,7 @@ class Reader:
 
 
 class Source:
-    """Knows some schemas, and counts what it is asked for."""
+    """A source of some schemas that counts its requests."""
 
     def __init__(self, known: dict[int | UUID, str]) -> None:
         self.known, self.asked = known, Counter[int | UUID]()
@@ -82,7 +82,7 @@ def framed(*rows: bytes | None, indexes: Indexes = Indexes.NONE) -> Framed:
 
 
 def of_rows(found: RowPrograms) -> list[Any]:
-    """The program of each row, or None."""
+    """Return the program of each row, or None."""
     if found.program_of is None:
         return [found.programs[0]]
     return [None if place < 0 else found.programs[place] for place in found.program_of.tolist()]
@@ -127,7 +127,7 @@ def test_what_is_bad_says_why() -> None:
         assert found.reason(3) == "no schema id, found 7b"
         assert [found.key(row) for row in range(3)] == [SchemaKey(id) for id in (1, 2, 3)]
     assert source.asked == {1: 1, 2: 1, 3: 1}
-    # Whoever comes later asks again: it may have been registered since.
+    # A later batch asks again: the schema may be registered by then.
     source.known[3] = "three"
     assert of_rows(WriterPrograms(reader, source).of(rows))[2] == ("three", ())
 
@@ -159,7 +159,7 @@ def test_garbage_is_only_so_many_questions() -> None:
     assert len(source.asked) == 101
     assert found.reason(1) == "the registry has no schema 1000"
     assert found.reason(150) == "the schema 1149 is not looked for, after 100 unknown ones"
-    # What was there before is there still; what is new is not looked for any more.
+    # The cached programs remain. New ids are not looked up any more.
     assert of_rows(writers.of(framed(by_id(1), by_id(7_777)))) == [("one", ()), None]
     assert len(source.asked) == 101
 
@@ -185,7 +185,7 @@ def test_messages_that_a_schema_does_not_have_are_only_so_much_work(
     assert found.reason(0).startswith("schema 5: Schema, at the top: there is no message [2]")
     assert found.reason(400) == "the schema 5, after 100 of its messages were of no use"
     assert len(reader.made) == 101
-    # They have not put out what is of use.
+    # They have not displaced useful programs.
     assert of_rows(writers.of(good)) == [("five", (1,))]
     assert reader.made["five", (1,)] == 1
 

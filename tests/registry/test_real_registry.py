@@ -1,4 +1,4 @@
-"""The client beside a real registry, Apicurio's."""
+"""The client with a real registry, Apicurio's."""
 
 import json
 import uuid
@@ -56,7 +56,7 @@ def avro(schema: object) -> SchemaText:
 
 
 def unique(*fields: str) -> SchemaText:
-    """A schema that no other test has: the same text has the same id everywhere."""
+    """Return a unique schema: equal texts have the same id in all subjects."""
     return avro(record(f"R{uuid.uuid4().hex}", *fields))
 
 
@@ -158,7 +158,7 @@ def test_rows_of_two_writers_are_read_as_one(real: RegistryClient, subject: str)
 
 
 def test_the_registry_answers_what_we_do_not_ask(real_registry: LocalRegistry) -> None:
-    """It is what it says it is: the path is that of Confluent's API."""
+    """The server is a real registry: this path belongs to Confluent's API."""
     parts = urlsplit(real_registry.url)
     connection = HTTPConnection(parts.netloc, timeout=60)
     connection.request("GET", f"{parts.path}/schemas/types")

@@ -1,4 +1,4 @@
-"""Headers in a chunk's bytes are those of the column that is made of them."""
+"""Headers read from a chunk's bytes equal the headers in its Arrow column."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Rights of users, given and taken as quickly as many tests need it."""
+"""ACLs for users, granted and removed quickly."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,24 +8,24 @@ from confluent_kafka import admin
 from spark_kafka_source.testing import LocalKafka
 
 CLUSTER = "kafka-cluster"
-"""The name that the only resource of its type goes by."""
+"""The name of the only resource of its type."""
 
 _TIMEOUT_SECONDS = 30
-# Its package does not say by types what it has of this.
+# The package has no type hints for these.
 _kafka: Any = admin
 
 
 def allow(kafka: LocalKafka, user: str, operation: str, **resource: str) -> None:
-    """Grants a right, and so takes it from all others: `allow(kafka, "bob", "READ", topic="t")`.
+    """Grant a right, as in `allow(kafka, "bob", "READ", topic="t")`. All other users lose it.
 
-    A resource is a `topic`, a `group`, a `transactional_id` or the `broker`, which is to say the
-    cluster. A name that ends in `*` stands for all that begin as it does, and `*` for all.
+    A resource is a `topic`, a `group`, a `transactional_id` or the `broker`, which means the
+    cluster. A name that ends in `*` is a prefix of names. `*` alone means all names.
     """
     _add(kafka, "ALLOW", user, operation, resource)
 
 
 def deny(kafka: LocalKafka, user: str, operation: str, **resource: str) -> None:
-    """Takes a right, and where nobody was granted any, all others from everyone."""
+    """Deny a right. If nobody was granted any right, everyone loses all other rights."""
     _add(kafka, "DENY", user, operation, resource)
 
 

@@ -1,4 +1,4 @@
-"""Texts that nobody else has, in the place of secrets, and a search for them in files."""
+"""Unique texts in place of secrets, and a search for them in files."""
 
 import base64
 import uuid
@@ -6,29 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Where Spark itself shows a stream's options, but for those that it redacts.
+# Spark itself shows a stream's options here, except redacted ones.
 _SHOWN_BY_SPARK = ("events/", "logs/jvm.log", "seen/plan-", "seen/ui-")
-# Secrets in places where no secret belongs: no regular expression of Spark's finds them.
+# Secrets in wrong places: none of Spark's regular expressions finds them.
 _ASTRAY = ("slip ", "password in ", "jaas in ", "user info ")
 
 
 @dataclass
 class Canaries:
-    """Texts that nobody else has, by what they stand for."""
+    """Unique texts, by name."""
 
     by_name: dict[str, str] = field(default_factory=dict)
 
     def new(self, name: str) -> str:
-        """Make a new text; it may serve as a password, a token or a name."""
+        """Make a new text for a password, a token or a name."""
         return self.known(name, f"Cnry{uuid.uuid4().hex}")
 
     def known(self, name: str, text: str) -> str:
-        """One that was there before."""
+        """Add a text that exists already."""
         self.by_name[name] = text
         return text
 
     def found_in(self, directory: Path) -> list[tuple[str, str, int]]:
-        """Which canaries are in which files, and how often; whatever the letters' case."""
+        """Return name, file and count of all canaries in files. The case of letters is ignored."""
         wanted = [
             (name, form.lower())
             for name, text in self.by_name.items()
@@ -48,9 +48,9 @@ class Canaries:
 
 
 def _forms(text: bytes) -> Iterator[bytes]:
-    """As it is, backwards-escaped UTF-16 apart: and in base64, wherever it begins in it."""
+    """Yield the text itself, and its base64 forms for all three alignments."""
     yield text
-    # What is cut where it is long shows a part, too.
+    # A long text that is cut also shows a part.
     if text.startswith(b"Cnry"):
         yield text[:12]
     for before in range(3):

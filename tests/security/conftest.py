@@ -1,4 +1,4 @@
-"""A broker with every secured listener, and a topic to read from it, for all tests in here."""
+"""A broker with all secured listeners, and a topic to read, for all tests of this package."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,14 +15,14 @@ from tests.security.rows import PARTITIONS, ROWS, ROWS_TOPIC
 
 @pytest.fixture(scope="package")
 def secured() -> Iterator[LocalKafka]:
-    """One broker for all tests here: what has no ACL is everyone's."""
+    """Run one broker for all tests here. A resource without an ACL is open to everyone."""
     with LocalKafka(security=Security(USERS)) as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="package")
 def thousand(secured: LocalKafka) -> str:
-    """The name of a topic with a thousand rows, `ROWS`, in four partitions; only to be read."""
+    """Return a topic with the thousand rows `ROWS` in four partitions. Tests only read it."""
     secured.create_topic(ROWS_TOPIC, partitions=PARTITIONS)
     with Producer(secured.bootstrap_servers) as producer:
         for partition in range(PARTITIONS):
@@ -36,7 +36,7 @@ def thousand(secured: LocalKafka) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a set-up that cannot work was told of."""
+    """The error of a set-up that cannot work."""
 
     setup: str
     error: str
@@ -65,12 +65,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def outcomes(request: pytest.FixtureRequest) -> list[Outcome]:
-    """What the table is made of."""
+    """Return the rows of the table."""
     return request.config.stash[_OUTCOMES]
 
 
 def render(outcomes: Iterable[Outcome]) -> str:
-    """The table as Markdown; of addresses, what is the same in every run."""
+    """Return the table as Markdown. Addresses keep only the parts that are equal in all runs."""
     head = ["| set-up | error | what it says | seconds |", "|---|---|---|---|"]
     rows = [
         (each.setup, f"`{each.error}`", _shown(each.text), f"{each.seconds:.1f}")

@@ -1,4 +1,4 @@
-"""A Kerberos realm of the tests' own: MIT's KDC on the loopback, with all its files in a folder.
+"""A Kerberos realm for tests: MIT's KDC on loopback, with all its files in one folder.
 
 https://web.mit.edu/kerberos/krb5-latest/doc/admin/install_kdc.html
 """
@@ -49,10 +49,10 @@ _SERVER = """
 
 
 def missing_parts() -> str:
-    """What is not installed of all that Kerberos takes, as a reason to skip tests."""
+    """Return the missing parts of Kerberos as a reason to skip tests, or an empty text."""
     missing = [name for name in PROGRAMS if _find(name) is None]
     try:
-        import gssapi  # noqa: F401, PLC0415 - whether it can be
+        import gssapi  # noqa: F401, PLC0415 - a check that it exists
     except (ImportError, OSError):
         missing.append("python's gssapi")
     named = ", ".join(missing)
@@ -60,7 +60,7 @@ def missing_parts() -> str:
 
 
 class Kdc:
-    """Its principals and where their keys are; `environment` is for those who are to find it."""
+    """A KDC with its principals and keytabs. `environment` is for processes that use it."""
 
     def __init__(self, directory: Path, port: int) -> None:
         self._directory = directory
@@ -78,7 +78,7 @@ class Kdc:
         self.run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
 
     def keytab(self, principal: str) -> Path:
-        """A file with new keys of a principal, which is made if need be; older keys are void."""
+        """Return a keytab with new keys of a principal, which may be new. Old keys become void."""
         path = self._directory / f"{principal.replace('/', '-')}-{time.monotonic_ns()}.keytab"
         if principal not in self.run("kadmin.local", "-r", REALM, "listprincs"):
             self.run("kadmin.local", "-r", REALM, "addprinc", "-randkey", principal)
@@ -86,13 +86,13 @@ class Kdc:
         return path
 
     def tickets(self, principal: str, keytab: Path, *options: str) -> Path:
-        """A cache with a ticket for a principal; `options` are kinit's."""
+        """Return a cache with a ticket for a principal. `options` go to kinit."""
         cache = self._directory / f"tickets-{time.monotonic_ns()}"
         self.run("kinit", "-c", str(cache), *options, "-k", "-t", str(keytab), principal)
         return cache
 
     def run(self, program: str, *arguments: str) -> str:
-        """One of MIT's programs, to its end; what it wrote."""
+        """Run one of MIT's programs. Return its output."""
         run = subprocess.run(
             [_find(program) or program, *arguments],
             check=False,
@@ -107,7 +107,7 @@ class Kdc:
 
 @contextmanager
 def kdc(directory: Path) -> Iterator[Kdc]:
-    """One that answers for as long as the context lasts."""
+    """Run a KDC during the context."""
     (port,) = free_ports(1)
     made = Kdc(directory, port)
     settings = [f"{name}={value}" for name, value in made.environment.items()]
@@ -132,5 +132,5 @@ def _wait_for(port: int, log: Path) -> None:
 
 
 def _find(program: str) -> str | None:
-    # Where servers are is not on everybody's PATH.
+    # PATH may lack the folders of servers.
     return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")

@@ -1,7 +1,7 @@
-"""A driver that tells all it knows: `python -m tests.security.leaky_driver` reads orders as JSON.
+"""A Spark driver that shows all it can: `python -m tests.security.leaky_driver` reads JSON orders.
 
-Runs queries in a session that logs at DEBUG, keeps an event log and has its UI, and leaves what a
-user, an operator or a tool can see of them in files under one directory, for others to search.
+It runs queries in a session with DEBUG logs, an event log and the UI. It writes everything that
+a user, an operator or a tool can see into files of one directory. A test searches these files.
 """
 
 import json
@@ -38,7 +38,7 @@ appender.file.fileName = ${sys:leaky.log}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d %p %c: %m%n%ex
 """
-# Found by every Python process of the driver's and the executors', since it is in their PYTHONPATH.
+# All Python processes of the driver and the executors find it: it is in their PYTHONPATH.
 SITE = """
 import logging
 logging.basicConfig(level=logging.DEBUG)
@@ -53,7 +53,7 @@ REST = (
     "sql?details=true&planDescription=true&length=1000",
 )
 WRITTEN = "written-by-leaks"
-"""What writes does so to this topic."""
+"""The topic for all writes."""
 SHORT = {
     "kafka.default.api.timeout.ms": "3000",
     "kafka.socket.connection.setup.timeout.ms": "2000",
@@ -63,7 +63,7 @@ SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query that succeeds or fails; `token` is its provider's, `raises` what that raises."""
+    """A query that succeeds or fails. Its token provider returns `token` or raises `raises`."""
 
     name: str
     options: dict[str, str]
@@ -74,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a driver does; with `format` "kafka" it is the peer that reads."""
+    """The orders of a driver. With `format` "kafka" Spark's own source reads."""
 
     directory: str
     cases: list[Case] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class Provider:
-    """A user's own, which gives a token or tells too much."""
+    """A user's token provider: it returns a token, or raises an error with a secret."""
 
     text: Secret
     raises: Secret
@@ -97,7 +97,7 @@ class Provider:
 
 
 class Listener(StreamingQueryListener):
-    """Keeps all events."""
+    """A listener that keeps all events."""
 
     def __init__(self, tell: Callable[[str, object], None]) -> None:
         self._tell = tell
@@ -116,7 +116,7 @@ class Listener(StreamingQueryListener):
 
 
 class Teller:
-    """Writes what is said into a file for each place where it is seen."""
+    """A writer of all visible texts: one file for each place."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -127,7 +127,7 @@ class Teller:
             file.write(f"{found}\n")
 
     def failure(self, place: str, error: BaseException) -> None:
-        """The error, with its whole chain, as Python and as Java show it."""
+        """Write the error with its whole chain, as Python and Java show it."""
         self(f"{place}-error", f"{error}\n{error!r}\n{error.args}")
         self(f"{place}-traceback", "".join(traceback.format_exception(error)))
         chain: BaseException | None = error
@@ -168,7 +168,7 @@ def session_of(orders: Orders) -> SparkSession:
 
 
 def tell_of_objects(case: Case, tell: Teller) -> None:
-    """What Python shows of everything that holds the options."""
+    """Write Python's texts of all objects that hold the options."""
     try:
         source = KafkaDataSource(case.options)
         reader = source.reader(source.schema())
@@ -184,7 +184,7 @@ def tell_of_objects(case: Case, tell: Teller) -> None:
 
 
 def produce(case: Case, provider: Provider | None, tell: Teller) -> bool:
-    """Writes a record by a producer with a query's settings, and tells of all that it is."""
+    """Write a record by a producer with a query's settings, and the texts of its objects."""
     settings: dict[str, Any] = {
         name.removeprefix("kafka."): text
         for name, text in case.options.items()
@@ -209,7 +209,7 @@ def produce(case: Case, provider: Provider | None, tell: Teller) -> bool:
 
 
 def write(spark: SparkSession, orders: Orders, case: Case, tell: Teller) -> bool:
-    """The same by a batch that Spark writes."""
+    """Write records by a batch query of Spark."""
     try:
         value = "named_struct('id', id)" if "value.format" in case.options else "STRING(id)"
         frame = spark.range(2).selectExpr(f"{value} AS value")
@@ -266,7 +266,7 @@ def stream(spark: SparkSession, orders: Orders, case: Case, tell: Teller) -> boo
         return False
     failure = query.exception()
     tell("progress", f"{query.lastProgress} {query.recentProgress} {query.status} {failure}")
-    query._jsq.explain(True)  # It prints.
+    query._jsq.explain(True)  # This prints the plan.
     tell("stream-explain", query._jsq.explainInternal(True))
     if failure is not None:
         tell.failure("stream", failure)
@@ -290,7 +290,7 @@ def _got(url: str) -> str:
 
 
 def run(orders: Orders) -> dict[str, list[bool]]:
-    """By case, whether its batch and its stream came to their end, and with ours what writes."""
+    """Return by case whether batch and stream succeeded, and with our format the writes."""
     tell = Teller(Path(orders.directory) / "seen")
     spark = session_of(orders)
     spark.streams.addListener(Listener(tell))

@@ -1,4 +1,4 @@
-"""Queries whose values need a schema registry, with canaries in place of what it is told."""
+"""Queries with typed values: canaries replace the secrets of the schema registry."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ from tests.security.options import (
 )
 
 SUBJECT = "subject-of-leaks"
-"""Whose schema rows are read with; they were written with another, which tasks ask for."""
+"""The subject of the reader schema. Tasks ask for the writer schema by its id."""
 
 _TOPIC = "typed"
 _WRITER_ID = 2
@@ -33,7 +33,7 @@ _PREFIX = "schema.registry."
 
 
 def cases(secured: LocalKafka, canaries: Canaries, opened: ExitStack) -> list[Case]:
-    """All of them, beside a topic and registries that last as long as `opened`."""
+    """Return all cases. Their topic and registries last as long as `opened`."""
     opened.callback(secured.delete_topic, _TOPIC)
     secured.create_topic(_TOPIC)
     with Producer(secured.bootstrap_servers) as producer:
@@ -87,7 +87,7 @@ def _password(url: str, text: str) -> Options:
 
 
 def _denied(registry: TestRegistry, canaries: Canaries, opened: ExitStack) -> Found:
-    """Refused and unreachable, on the driver and by tasks; some repeat what they were told."""
+    """Yield cases that fail, on the driver and in tasks. Some registries repeat the secret."""
     wrong = canaries.new("wrong registry password")
     yield "denies", _password(registry.url, wrong), False
     wrong = canaries.new("wrong registry token")

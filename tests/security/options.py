@@ -1,4 +1,4 @@
-"""How clients come in by a secured listener: in the words of Spark's users, and in librdkafka's."""
+"""Clients' options for secured listeners: as options of a Spark query, and as librdkafka's."""
 
 import time
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.certificates import Certificate, CertificateAuthority, to_jks
 from spark_kafka_source.testing.security import LISTENERS, MECHANISMS, login
 
-# What a jaas string must quote, what a URL must encode, what SCRAM and properties must escape.
+# Characters that need quotes in JAAS, encoding in URLs, escapes in SCRAM and in properties.
 USERS = {"alice": 'a "b"; \\, =]%+é', "bob": "bob's own", "canary": "CnryPasswordOfTheUserCanary"}
-"""The users of the broker that these tests share."""
+"""The users of the shared broker."""
 
 WAYS = [
     ("SSL", ""),
@@ -20,13 +20,13 @@ WAYS = [
     *[(listener, each) for listener in ("SASL_PLAINTEXT", "SASL_SSL") for each in MECHANISMS],
     *[("SASL_SSL_BRIEF", each) for each in MECHANISMS],
 ]
-"""Each listener that lets clients in, with each mechanism that it knows."""
+"""All listeners with their mechanisms."""
 
 FORMS = ("PEM", "inline", "PKCS12", "JKS")
-"""How users have certificates."""
+"""Users' formats of certificates."""
 
 ENCRYPTED = "PEM encrypted"
-"""A key that is encrypted as is usual today, which Java 17 cannot read."""
+"""A key with today's usual encryption, which Java 17 cannot read."""
 
 _MODULES = {
     "PLAIN": "plain.PlainLoginModule",
@@ -48,11 +48,11 @@ def options_of(
     password: str | None = None,
     form: str = "PEM",
 ) -> Options:
-    """The options of a Spark query that come in by this listener, as a user would write them.
+    """Return a user's options of a Spark query for this listener.
 
-    By "MTLS" the user comes with a certificate that is made for it; by other names of `LISTENERS`
-    with what `mechanism` asks for, the password being the user's where none is given. By "CLIENT",
-    the plain listener, nothing is asked. `form` is one of `FORMS`.
+    With "MTLS" the user gets a certificate. On listeners with SASL the user logs in by
+    `mechanism`, by default with the user's password. "CLIENT" is the plain listener, without a
+    login. `form` is one of `FORMS`.
     """
     options = {"kafka.bootstrap.servers": kafka.bootstrap_servers_of(listener)}
     if listener == "CLIENT":
@@ -70,7 +70,7 @@ def options_of(
 
 
 def token_options(token_id: str, hmac: str) -> Options:
-    """What makes options for SCRAM come in by a delegation token."""
+    """Return options that turn a SCRAM login into a login by delegation token."""
     jaas = login(_MODULES["SCRAM-SHA-256"], username=token_id, password=hmac, tokenauth="true")
     return {"kafka.sasl.jaas.config": jaas}
 
@@ -83,7 +83,7 @@ def independent(
     user: str = "alice",
     password: str | None = None,
 ) -> dict[str, Any]:
-    """The same for confluent-kafka, which is to say librdkafka, but for its bootstrap servers."""
+    """Return confluent-kafka's settings for the same login, without bootstrap servers."""
     settings: dict[str, Any] = {
         "security.protocol": LISTENERS[listener].protocol,
         "ssl.ca.location": str(kafka.authority.certificate),
@@ -101,12 +101,12 @@ def independent(
 
 
 def token_callback(token: str) -> Callable[[str], tuple[str, float]]:
-    """What confluent-kafka asks for a token, and until when it holds."""
+    """Return confluent-kafka's callback. It gives a token and its expiry."""
     return lambda _: (token, time.time() + 3600)
 
 
 def trust_options(authority: CertificateAuthority, form: str) -> Options:
-    """What makes a query trust an authority, in one of `FORMS`."""
+    """Return a query's options that trust an authority, in one of `FORMS`."""
     if form == "inline":
         inline = {"type": "PEM", "certificates": authority.certificate.read_text()}
         return _named("kafka.ssl.truststore.", inline)
@@ -118,7 +118,7 @@ def trust_options(authority: CertificateAuthority, form: str) -> Options:
 
 
 def certificate_options(certificate: Certificate, form: str) -> Options:
-    """What makes a query show a certificate, in one of `FORMS`; `ENCRYPTED` will do, too."""
+    """Return a query's options with a client certificate, in one of `FORMS` or `ENCRYPTED`."""
     inline = {
         "type": "PEM",
         "certificate.chain": certificate.chain.read_text(),

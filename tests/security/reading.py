@@ -1,4 +1,4 @@
-"""What a query does, without Spark."""
+"""A query's read without Spark."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ QUIETLY = {"progress": "false"}
 def read(
     options: Mapping[str, str], token_provider: TokenProvider | None = None
 ) -> Iterator[bytes]:
-    """Plans, reads all, and commits where there is a group; the values."""
+    """Plan, read all, and commit if there is a group. Return the values."""
     parsed = parse_source_options({**QUIETLY, **options}, token_provider)
     reader = KafkaBatchReader(parsed)
     ends = {}
@@ -27,7 +27,7 @@ def read(
             assert isinstance(partition, KafkaInputPartition)
             ends.update({each.topic_partition: each.end for each in partition.ranges})
     finally:
-        # A worker would keep its connections for its next task.
+        # A Spark worker would keep its connections for its next task.
         executor._kept.take_client(parsed.client).close()
     if parsed.group_id:
         with KafkaClient(parsed.client) as client:

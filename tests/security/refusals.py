@@ -1,4 +1,4 @@
-"""Why a client is not let in, as confluent-kafka says it, or why it turns back by itself."""
+"""Reasons why a client cannot log in, by confluent-kafka's errors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
-# That no broker is left says nothing of why.
+# "All brokers down" does not give the reason.
 _SAYS_NOTHING = {KafkaError._ALL_BROKERS_DOWN}
 _MOST_REPORTS = 20
 _WAIT_SECONDS = 10
 
 
 def refusal(bootstrap_servers: str, settings: Mapping[str, Any]) -> KafkaError:
-    """The first error with a reason that a client with these settings meets."""
+    """Return the first error with a reason, for a client with these settings."""
     errors: list[KafkaError] = []
     own: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "error_cb": errors.append}
     client = AdminClient({**own, "log_level": 0, **settings})

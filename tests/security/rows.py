@@ -1,6 +1,6 @@
-"""What the topic of the fixture `thousand` holds."""
+"""The rows in the topic of the fixture `thousand`."""
 
 ROWS_TOPIC = "thousand"
 PARTITIONS = 4
 ROWS = [f"row {number}".encode() for number in range(1000)]
-"""The values of all records: those of partition p are `ROWS[p::PARTITIONS]`."""
+"""The values of all records. Partition p has `ROWS[p::PARTITIONS]`."""

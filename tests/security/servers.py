@@ -1,4 +1,4 @@
-"""Servers that are no brokers, and one that counts who comes to the server behind it."""
+"""Servers that are no brokers, and a proxy that counts connections."""
 
 import contextlib
 import select
@@ -40,7 +40,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class Counted:
-    """An address, and how many connections came to it."""
+    """An address, and the number of its connections."""
 
     def __init__(self, server: _Server) -> None:
         self._server = server
@@ -56,7 +56,7 @@ class Counted:
 
 @contextmanager
 def serving(serve: Serve) -> Iterator[Counted]:
-    """Has each connection served in a thread of its own."""
+    """Serve each connection in its own thread."""
     server = _Server(serve)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -69,7 +69,7 @@ def serving(serve: Serve) -> Iterator[Counted]:
 
 
 def counting(address: str) -> contextlib.AbstractContextManager[Counted]:
-    """Passes everything on to the server at `address`."""
+    """Run a proxy to the server at `address`."""
     host, port = address.split(":")
 
     def pass_on(client: socket.socket) -> None:
@@ -86,7 +86,7 @@ def counting(address: str) -> contextlib.AbstractContextManager[Counted]:
 
 
 def says(data: bytes, *, first: bool = False) -> Serve:
-    """Answers whatever is said to it, or nothing at all, by these bytes, and hangs up."""
+    """Send these bytes, after the client's first bytes or with `first` at once. Then close."""
 
     def serve(client: socket.socket) -> None:
         if not first:
@@ -99,13 +99,13 @@ def says(data: bytes, *, first: bool = False) -> Serve:
 
 
 def keeps_silent(client: socket.socket) -> None:
-    """Listens until the other side hangs up."""
+    """Read until the client closes."""
     while client.recv(_CHUNK_BYTES):
         pass
 
 
 def old_tls(keystore: Path) -> Serve:
-    """Speaks TLS 1.1 and nothing newer, with the certificate and key of a PEM file."""
+    """Speak only TLS 1.1, with the certificate and key of a PEM file."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

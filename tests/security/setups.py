@@ -1,4 +1,4 @@
-"""Set-ups that cannot work, what is to be said of each, and how often a server hears of it."""
+"""Set-ups that cannot work, the expected error of each, and the number of its connections."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ from tests.security.options import (
 from tests.security.servers import Serve, keeps_silent, old_tls, says
 
 HIDDEN, SEALED, GROUP, HIDDEN_GROUP = "hidden", "sealed", "sealed-group", "hidden-group"
-"""What bob is denied: to describe or to read a topic, to commit to or to describe a group."""
+"""Resources that bob may not describe or read (topics), or commit to or describe (groups)."""
 SEALED_ID = "sealed-id"
-"""A transactional id that bob may describe and no more."""
+"""A transactional id that bob may only describe."""
 
 PASSWORD = "wrong-canary"
 SERVERS_KEY = "kafka.bootstrap.servers"
@@ -32,11 +32,11 @@ SERVERS_KEY = "kafka.bootstrap.servers"
 
 @dataclass(frozen=True)
 class Bench:
-    """What set-ups are made of."""
+    """The parts of set-ups."""
 
     kafka: LocalKafka
     stranger: CertificateAuthority
-    """One that the broker does not trust."""
+    """An authority that the broker does not trust."""
     directory: Path
 
     def at(self, listener: str) -> Options:
@@ -54,12 +54,12 @@ class Bench:
 
 @dataclass(frozen=True)
 class Setup:
-    """Its name, a query's options, the error and what its text must have in it.
+    """A set-up: name, a query's options, the error, and parts of the error's text.
 
-    `connections` is how many the bootstrap servers, two of them, see in all, of the driver, a task
-    and a commit together; None where it is tried again as long as there is time, or where now the
-    one is asked and now the other, as by the commit. `server` is what stands in the broker's place,
-    `token` a token that the user's own provider gives.
+    `connections` is the number of connections to the two bootstrap servers, from the driver, a
+    task and a commit together. It is None if the client tries again until the timeout, or if the
+    chosen server varies, as for the commit. `server` replaces the broker. `token` comes from the
+    user's token provider.
     """
 
     name: str
@@ -154,7 +154,7 @@ BRIEFLY = {
     "kafka.socket.connection.setup.timeout.ms": "400",
     "kafka.request.timeout.ms": "700",
 }
-"""Where waiting is all that can be done."""
+"""Set-ups where the client can only wait."""
 
 PROTOCOL = "'kafka.security.protocol'"
 KEYSTORE = "'kafka.ssl.keystore.location'"
@@ -162,7 +162,7 @@ READ, WRITE = "the user needs READ on", "the user needs WRITE on"
 OFFSETS = "the topic of the offsets"
 
 SETUPS = [
-    # -- something else is spoken there
+    # -- another protocol on the port
     Setup(
         "a TLS port, spoken to in plaintext",
         lambda bench: bench.at("SSL"),
@@ -340,7 +340,7 @@ SETUPS = [
         ("'kafka.ssl.key.password'", "does not decrypt"),
         0,
     ),
-    # -- who comes
+    # -- authentication
     Setup(
         "a mechanism that the broker has not",
         lambda bench: options_of(bench.kafka, "SASL_SSL", "PLAIN") | bench.at("SASL_SSL_SCRAM"),
@@ -417,7 +417,7 @@ SETUPS = [
         more=BRIEFLY,
     ),
 ]
-"""What is in the way of those who read and of those who write."""
+"""Set-ups that fail readers and writers."""
 
 READERS = [
     Setup(
@@ -449,7 +449,7 @@ READERS = [
         None,
     ),
 ]
-"""What one may not do who reads."""
+"""Missing rights of readers."""
 
 WRITERS = [
     Setup(
@@ -494,4 +494,4 @@ WRITERS = [
         None,
     ),
 ]
-"""What one may not do who writes."""
+"""Missing rights of writers."""

@@ -1,4 +1,4 @@
-"""Users and rights are given by Kafka's tools, and a broker keeps to them."""
+"""Kafka's tools create users and rights, and the broker enforces them."""
 
 import socket
 import ssl
@@ -33,18 +33,18 @@ JAVA_WAYS = [way for way in WAYS if "BRIEF" not in way[0]]
 
 
 def refused(kafka: LocalKafka, topic: str, user: str, listener: str, mechanism: str) -> str:
-    """Why a user may not even see a topic, as the broker names it."""
+    """Return the broker's error for a user who may not describe a topic."""
     settings = independent(kafka, listener, mechanism, user=user)
     where = kafka.bootstrap_servers_of(listener)
     client = AdminClient({"bootstrap.servers": where, "log_level": 0, **settings})
-    client.poll(0)  # serves the callback for a token
+    client.poll(0)  # runs the callback for a token
     error = client.list_topics(topic, WAIT_SECONDS).topics[topic].error
     return error.name() if error else "not at all"
 
 
 @pytest.fixture
 def guarded(secured: LocalKafka, topic: str) -> str:
-    """A topic with three records that only carol may read."""
+    """Return a topic with three records that only carol may read."""
     secured.create_topic(topic)
     produce(secured.bootstrap_servers, topic, VALUES)
     secured.allow("carol", "Read", "Describe", topic=topic)
@@ -84,7 +84,7 @@ def test_a_user_comes_later_and_changes_the_password(secured: LocalKafka, mechan
 
 
 def ask_versions(kafka: LocalKafka, listener: str, options: Options) -> str:
-    """What Kafka's Java client learns of a broker when it comes in with a Spark query's options."""
+    """Return the broker's API versions, by Kafka's Java client with a Spark query's options."""
     settings = {key.removeprefix("kafka."): value for key, value in options.items()}
     path = write_private(kafka.broker(1).directory / "client", as_properties(settings).encode())
     arguments = ("broker-api-versions", "--command-config", str(path))
@@ -126,7 +126,7 @@ def test_a_brief_session_lasts_a_second(secured: LocalKafka) -> None:
 
 
 def session_lifetime_ms(kafka: LocalKafka, listener: str) -> int:
-    """What a broker says, byte by byte (KIP-368)."""
+    """Return the session lifetime in a broker's answer, byte by byte (KIP-368)."""
     host, port = kafka.bootstrap_servers_of(listener).split(":")
     context = ssl.create_default_context(cafile=str(kafka.authority.certificate))
     with (

@@ -1,4 +1,4 @@
-"""A consumer and a producer with typed values show no secret of the registry."""
+"""Consumers and producers with typed values do not show the registry's secrets."""
 
 import base64
 import logging
@@ -42,7 +42,7 @@ def registry() -> Iterator[TestRegistry]:
 
 @pytest.fixture
 def servers() -> Iterator[str]:
-    """Of a broker whose topic t has a record, of a schema that nobody knows."""
+    """Return a broker's address. Its topic t has a record with an unknown schema."""
     with MemoryBroker(1) as broker:
         (log,) = broker.create_topic("t")
         log.append(Record(value=b"\0\0\0\0\2\2"))
@@ -87,7 +87,7 @@ def test_nothing_that_is_shown_has_it(
         use(settings)
     assert registry.asked, "the registry was asked"
     said = "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
-    # What a client has not been told, a registry may say.
+    # A registry may send secrets that the client does not have.
     hidden = [SECRET, *([_encoded()] if secret is BASIC else [])]
     assert not [each for each in hidden if each in said + caplog.text]
 

@@ -1,4 +1,4 @@
-"""Every set-up that cannot work is told of by cause and option, at once, and tried no more."""
+"""Each broken set-up gives an error at once, with cause and option, and without a retry."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -51,7 +51,7 @@ RIGHTS = [
 
 
 class Provider:
-    """Gives out a token that is none, and says that it is good."""
+    """A provider of a wrong token that it calls valid."""
 
     def __init__(self, text: str) -> None:
         self._text = Secret(text)
@@ -61,7 +61,7 @@ class Provider:
 
 
 Use = Callable[[Options, Provider | None], Iterable[bytes]]
-"""What is done with a set-up; the values of the rows that it brings."""
+"""An action with a set-up. It returns the values of its rows."""
 
 
 def reading(options: Options, provider: Provider | None) -> Iterable[bytes]:
@@ -81,7 +81,7 @@ USES = [
 
 @pytest.fixture(scope="module")
 def denied(secured: LocalKafka) -> LocalKafka:
-    """The broker, where bob has not all rights; topics made after that show that it knows."""
+    """Return the broker after it denied bob some rights. Later topics show that it knows."""
     for change, operation, resource in RIGHTS:
         change(secured, "bob", operation, **resource)
     for topic in (HIDDEN, SEALED):
@@ -107,14 +107,14 @@ def test_a_set_up_that_cannot_work(
     outcomes: list[Outcome],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # On a loaded machine the other server may have its turn before the first has said a word.
+    # On a loaded machine the client may try the second server before the first one answers.
     monkeypatch.setattr(race, "_TURN_MS", 60_000)
     options = setup.options(bench) | setup.more
     provider = Provider(setup.token(bench)) if setup.token else None
     rows: list[bytes] = []
     with ExitStack() as opened:
         where = options.get(SERVERS_KEY, "")
-        # Two servers, so that what is shown to more than one of them would be counted.
+        # With two servers, the test counts credentials that reach more than one of them.
         servers = [
             opened.enter_context(serving(setup.server(bench)) if setup.server else counting(where))
             for _ in range(2)
@@ -136,7 +136,7 @@ def test_a_set_up_that_cannot_work(
         assert secret not in f"{text} {caught.value!r}"
     if setup.connections is not None:
         assert connections == setup.connections
-    # Where reading is allowed, it is the commit after it that is not.
+    # If the read is allowed, the commit after it is denied.
     assert len(rows) in ((1000,) if options.get("kafka.group.id") == GROUP else (0,))
 
 
@@ -160,10 +160,10 @@ def refused_logins(kafka: LocalKafka) -> int:
 
 
 def failed_logins_of(kafka: LocalKafka, act: Callable[[], object]) -> int:
-    """How many the broker has of what an action does, and of a look afterwards."""
+    """Return how many failed logins the broker counts, of an action and a final check."""
     before = refused_logins(kafka)
     act()
-    # The broker answers a failed login late, and logs it then; one more shows that it has.
+    # The broker logs a failed login late. One more failed login shows that the log is complete.
     wrong = options_of(kafka, "SASL_SSL", "PLAIN", password=PASSWORD)
     with pytest.raises(AuthenticationError):
         list(read(wrong | {"subscribe": "thousand"}))
@@ -207,7 +207,7 @@ def test_a_task_that_writes_shows_a_wrong_password_once(spark: SparkSession, ben
 
 
 def written(spark: SparkSession, options: Options, topic: str) -> None:
-    """Writes in one task."""
+    """Write in one task."""
     rows = spark.range(100).selectExpr("CAST(id AS STRING) AS value").coalesce(1)
     given = {name: text for name, text in options.items() if name != "subscribe"}
     rows.write.format("pykafka").mode("append").options(**given).option("topic", topic).save()
@@ -233,7 +233,7 @@ def test_a_task_says_which_right_is_missing(spark: SparkSession, bench: Bench) -
 def test_a_commit_that_is_denied_does_not_end_a_query(
     spark: SparkSession, bench: Bench, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither the source's own, nor a LagListener's, which tells of it once."""
+    """This holds for the source's own commit, and for a LagListener's, which logs it once."""
     options = options_of(bench.kafka, "SASL_SSL", "PLAIN", user="bob") | {
         "subscribe": "thousand",
         "startingOffsets": "earliest",

@@ -1,4 +1,4 @@
-"""The doctor on a secured broker: it tells the rights of a user, and shows no secret."""
+"""The doctor on a secured broker: it reports a user's rights, and shows no secret."""
 
 import json
 

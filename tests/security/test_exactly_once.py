@@ -1,4 +1,4 @@
-"""The rights that writing exactly once needs: with all of them it works, without one it says so."""
+"""The rights for exactly-once writes: all of them suffice, and each missing one is named."""
 
 import pytest
 
@@ -18,7 +18,7 @@ RIGHTS = {
     "READ on the group": ("READ", "group"),
     "WRITE on the ids": ("WRITE", "transactional_id"),
 }
-"""DESCRIBE comes with each of them. Groups and ids are those that begin with the prefix."""
+"""Each of them includes DESCRIBE. Groups and ids are those with the prefix."""
 
 DENIED = {
     "WRITE on the topic": "TOPIC_AUTHORIZATION_FAILED",
@@ -29,7 +29,7 @@ DENIED = {
 
 
 def query_of(kafka: LocalKafka, topic: str, lacking: str | None) -> Query:
-    """Bob's, who has all rights but one; what he lacks is alice's."""
+    """Return bob's query. Bob has all rights but one, which only alice has."""
     kafka.create_topic(topic, PARTITIONS)
     query = Query(kafka.bootstrap_servers_of("SASL_PLAINTEXT"), topic, PARTITIONS)
     given = options_of(kafka, "SASL_PLAINTEXT", "SCRAM-SHA-256", user="bob")

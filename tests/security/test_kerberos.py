@@ -1,4 +1,4 @@
-"""Kerberos: a real KDC, a real broker with GSSAPI, the system's own libraries."""
+"""Kerberos with a real KDC, a real broker with GSSAPI, and the system's libraries."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ LOOK_AT = "'kafka.sasl.jaas.config'"
 
 @dataclass(frozen=True)
 class Realm:
-    """A KDC, alice's keys, and a broker that takes tickets."""
+    """A KDC, alice's keytab, and a broker that accepts tickets."""
 
     kdc: Kdc
     keytab: Path
@@ -85,7 +85,7 @@ def with_keytab(realm: Realm, keytab: Path | None = None, principal: str = ALICE
     return options(realm, f'useKeyTab=true storeKey=true keyTab="{path}" principal="{name}"')
 
 
-# -- ways in ---------------------------------------------------------------------------------------
+# -- logins ----------------------------------------------------------------------------------------
 
 
 def test_the_keys_of_a_keytab(realm: Realm) -> None:
@@ -102,7 +102,7 @@ def test_tickets_of_a_cache_that_is_named(realm: Realm) -> None:
     assert list(read(options(realm, f'useTicketCache=true ticketCache="{cache}"'))) == VALUES
 
 
-# -- no way in -------------------------------------------------------------------------------------
+# -- failed logins ---------------------------------------------------------------------------------
 
 
 def expired(realm: Realm) -> Options:

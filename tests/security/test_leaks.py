@@ -1,4 +1,4 @@
-"""Secrets are seen nowhere: canaries in their place, and a search of all that a query leaves."""
+"""No secret is visible: canaries replace secrets, and a search covers all traces of a query."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from tests.security.options import (
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 TIMEOUT_SECONDS = 1_800
-# Spark's own does not know that a private key may be an option, nor a user with a password.
+# Spark's default expression misses private keys in options, and a user with a password.
 REDACTION = {
     "spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|keystore[.]key|user[.]info"
 }
@@ -39,7 +39,7 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def works(secured: LocalKafka, canaries: Canaries) -> Iterator[Case]:
-    """Every way in whose secret can be one of ours."""
+    """Yield all logins with a secret that can be a canary."""
     for mechanism in ("PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"):
         options = options_of(secured, "SASL_SSL", mechanism, user="canary")
         yield Case(f"works-{mechanism}", options, works=True)
@@ -132,7 +132,7 @@ def fails_locally(secured: LocalKafka, canaries: Canaries) -> Iterator[Case]:
     ):
         yield case(f"slip-{slip}", **{slip.replace(".", "_"): canaries.new(f"slip {slip}")})
     key = secured.authority.issue("alice").key.read_text()
-    # What belongs elsewhere, where its value would be shown.
+    # Options in a wrong place, where an error would show the value.
     for option in ("kafka_ssl_keystore_location", "kafka_ssl_truststore_location"):
         yield case(f"pem-in-{option}", **{option: key})
     jaas = f'{_PLAIN} required username="u" password="{{}}";'
@@ -197,7 +197,7 @@ def run(
     format: str = "pykafka",
     settings: Mapping[str, str] = MappingProxyType(REDACTION),
 ) -> dict[str, list[bool]]:
-    """In a process of its own, whose output is in the directory, too."""
+    """Run a driver in its own process. Its output is in the directory, too."""
     for name in ("temporary", "site", "logs"):
         (directory / name).mkdir(parents=True)
     (directory / "site" / "sitecustomize.py").write_text(leaky_driver.SITE)
@@ -246,7 +246,7 @@ def all_cases(secured: LocalKafka, topic: str, canaries: Canaries) -> list[Case]
     return [replace(each, options=common | each.options) for each in found]
 
 
-# Where their word is found, a canary would have been found, too.
+# The search finds these words in all places, so it would find a canary there.
 REACHED = {
     "thousand": "objects plan-text progress listener jvm.log events checkpoints ui-rest ui-pages",
     "kafka": "explain batch-error stream-error producer-error write-error",
@@ -256,7 +256,7 @@ REACHED = {
 
 
 def reached(directory: Path, word: str) -> set[str]:
-    """The places that have a word of the queries in them."""
+    """Return the places that contain a word of the queries."""
     files = [path for path in directory.rglob("*") if path.is_file()]
     having = [
         str(path.relative_to(directory)) for path in files if word in path.read_text("latin-1")
@@ -289,5 +289,5 @@ def test_no_secret_is_seen_anywhere(
     assert {name: done[:2] for name, done in outcome.items()} == {
         each.name: [each.works] * 2 for each in cases
     }
-    # Of what is wrong with a query, not all is wrong with a writer.
+    # Some errors of a query are no errors of a writer.
     assert all(all(outcome[each.name]) for each in cases if each.works)

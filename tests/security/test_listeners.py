@@ -1,4 +1,4 @@
-"""Each secured listener of a LocalKafka lets in whom it should, by a client that is not ours."""
+"""All secured listeners of a LocalKafka accept the right users, with an independent client."""
 
 import socket
 import ssl
@@ -94,11 +94,11 @@ def test_clients_turn_back_from_what_they_must_refuse(
     secured: LocalKafka, listener: str, reason: str
 ) -> None:
     where = secured.bootstrap_servers_of(listener)
-    # librdkafka says now the one, now the other.
+    # librdkafka reports one or the other.
     refused = refusal(where, independent(secured, listener))
     assert refused.code() in (KafkaError._SSL, KafkaError._TRANSPORT)
     assert "certificate verify failed" in refused.str()
-    # librdkafka does not say why.
+    # librdkafka does not give the reason.
     host, port = where.split(":")
     context = ssl.create_default_context(cafile=str(secured.authority.certificate))
     with (

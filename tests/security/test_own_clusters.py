@@ -1,4 +1,4 @@
-"""Security of clusters that other tests cannot share: three brokers, and ACLs for everything."""
+"""Security of unshared clusters: three brokers, and ACLs for everything."""
 
 from pathlib import Path
 

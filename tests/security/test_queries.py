@@ -1,4 +1,4 @@
-"""Queries by every way into a secured broker, and what they say where there is none."""
+"""Queries with all logins to a secured broker, and their errors without a valid login."""
 
 import re
 import time
@@ -33,11 +33,11 @@ def read(spark: SparkSession, options: Mapping[str, str], topic: str) -> list[by
 
 
 def failure_of(spark: SparkSession, options: Mapping[str, str], topic: str = "thousand") -> str:
-    """What a user reads, at once."""
+    """Return the error text of a query. The query fails at once."""
     started_seconds = time.monotonic()
     with pytest.raises(Exception, match=r".") as caught:
         read(spark, options, topic)
-    assert time.monotonic() - started_seconds < 60  # Far less than it would be tried again.
+    assert time.monotonic() - started_seconds < 60  # Retries would take much longer.
     text = str(caught.value)
     for password in USERS.values():
         assert password not in text
@@ -101,7 +101,7 @@ def test_a_delegation_token(spark: SparkSession, secured: LocalKafka, thousand: 
 
 @dataclass(frozen=True)
 class Provider:
-    """Hands out a token that was got before."""
+    """A provider of an existing token."""
 
     text: Secret
 
@@ -110,7 +110,7 @@ class Provider:
 
 
 def test_tokens_of_the_users_own(spark: SparkSession, secured: LocalKafka, thousand: str) -> None:
-    """On the driver and on the executors, whither the provider is sent."""
+    """The provider runs on the driver and on the executors."""
     options = options_of(secured, "SASL_SSL", "OAUTHBEARER")
     kept = {name: value for name, value in options.items() if "oauth" not in name}
     kept = {name: value for name, value in kept.items() if "handler" not in name}
@@ -124,7 +124,7 @@ def test_tokens_of_the_users_own(spark: SparkSession, secured: LocalKafka, thous
         spark.dataSource.register(KafkaDataSource)
 
 
-# -- no way in -----------------------------------------------------------------------------------
+# -- failed logins ---------------------------------------------------------------------------------
 
 ORDINARY = ("SASL_SSL", "SCRAM-SHA-256")
 

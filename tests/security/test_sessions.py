@@ -1,4 +1,4 @@
-"""Sessions that end in the middle of a read (KIP-368); more of it in `tests/reliability`."""
+"""Sessions that end in the middle of a read (KIP-368). `tests/reliability` has more of it."""
 
 import time
 from collections import Counter
@@ -30,10 +30,10 @@ WAYS = [("SASL_SSL", "OAUTHBEARER"), ("SASL_SSL_BRIEF", "SCRAM-SHA-256")]
 
 @pytest.fixture
 def short_tokens(secured: LocalKafka) -> Iterator[None]:
-    """Such a token's session lasts as long as the token."""
+    """Shorten tokens: a session lasts as long as its token."""
     before = secured.token_server.lifetime_seconds
     secured.token_server.lifetime_seconds = TOKEN_SECONDS
-    token_cache.cache_clear()  # This process may have one that lasts, of another test.
+    token_cache.cache_clear()  # Another test may have cached a longer token.
     yield
     secured.token_server.lifetime_seconds = before
 
@@ -42,7 +42,7 @@ def short_tokens(secured: LocalKafka) -> Iterator[None]:
 def test_a_read_outlasts_its_sessions(
     secured: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is long enough is renewed on its connection, a shorter one ends with it."""
+    """A long enough session is renewed on its connection. A shorter one ends its connection."""
     logins: Counter[str] = Counter()
 
     def counted(ask: Ask, mechanism: Mechanism) -> Session:
@@ -60,7 +60,7 @@ def test_a_read_outlasts_its_sessions(
     monkeypatch.setattr(connection, "Opening", Counted)
     secured.create_topic(topic)
     with Producer(secured.bootstrap_servers) as producer:
-        for value in VALUES:  # A fetch brings no less than a batch, so each row is one.
+        for value in VALUES:  # A fetch returns at least one batch, so each row has its own batch.
             producer.send(topic, 0, [Record(value=value)])
 
     def slowly(way: tuple[str, str]) -> list[bytes]:
@@ -73,7 +73,7 @@ def test_a_read_outlasts_its_sessions(
     with ThreadPoolExecutor() as pool:
         assert list(pool.map(slowly, WAYS)) == [VALUES] * len(WAYS)
     renewed, ended = (opened[secured.bootstrap_servers_of(listener)] for listener, _ in WAYS)
-    # One is the driver's and one the task's; a token's time is in whole seconds, so the last of
-    # its sessions may be too short.
+    # One login is the driver's and one the task's. A token's lifetime is in whole seconds, so
+    # its last session may be too short.
     assert 2 <= renewed < logins["OAUTHBEARER"]
     assert 4 <= ended == logins["SCRAM-SHA-256"]

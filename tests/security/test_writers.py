@@ -1,4 +1,4 @@
-"""A `KafkaProducer` by every way into a secured broker, and the rights that it lacks."""
+"""A `KafkaProducer` with all logins to a secured broker, and errors for missing rights."""
 
 import time
 from collections import Counter
@@ -57,7 +57,7 @@ def test_records_pass_each_listener_by_each_mechanism(
 
 
 def test_a_transaction_passes_by_tls_and_sasl(secured: LocalKafka, topic: str) -> None:
-    """Its coordinator, and that of the group, is asked by connections of their own."""
+    """Requests to the transaction's and the group's coordinator have their own connections."""
     options = options_of(secured, "SASL_SSL", "SCRAM-SHA-512") | {"kafka.group.id": topic}
     assert_writes(secured, topic, options | {"kafka.transactional.id": topic})
 
@@ -82,7 +82,7 @@ def test_a_delegation_token(secured: LocalKafka, topic: str) -> None:
 
 
 class Provider:
-    """The user's own."""
+    """A user's token provider."""
 
     def __init__(self, text: Secret) -> None:
         self._text = text
@@ -121,7 +121,7 @@ def test_an_error_names_the_arguments_as_they_were_given(secured: LocalKafka, to
 
 @pytest.fixture
 def short_tokens(secured: LocalKafka) -> Iterator[None]:
-    """Such a token's session lasts as long as the token."""
+    """Shorten tokens: a session lasts as long as its token."""
     before = secured.token_server.lifetime_seconds
     secured.token_server.lifetime_seconds = TOKEN_SECONDS
     yield
@@ -140,7 +140,7 @@ def test_a_producer_outlasts_its_sessions(
     listener: str,
     mechanism: str,
 ) -> None:
-    """With several requests in flight; nothing is lost, doubled or out of order."""
+    """Several requests are in flight. No record is lost, doubled or out of order."""
     logins: Counter[str] = Counter()
 
     def counted(ask: Ask, used: Mechanism) -> Session:
@@ -159,7 +159,7 @@ def test_a_producer_outlasts_its_sessions(
         for each in futures:
             each.result(WAIT_SECONDS)
     assert values_in(secured, topic) == [b"%d" % number for number in range(len(futures))]
-    assert logins[mechanism] > 2  # One is of those who ask for the topic, once.
+    assert logins[mechanism] > 2  # One login is for the look-up of the topic.
 
 
 # -- rights ----------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_a_producer_outlasts_its_sessions(
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[LocalKafka]:
-    """A broker where nobody may do what was not granted, and where topics are made by asking."""
+    """Run a broker where users have only granted rights, and which creates topics on request."""
     with LocalKafka(
         security=Security(USERS, allow_everyone=False),
         properties={"auto.create.topics.enable": "true"},
@@ -176,13 +176,13 @@ def strict() -> Iterator[LocalKafka]:
 
 
 def denial(kafka: LocalKafka, topic: str, **more: str) -> str:
-    """What bob is told who writes to a topic, at once."""
+    """Return the error of bob's write to a topic. It fails at once."""
     options = options_of(kafka, "SASL_SSL", "PLAIN", user="bob") | more
     started_seconds = time.monotonic()
     with pytest.raises(KafkaError) as caught:
         write(options | {"subscribe": topic})
     assert isinstance(caught.value, BrokerError)
-    assert time.monotonic() - started_seconds < WAIT_SECONDS / 2  # It is not tried again.
+    assert time.monotonic() - started_seconds < WAIT_SECONDS / 2  # There is no retry.
     return str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""What writes by the options of a query, without Spark."""
+"""Writes with a query's options, without Spark."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ VALUES = [b"a", b"b", b"c"]
 def producer_of(
     options: Mapping[str, str], token_provider: TokenProvider | None = None
 ) -> KafkaProducer:
-    """A producer with those of a query's options that are one's."""
+    """Create a producer with the options of a query that a producer has."""
     settings = Settings({name: text for name, text in options.items() if name in PRODUCER_OPTIONS})
     return KafkaProducer.of(ProducerConfig.from_settings(settings, token_provider))
 
@@ -25,9 +25,9 @@ def write(
     token_provider: TokenProvider | None = None,
     values: Sequence[bytes] = VALUES,
 ) -> None:
-    """Writes them to the topic that a query would read, and raises what went wrong.
+    """Write values to a query's topic. Raise the first error.
 
-    With a transactional id it does so in a transaction, with a group in it an offset, too.
+    With a transactional id the write is a transaction. With a group it also commits an offset.
     """
     topic, group_id = options["subscribe"], options.get("kafka.group.id")
     with producer_of(options, token_provider) as producer:

@@ -3,9 +3,9 @@
     python -m tests.soak [--hours H] [--seed S] [--page PATH] [--picture PATH] [--outcomes PATH]
         [--rows-a-second N] [--directory PATH]
 
-A file keeps a line for the outcome of each run. The page is over all lines, so that the hours can
-be spread over several days. `--directory` keeps the files of the run. The exit status is 1 if there
-was an anomaly, or a process grew or ended by itself.
+A file keeps a line for the outcome of each run. The page adds up all lines, so that the hours can
+be on several days. `--directory` keeps the files of the run. The exit status is 1 if there was an
+anomaly, or if a process grew or ended by itself.
 """
 
 import argparse

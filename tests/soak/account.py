@@ -31,14 +31,14 @@ class Account:
         self._committed: dict[int, int] = {}
 
     def end(self) -> int:
-        """Return the number after the last row that was begun."""
+        """Return the number after the last row of the ledger."""
         read_ledger(self._ledger.advance(), self._truth)
         return self._truth.end
 
     def verdicts(self, until: int) -> dict[str, Verdict]:
-        """Read on, and judge. Rows from `until` on are not missed yet."""
-        # The group is read before the topic, and the topic before the ledger: nothing that was
-        # seen is unknown.
+        """Read on, and judge. Rows from `until` on do not count as missing yet."""
+        # Read the group before the topic, and the topic before the ledger: so every seen row is
+        # known.
         shared = {name: ranges_of(self._home(name)) for name in SHARING}
         judge_consumer(self._notes.advance(), self._consumed, self._committed)
         for message in self._copies.advance():
@@ -62,9 +62,9 @@ class Account:
     def await_end(
         self, until: int, patience_seconds: float, meanwhile: Callable[[], object]
     ) -> dict[str, Verdict]:
-        """Judge again and again until nothing is wrong, or until patience ends.
+        """Judge repeatedly until there is no anomaly, or until the timeout.
 
-        A reader may see less than another one for a moment, after a leader has moved.
+        After a move of a leader, a reader may see less than another one for a moment.
         """
         deadline = time.monotonic() + patience_seconds
         while True:

@@ -1,4 +1,4 @@
-"""The processes of the pipeline. One that was killed, or has ended, is started again."""
+"""The processes of the pipeline. A killed or ended process is started again."""
 
 import json
 import time
@@ -29,7 +29,7 @@ Choose = Callable[[list[psutil.Process]], psutil.Process]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A process's module, and what gives its orders."""
+    """A process's module, and the function that returns its orders."""
 
     module: str
     orders: str
@@ -39,7 +39,7 @@ class Cast:
     """All processes, by name."""
 
     def __init__(self, parts: Mapping[str, Part], note: Callable[[str, str], None]) -> None:
-        """Create it. `note` gets what happened to which process."""
+        """Create it. `note` gets each event and its process."""
         self._parts, self._note = parts, note
         self._running: dict[str, SparkChild] = {}
         self._wanted: set[str] = set()
@@ -56,12 +56,12 @@ class Cast:
         self.lives[name] += 1
 
     def kill(self, name: str) -> None:
-        """End a process with its JVM and its Python workers at once, and start it again."""
+        """Kill a process with its JVM and its Python workers, and start it again."""
         self._running.pop(name).close()
         self.start(name)
 
     def kill_worker(self, name: str, choose: Choose) -> bool:
-        """End one Python worker of a driver. Return whether there was one."""
+        """Kill one Python worker of a driver. Return whether there was one."""
         found = [each for each in self._running[name].there() if _is_worker(each)]
         if found:
             with suppress(psutil.NoSuchProcess):
@@ -69,18 +69,18 @@ class Cast:
         return bool(found)
 
     def revive(self) -> None:
-        """Start the processes again that have ended by themselves."""
+        """Restart processes that have ended by themselves."""
         for name in sorted(self._wanted):
             if self._running[name].has_ended:
                 self._note(ENDED, name)
                 self.kill(name)
 
     def processes(self) -> dict[str, tuple[int, list[psutil.Process]]]:
-        """Return the id of the first process, and all processes, of each part."""
+        """Return each part's first process id and all its processes."""
         return {name: (child.pid, child.there()) for name, child in list(self._running.items())}
 
     def end(self, name: str) -> None:
-        """End a process in its own time."""
+        """End a process regularly."""
         self._wanted.discard(name)
         child = self._running.pop(name)
         try:
@@ -92,7 +92,7 @@ class Cast:
         child.close()
 
     def close(self) -> None:
-        """End all processes at once."""
+        """Kill all processes."""
         self._wanted.clear()
         while self._running:
             self._running.popitem()[1].close()
@@ -160,7 +160,7 @@ def errors_of(directory: Path, name: str) -> str:
 
 
 class Diary:
-    """What was done, and when, in seconds since the start."""
+    """A log of events, with seconds since the start."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -173,5 +173,5 @@ class Diary:
         print(json.dumps(entry), flush=True)
 
     def counts(self) -> dict[str, int]:
-        """Return how often each thing was done."""
+        """Return how often each event happened."""
         return dict(sorted(Counter(what for _, what, _ in self.entries).items()))

@@ -1,7 +1,8 @@
-"""A Spark driver until its standard input ends: `python -m tests.soak.driver`.
+"""A Spark driver that runs until its standard input ends: `python -m tests.soak.driver`.
 
-It reads its orders as a line of JSON. One kind copies the orders, typed and exactly once. The other
-kind is a query that shares a group, with rows as in `tests.reliability.group_driver`.
+It reads its settings as a line of JSON. One kind copies the topic of orders, typed and exactly
+once. The other kind is a query in a shared group, with rows as in
+`tests.reliability.group_driver`.
 """
 
 import json
@@ -21,16 +22,16 @@ from tests.reliability.group_driver import ROWS
 from tests.soak.rows import FACTOR
 from tests.soak.writer import note_error, until_input_ends
 
-# Tasks whose Python worker is killed are tried again.
+# Spark retries a task after its Python worker is killed.
 MASTER = "local[2,4]"
 TRIGGER = "2 seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class DriverOrders:
-    """The orders of a driver. `directory` has its checkpoint, its rows and its errors.
+    """The settings of a driver. `directory` has its checkpoint, its rows and its errors.
 
-    With options of a sink the query copies the orders. Without them it notes what it reads.
+    With options of a sink the query copies the topic. Without them it notes the rows it reads.
     """
 
     source: dict[str, str]

@@ -1,4 +1,4 @@
-"""Growth of what was sampled: a line fitted to the second half of the longest life of each role."""
+"""Growth of the samples: a line fitted to the second half of each role's longest life."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.soak.samples import METRICS, Sample
 _HOUR_SECONDS = 3600
 _LEAST_SAMPLES = 4
 _LONG_ENOUGH_SECONDS = 600
-"""Second halves shorter than that show how a process warms up, not how it grows."""
+"""A shorter second half shows the warm-up of a process, not its growth."""
 _TOLERATED = {"MiB": 24.0, "threads": 3.0, "sockets": 6.0, "files": 6.0}
 _TOLERATED_SHARE = 0.1
 
@@ -22,20 +22,20 @@ class Growth:
 
     role: str
     seconds: float
-    """The length of that half."""
+    """The length of this half."""
     middle: tuple[float, ...]
-    """Medians, in the order of `METRICS`, as is the rest."""
+    """Medians, in the order of `METRICS`, like the other fields."""
     total: tuple[float, ...]
     an_hour: tuple[float, ...]
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether the half is long enough to tell growth from a start."""
+        """Return whether the half is long enough to tell growth from warm-up."""
         return self.seconds >= _LONG_ENOUGH_SECONDS
 
     @property
     def grows(self) -> list[str]:
-        """The metrics that grow beyond what is tolerated, and beyond a share of their median."""
+        """Return metrics whose growth exceeds the tolerance and a share of their median."""
         return [
             metric
             for metric, middle, total in zip(METRICS, self.middle, self.total, strict=True)

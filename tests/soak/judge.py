@@ -18,17 +18,17 @@ class Verdict:
     """Counts of rows of one stage. All but `rows` and `again` must be 0."""
 
     rows: int = 0
-    """Rows that were seen, each counted once."""
+    """Seen rows, each counted once."""
     lost: int = 0
     doubled: int = 0
     out_of_order: int = 0
-    """Rows that are first seen behind a later row of the same key."""
+    """Rows that are first seen after a later row of the same key."""
     aborted: int = 0
-    """Rows of aborted transactions that were seen."""
+    """Seen rows of aborted transactions."""
     phantom: int = 0
-    """Rows that were seen and that nobody wrote, or not like this."""
+    """Seen rows that were never written, or with other contents."""
     again: int = 0
-    """Rows that were read again because a reader was lost before it had committed them."""
+    """Rows that were read again because a reader was lost before its commit."""
 
     def __add__(self, other: "Verdict") -> "Verdict":
         mine, theirs = asdict(self), asdict(other)
@@ -36,7 +36,7 @@ class Verdict:
 
     @property
     def anomalies(self) -> int:
-        """All rows with which something is wrong."""
+        """The number of all wrong rows."""
         return self.lost + self.doubled + self.out_of_order + self.aborted + self.phantom
 
 
@@ -44,7 +44,7 @@ COUNTS = tuple(each.name for each in fields(Verdict))
 
 
 class Stage:
-    """Rows of one stage as they are seen, one byte for each."""
+    """Seen rows of one stage, one byte for each."""
 
     def __init__(self) -> None:
         self._counts = bytearray()
@@ -52,7 +52,7 @@ class Stage:
         self._doubled = self._again = self._out_of_order = self._phantom = self._aborted = 0
 
     def saw(self, number: int | None, *, may_be_again: bool = False) -> None:
-        """Count one row. None stands for a row that nobody wrote."""
+        """Count one row. None means a row that was never written."""
         if number is None or number < 0:
             self._phantom += 1
             return
@@ -68,15 +68,15 @@ class Stage:
         self._latest[key] = max(number, self._latest[key])
 
     def saw_aborted(self) -> None:
-        """Count one row of an aborted transaction whose number is not known."""
+        """Count one row with an unknown number, from an aborted transaction."""
         self._aborted += 1
 
     def misplaced(self) -> None:
-        """Count one row that stands behind a later one for another reason than its key."""
+        """Count one row that comes after a later one, whatever their keys."""
         self._out_of_order += 1
 
     def verdict(self, truth: Truth, until: int | None = None) -> Verdict:
-        """Judge what was seen. Rows from `until` on are not missed yet."""
+        """Judge the seen rows. Rows from `until` on do not count as missing yet."""
         states = truth.states(len(self._counts))
         seen = np.zeros(len(states), np.bool_)
         seen[: len(self._counts)] = np.frombuffer(bytes(self._counts), np.bool_)
@@ -93,16 +93,16 @@ class Stage:
 
 
 def _torn(truth: Truth, seen: npt.NDArray[np.bool_], until: int | None) -> int:
-    """Return the rows that are missing of transactions that are there in part."""
+    """Return how many rows are missing from partly seen transactions."""
     over = [each for each in truth.unknown if until is None or each.stop <= until]
     parts = [seen[each.start : each.stop] for each in over]
     return sum(int((~part).sum()) for part in parts if part.any())
 
 
 def judge_group(read: Mapping[str, Mapping[int, Iterable[Range]]], numbers: NumbersAt) -> Stage:
-    """Account for what the queries of a group have read, by query and partition.
+    """Account for the rows that a group's queries have read, by query and partition.
 
-    One query must not read a row twice. Another query may: the first one may have been lost.
+    One query must not read a row twice. Another query may read it: the first may have been lost.
     """
     stage = Stage()
     for partition in sorted({each for of_one in read.values() for each in of_one}):
@@ -132,12 +132,12 @@ def _descents(ranges: Iterable[Range]) -> int:
 
 
 def judge_consumer(notes: Iterable[str], stage: Stage, committed: dict[int, int]) -> None:
-    """Account for what the consumer has read. `committed` keeps the offsets that it committed."""
+    """Account for the consumer's rows. `committed` keeps the consumer's committed offsets."""
     for line in notes:
         try:
             note = json.loads(line)
         except ValueError:
-            continue  # A consumer that was killed left a part of a line. It had not committed that.
+            continue  # A killed consumer left a part of a line. It had not committed this row.
         if "committed" in note:
             committed.update({int(each): offset for each, offset in note["committed"].items()})
             continue

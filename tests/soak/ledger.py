@@ -1,4 +1,4 @@
-"""The producer's notes: a line for each transaction that begins, and for each that ends."""
+"""The producer's notes: a line for the begin and for the end of each transaction."""
 
 from array import array
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 UNKNOWN, COMMITTED, ABORTED = "unknown", "committed", "aborted"
 STATES = {UNKNOWN: 1, COMMITTED: 2, ABORTED: 3}
-"""Outcomes as numbers. A row that nobody wrote has 0."""
+"""Outcomes as numbers. A row that was never written has 0."""
 
 
 class Ledger:
-    """The file, for the producer."""
+    """The ledger's file, for the producer."""
 
     def __init__(self, path: Path) -> None:
         lines = path.read_text().splitlines() if path.exists() else []
@@ -30,7 +30,7 @@ class Ledger:
 
 
 class Truth:
-    """What became of each row, by the producer's notes."""
+    """The outcome of each row, by the producer's notes."""
 
     def __init__(self) -> None:
         self._states = bytearray()

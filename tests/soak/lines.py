@@ -5,14 +5,14 @@ from pathlib import Path
 
 
 class Lines:
-    """Reads on in a file. A line that is not whole yet is left for later."""
+    """A reader of new lines in a file. An incomplete line is left for later."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._at = 0
 
     def advance(self) -> Iterator[str]:
-        """Yield the lines that are new."""
+        """Yield the new lines."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:

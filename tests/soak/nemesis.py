@@ -1,4 +1,4 @@
-"""Faults at random, one at a time, each followed by a calm."""
+"""Random faults, one at a time, each followed by a pause."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ _DELAYS_SECONDS = 0.005, 0.05
 
 
 class Nemesis:
-    """Does one thing after another, by a seed."""
+    """A series of faults by a seed."""
 
     def __init__(self, cluster: Cluster, cast: Cast, diary: Diary, chance: Random) -> None:
         self._cluster, self._cast, self._diary = cluster, cast, diary
         self._chance = chance
-        # How often chance is asked for details depends on what is there.
+        # The number of random draws for details varies. So the order has its own generator.
         self._order = Random(chance.random())
         self._actions: Mapping[str, Callable[[], str]] = {
             "broker killed": self._broker_killed,
@@ -36,7 +36,7 @@ class Nemesis:
         self._left: list[str] = []
 
     def strike(self) -> None:
-        """Make one fault, and make all whole after it. Each fault comes once in a turn of all."""
+        """Make one fault, and repair it. Each round has each fault once."""
         if not self._left:
             self._left = list(self._actions)
             self._order.shuffle(self._left)
@@ -91,7 +91,7 @@ class Nemesis:
         return name
 
     def _worker_killed(self) -> str:
-        """Return nothing if there was none."""
+        """Kill a Python worker. Return an empty text if there was none."""
         return COPYING if self._cast.kill_worker(COPYING, self._chance.choice) else ""
 
     def _consumer_killed(self) -> str:

@@ -16,7 +16,7 @@ from tests.soak.samples import is_jvm
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     seed: int
     hours: float
@@ -26,16 +26,16 @@ class Outcome:
     growths: list[Growth]
     diary: list[tuple[int, str, str]] = field(default_factory=list)
     errors: dict[str, list[str]] = field(default_factory=dict)
-    """The last errors that the processes went on after, or ended with."""
+    """The last errors of the processes, fatal or not."""
 
     @property
     def anomalies(self) -> int:
-        """All rows with which something is wrong."""
+        """The number of all wrong rows."""
         return sum(each.anomalies for each in self.verdicts.values())
 
     @property
     def grown(self) -> list[str]:
-        """The roles that grow. A JVM's memory grows as far as it is allowed."""
+        """The roles that grow. A JVM is left out: its memory grows up to its limit."""
         return [each.role for each in self.growths if each.grows and not is_jvm(each.role)]
 
     def to_json(self) -> str:
@@ -77,5 +77,5 @@ def verdicts_of(outcomes: Sequence[Outcome]) -> dict[str, Verdict]:
 
 
 def nemesis_of(outcomes: Sequence[Outcome]) -> Counter[str]:
-    """Return how often each thing was done in all runs."""
+    """Return how often each event happened in all runs."""
     return sum((Counter(each.nemesis) for each in outcomes), Counter())

@@ -14,7 +14,7 @@ _MOST_POINTS = 150
 
 
 def draw(samples: Sequence[Sample], path: Path) -> None:
-    """Draw a curve of each metric for each role. A JVM's memory stands in a picture of its own."""
+    """Draw a curve of each metric for each role. The memory of JVMs has a separate panel."""
     figure, axes = plt.subplots(
         len(METRICS) + 1, 1, figsize=(11, 15), layout="constrained", sharex=True
     )
@@ -38,6 +38,6 @@ def draw(samples: Sequence[Sample], path: Path) -> None:
 
 
 def _thinned(values: Sequence[float]) -> list[float]:
-    """Return the medians of so many parts."""
+    """Return medians of a fixed number of parts."""
     step = max(1, -(-len(values) // _MOST_POINTS))
     return [median(values[at : at + step]) for at in range(0, len(values), step)]

@@ -1,6 +1,6 @@
-"""A consumer of the copies until its standard input ends: `python -m tests.soak.reader`.
+"""A consumer of the copies that runs until its standard input ends: `python -m tests.soak.reader`.
 
-It reads its orders as a line of JSON. It notes what it reads, and what it has committed.
+It reads its orders as a line of JSON. It notes the rows it reads and the offsets it commits.
 """
 
 import json
@@ -47,7 +47,7 @@ def run(orders: ReaderOrders, stopped: Event) -> None:
             schema_registry_url=orders.registry,
         ) as consumer,
     ):
-        notes.write("\n")  # The last line of one that was killed may lack its end.
+        notes.write("\n")  # The last line of a killed process may lack its end.
         consumer.subscribe([COPIES])
         while not stopped.is_set():
             try:
@@ -57,7 +57,7 @@ def run(orders: ReaderOrders, stopped: Event) -> None:
 
 
 def take(consumer: KafkaConsumer, records: ConsumerRecords, notes: TextIO) -> None:
-    """Note the records of one poll before they are committed, and the commit after it."""
+    """Note the records of one poll, commit them, and note the commit."""
     for each in records.partitions:
         found = records.of(each).to_arrow()["value"]
         numbers = pc.struct_field(found, "number").to_pylist()

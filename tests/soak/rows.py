@@ -1,4 +1,4 @@
-"""Rows of the topics: a number, and all else follows from it."""
+"""Rows of the topics. A row's number determines its contents."""
 
 import io
 import json
@@ -15,7 +15,7 @@ RECORD = {
 }
 SCHEMA = json.dumps(RECORD)
 FACTOR = 3
-"""The factor that the query multiplies amounts by."""
+"""The query multiplies amounts by this factor."""
 
 _PARSED = fastavro.parse_schema(RECORD)
 _ID_BYTES = 5
@@ -32,7 +32,7 @@ def amount_of(number: int) -> float:
 
 
 def number_in(key: bytes | None, value: bytes | None, factor: int = 1) -> int | None:
-    """Return the number of a record as fastavro reads it. Return None if nobody wrote this row."""
+    """Return a record's number, read by fastavro. Return None if this row was never written."""
     try:
         found = fastavro.schemaless_reader(io.BytesIO((value or b"")[_ID_BYTES:]), _PARSED, None)
     except (EOFError, ValueError, IndexError):

@@ -42,7 +42,7 @@ class Soak:
         self._began = time.monotonic()
 
     def run(self, hours: float, chance: Random) -> Outcome:
-        """Run for so many hours, and judge."""
+        """Run for `hours` hours, and judge."""
         for topic in (rows.ORDERS, rows.COPIES):
             self._cluster.create_topic(topic)
         self._begin()
@@ -67,10 +67,10 @@ class Soak:
         )
 
     def _begin(self) -> None:
-        """Start all, and wait until each stage has rows."""
+        """Start all processes, and wait until each stage has rows."""
         self.cast.start(WRITER)
         until_seconds = time.monotonic() + _PATIENCE_SECONDS
-        while not self._account.end():  # The query needs the schema of the topic.
+        while not self._account.end():  # The query needs the topic's schema.
             assert time.monotonic() < until_seconds, f"no row within {_PATIENCE_SECONDS} s"
             time.sleep(1)
         for name in (*DRIVERS, READER):
@@ -104,7 +104,7 @@ class Soak:
         return found
 
     def _finish(self) -> dict[str, Verdict]:
-        """End the producer, wait for the others, and judge all that is there."""
+        """End the producer, wait for the others, and judge all rows."""
         make_whole(self._cluster.kafka, rows.ORDERS, rows.COPIES)
         self.cast.end(WRITER)
         self._judge("all is read")
@@ -128,13 +128,13 @@ class Soak:
 
 
 def told(errors: str) -> list[str]:
-    """Return the lines that say what went wrong, without stacks and directories."""
+    """Return the lines with the errors, without stacks and directories."""
     lines = [each for each in errors.splitlines() if _TELLS.match(each)]
     return [_DIRECTORIES.sub("", each)[:_ERROR_CHARACTERS] for each in lines]
 
 
 def soak(hours: float, seed: int, directory: Path, pace: int) -> Outcome:
-    """Make a run with so many rows a second."""
+    """Make a run with `pace` rows a second."""
     with ExitStack() as stack:
         registry = stack.enter_context(LocalRegistry())
         cluster = stack.enter_context(three_brokers(Random(seed)))

@@ -1,4 +1,4 @@
-"""The fit finds growth that is planted, and none where there is none."""
+"""The fit finds planted growth, and only this."""
 
 from pathlib import Path
 from random import Random
@@ -11,7 +11,7 @@ HOUR_SECONDS = 3600
 
 
 def life(role: str, number: int, begin: int, end: int, mib_an_hour: float = 0.0) -> list[Sample]:
-    """A process that starts with 100 MiB within a minute, and then grows."""
+    """Return samples of a process that reaches 100 MiB within a minute, and then grows."""
     chance = Random(number)
     return [
         Sample(at, role, number, (
@@ -48,7 +48,7 @@ def test_sockets_that_are_left_are_found() -> None:
 
 
 def test_a_process_that_is_started_again_does_not_grow() -> None:
-    """Only its longest life counts, and of that the second half."""
+    """Only the second half of its longest life counts."""
     lives = life("driver", 1, 0, 600) + life("driver", 2, 600, 3000) + life("driver", 3, 3000, 3600)
     (found,) = growths(lives)
     assert found.grows == []

@@ -1,4 +1,4 @@
-"""Each anomaly is planted, and the judge finds it."""
+"""The judge finds each planted anomaly."""
 
 import json
 import struct
@@ -21,7 +21,7 @@ GONE = range(100, 150)
 
 @pytest.fixture
 def truth() -> Truth:
-    """A hundred committed rows, and fifty that were aborted."""
+    """Return the truth of a hundred committed rows and fifty aborted ones."""
     found = Truth()
     for outcome, numbers in ((UNKNOWN, WRITTEN), (COMMITTED, WRITTEN), (ABORTED, GONE)):
         found.take(outcome, numbers)
@@ -115,7 +115,7 @@ def test_a_ledger_is_read_while_it_grows(tmp_path: Path) -> None:
 
 @pytest.fixture
 def numbers() -> NumbersAt:
-    """Two partitions with fifty rows each. Offset 10 is one that readers must not see."""
+    """Return two partitions with fifty rows each. Readers must not see offset 10."""
     found = NumbersAt()
     for number in WRITTEN:
         at = number // 2
@@ -127,7 +127,7 @@ Read = dict[str, dict[int, list[Range]]]
 
 
 def read() -> Read:
-    """What two queries read. The first partition changes hands."""
+    """Return the reads of two queries. The first partition changes its owner."""
     return {
         "a": {0: [Range(0, 0, 10), Range(0, 11, 20)]},
         "b": {0: [Range(0, 20, 51)], 1: [Range(0, 0, 10), Range(1, 11, 51)]},

@@ -1,4 +1,4 @@
-"""Outcomes of several runs add up, in the file and on the page."""
+"""The file and the page add up the outcomes of several runs."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The committed records of a topic, by librdkafka, from where the last look ended."""
+"""The new committed records of a topic, read by librdkafka."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _AT_ONCE = 2_000
 
 
 class TopicReader:
-    """Reads on in a topic, up to the first open transaction of each partition."""
+    """A reader of new records, up to the first open transaction of each partition."""
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self._settings = {
@@ -25,7 +25,7 @@ class TopicReader:
         self._positions = dict.fromkeys(range(partitions), 0)
 
     def advance(self) -> Iterator[Message]:
-        """Yield the records that are new."""
+        """Yield the new records."""
         consumer = Consumer(self._settings)
         places = [TopicPartition(self._topic, *each) for each in self._positions.items()]
         consumer.assign(places)

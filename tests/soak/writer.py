@@ -1,6 +1,6 @@
 """A producer that writes rows until its standard input ends: `python -m tests.soak.writer`.
 
-It reads its orders as a line of JSON. Its ledger says what became of each transaction.
+It reads its orders as a line of JSON. Its ledger has the outcome of each transaction.
 """
 
 import json
@@ -40,7 +40,7 @@ class WriterOrders:
 
 
 class Writer:
-    """Writes one transaction after another."""
+    """A writer of one transaction after another."""
 
     def __init__(self, orders: WriterOrders, ledger: Ledger) -> None:
         self._orders, self._ledger = orders, ledger
@@ -48,7 +48,7 @@ class Writer:
         self._next = ledger.next_number
 
     def run(self, stopped: Event) -> None:
-        """Write until the event. A producer that cannot go on has a successor."""
+        """Write until the event. A new producer replaces one that cannot go on."""
         while not stopped.is_set():
             try:
                 with self._producer() as producer:
@@ -104,7 +104,7 @@ class Writer:
 
 
 def _commit(producer: KafkaProducer) -> None:
-    """Commit, and ask again for as long as nobody knows whether it is committed."""
+    """Commit, and repeat the commit while its outcome is unknown."""
     while True:
         try:
             producer.commit_transaction()

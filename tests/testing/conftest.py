@@ -1,4 +1,4 @@
-"""Fixtures of the tests of `spark_kafka_source.testing` alone."""
+"""Fixtures for the tests of `spark_kafka_source.testing`."""
 
 from tests.testing.fake_java import fake_java
 

@@ -1,4 +1,4 @@
-"""A `java` that is a shell script, for tests of what runs Java without a JVM."""
+"""A fake `java`, a shell script, for tests without a JVM."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,26 +23,26 @@ done
 
 @dataclass(frozen=True, slots=True)
 class FakeJava:
-    """Where the script is, and where it writes each of its calls."""
+    """The script's path, and the file with all its calls."""
 
     path: Path
     calls_file: Path
 
     def write(self, resolves: str, version: str = SEVENTEEN) -> None:
-        """Makes the script; `resolves` is the shell that stands for Ivy, with jars in $folder."""
+        """Write the script. `resolves` is shell code in place of Ivy, with jars in $folder."""
         text = _SCRIPT.format(version=version, calls=self.calls_file, resolves=resolves)
         self.path.write_text(text)
         self.path.chmod(0o755)
 
     @property
     def calls(self) -> list[str]:
-        """The arguments of each call but those for the version."""
+        """Return the arguments of each call, except calls for the version."""
         return self.calls_file.read_text().splitlines() if self.calls_file.exists() else []
 
 
 @pytest.fixture
 def fake_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJava:
-    """A fake `java` as the only one there is, and an empty cache."""
+    """Return a fake `java`. It is the only Java, and the cache is empty."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")

@@ -1,4 +1,4 @@
-"""Which processes outlive what should have been their end."""
+"""A check for processes that should have ended."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,6 @@ TIMEOUT_SECONDS = 60
 
 
 def still_there(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
-    """Those that still run after a minute; one that ended and is yet to be reaped does not."""
+    """Return processes that still run after a minute. An unreaped ended process does not count."""
     _, left = psutil.wait_procs(processes, timeout=TIMEOUT_SECONDS)
     return [process for process in left if process.status() != psutil.STATUS_ZOMBIE]

@@ -1,4 +1,4 @@
-"""Certificates are what a test takes them for, judged by Python's own TLS; no network here."""
+"""Certificates for tests, checked by Python's own TLS, without a network."""
 
 import ssl
 from pathlib import Path
@@ -27,10 +27,10 @@ def shake_hands(
     host: str = "localhost",
     client: Certificate | None = None,
 ) -> dict[str, object]:
-    """A handshake in memory; the names of the client's certificate, or why there was none."""
+    """Do a TLS handshake in memory. Return the names in the client's certificate, if any."""
     ours = ssl.create_default_context(cafile=str(authority.certificate))
     theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
-    # Later Pythons ask for all that RFC 5280 does.
+    # Later Python versions require everything in RFC 5280.
     ours.verify_flags |= ssl.VERIFY_X509_STRICT
     theirs.load_cert_chain(server.chain, server.key)
     if client:

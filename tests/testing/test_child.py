@@ -1,4 +1,4 @@
-"""No child outlives this process, and none minds what the terminal does; no JVM here."""
+"""Children end with this process, and ignore signals of the terminal. There is no JVM here."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""An error's text has what a reader of it needs, and no more than fits a screen."""
+"""An error's text has all needed information, and fits on a screen."""
 
 import pickle
 from pathlib import Path
@@ -12,7 +12,7 @@ def test_a_failed_broker_shows_the_end_of_its_log(tmp_path: Path) -> None:
     log = tmp_path / "broker.log"
     log.write_text("\n".join(LINES))
     error = BrokerFailedError("Broker 1 ended", log)
-    # The log goes with the broker's directory; the text stays.
+    # The log is deleted with the broker's directory. The text stays.
     log.unlink()
     assert str(error).splitlines() == [
         f"Broker 1 ended. From the end of its log, {log}:",

@@ -1,4 +1,4 @@
-"""Jars are downloaded once, whole, and by one process at a time; no JVM and no network here."""
+"""Jars are downloaded once, completely, by one process at a time. Without JVM and network."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The Java that is found can run Kafka; where there is none, the error says what there is."""
+"""The chosen Java can run Kafka. Otherwise the error lists all found Javas."""
 
 from pathlib import Path
 

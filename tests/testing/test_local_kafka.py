@@ -1,4 +1,4 @@
-"""A LocalKafka is a real Kafka: it keeps its word over restarts, and leaves nothing behind."""
+"""A LocalKafka is a real Kafka: it keeps its data over restarts, and leaves nothing behind."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ VALUES = [b"a", b"b", b"c"]
 
 @pytest.fixture(scope="module")
 def own_kafka() -> Iterator[LocalKafka]:
-    """A broker that these tests may stop."""
+    """Run a broker that these tests may stop."""
     with LocalKafka() as kafka:
         yield kafka
 
@@ -77,7 +77,7 @@ def test_a_tool_is_ended_when_its_time_is_up(kafka: LocalKafka, topic: str) -> N
     kafka.create_topic(topic)
     with pytest.raises(ToolError, match="did not end within 2000 ms"):
         kafka.tool("console-consumer", "--topic", topic, timeout_ms=2000)
-    # A child of another test may be ended and yet to be reaped: it then has no command line.
+    # An ended, unreaped child of another test has no command line.
     children = psutil.Process().children(recursive=True)
     assert not [each for each in children if topic in (each.as_dict(["cmdline"])["cmdline"] or ())]
 
@@ -215,7 +215,7 @@ def test_a_killed_parent_leaves_no_process_and_no_directory(number: signal.Signa
     ) as parent:
         assert parent.stdout
         pid, directory = parent.stdout.readline().split()
-        # The JVM, its supervisor and the remover: all that this LocalKafka consists of.
+        # The JVM, its supervisor and the remover: all processes of this LocalKafka.
         left = psutil.Process(parent.pid).children(recursive=True)
         assert int(pid) in {process.pid for process in left}
         parent.send_signal(number)

@@ -1,4 +1,4 @@
-"""A schema registry is there for as long as its context lasts."""
+"""A schema registry runs during its context."""
 
 import re
 from pathlib import Path
@@ -77,6 +77,6 @@ def test_no_process_is_left() -> None:
 
 
 def test_what_was_downloaded_before_is_not_downloaded_anew() -> None:
-    """The folder's name is made of what Ivy is told."""
+    """The folder's name depends on Ivy's arguments."""
     told = module._ivy_module([module._ivy_dependency(COORDINATE, True)])
     assert told.splitlines()[0] == '<ivy-module version="2.0">'

@@ -1,4 +1,4 @@
-"""The probe believes nothing but a whole answer, and never raises."""
+"""The probe accepts only a whole answer, and never raises."""
 
 import socket
 import struct
@@ -18,14 +18,14 @@ def broker(node_id: int, host: bytes = b"localhost", rack: bytes | None = None) 
 
 def answer(*brokers: bytes) -> bytes:
     body = struct.pack(">ii", 0, len(brokers)) + b"".join(brokers)
-    # What follows, the controller and no topics, does not matter.
+    # The rest, the controller and no topics, does not matter.
     body += struct.pack(">ii", 1, 0)
     return struct.pack(">i", len(body)) + body
 
 
 @contextmanager
 def server(says: bytes) -> Iterator[int]:
-    """The port of a server that says this to whoever asks first, and hangs up."""
+    """Return the port of a server. It sends `says` to its first client, and closes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:

@@ -1,4 +1,4 @@
-"""What `testing.Producer` writes, as an independent client reads it."""
+"""Records of `testing.Producer`, read by an independent client."""
 
 import time
 
@@ -20,7 +20,7 @@ GIVEN_MS = 1_760_000_000_000
 
 
 def timestamps(bootstrap_servers: str, topic: str, count: int) -> list[tuple[int, int]]:
-    """The type and the time of the topic's records."""
+    """Return the timestamp type and the timestamp of the topic's records."""
     settings = {
         "bootstrap.servers": bootstrap_servers, "group.id": "any", "auto.offset.reset": "earliest",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A broker's properties are what its cluster needs, and what the caller gives goes before them."""
+"""A broker's properties: the needs of its cluster, overridden by the caller's properties."""
 
 import re
 from dataclasses import replace
@@ -15,12 +15,12 @@ NODES = [Node(1, 101, 102, 103), Node(2, 201, 202, 203), Node(3, 301, 302, 303)]
 ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 PAIR = re.compile(r"((?:\\.|[^\\=])*)=(.*)")
 LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
-# A lone surrogate is no character, and no file holds one.
+# A lone surrogate is no character, and cannot be in a file.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def read(text: str) -> dict[str, str]:
-    """Properties as Java reads them: the last of a name wins."""
+    """Parse properties like Java: the last value of a name wins."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     pairs = [PAIR.fullmatch(line) for line in lines]
     return {unescape(pair[1]): unescape(pair[2]) for pair in pairs if pair}

@@ -1,4 +1,4 @@
-"""What a secured broker is told, and what is refused before one is started; no JVM here."""
+"""The properties of a secured broker, and errors before its start. There is no JVM here."""
 
 import builtins
 import re
@@ -52,7 +52,7 @@ def test_every_listener_is_told_what_its_protocol_takes(secured: Secured) -> Non
 def test_no_repr_shows_a_password(secured: Secured) -> None:
     assert "canary" in str(secured.properties)
     assert "canary" not in repr(secured) + repr(Security({"alice": "canary"}))
-    # Nor does the list of processes, by the command line of what formats the storage.
+    # Nor does the list of processes: the command that formats the storage has no password.
     assert "canary" not in str(secured.format_arguments)
 
 

@@ -1,4 +1,4 @@
-"""Three brokers are a cluster: what one of them loses, the other two have."""
+"""Three brokers are a cluster: two brokers keep the records that one broker loses."""
 
 import pytest
 

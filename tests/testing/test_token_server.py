@@ -1,4 +1,4 @@
-"""The token server gives tokens to those with the secret, and what it signs can be checked."""
+"""The token server gives tokens to clients with the secret. Its signatures can be verified."""
 
 import base64
 import json
@@ -52,7 +52,7 @@ def decoded(part: str) -> bytes:
 
 
 def claims(server: TokenServer, token: str) -> dict[str, Any]:
-    """What a token says, its signature checked by the key that the server shows."""
+    """Return a token's claims, after a check of its signature by the server's public key."""
     (key,) = ask(server.keys_url)["keys"]
     n, e = (int.from_bytes(decoded(key[name]), "big") for name in "ne")
     header, payload, signature = token.split(".")
@@ -136,5 +136,5 @@ def test_nothing_of_it_outlives_its_context() -> None:
     assert set(threading.enumerate()) <= before
     with pytest.raises(OSError, match="refused"):
         ask(url)
-    # One that was never entered lets go of its port as well.
+    # A server that was never entered also frees its port.
     TokenServer({}).__exit__()

@@ -1,4 +1,4 @@
-"""Records to and from a topic by confluent-kafka, which shares no code with this package."""
+"""Writes and reads with confluent-kafka, which shares no code with this package."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ NONE: Settings = {}
 def produce(
     bootstrap_servers: str, topic: str, values: Sequence[bytes], settings: Settings = NONE
 ) -> None:
-    """Writes records to partition 0 and waits until the brokers have them, or raises why not.
+    """Write records to partition 0. Wait until the brokers have them, or raise the error.
 
-    `settings` are more of the client's, such as those for TLS.
+    `settings` are more settings of the client, such as TLS.
     """
     failures: list[KafkaError] = []
 
@@ -41,9 +41,9 @@ def consume(
     group: str | None = None,
     settings: Settings = NONE,
 ) -> list[bytes | None]:
-    """The first `count` values of partition 0, or as many as there are within a minute.
+    """Return the first `count` values of partition 0, or all that arrive within a minute.
 
-    Where a group is given, what was read is committed to it.
+    With a group, commit the offsets.
     """
     consumer = Consumer(
         {

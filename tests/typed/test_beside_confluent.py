@@ -1,4 +1,4 @@
-"""Both clients beside confluent-kafka's serializers, on a real broker and a real registry."""
+"""Both clients and confluent-kafka's serializers, on a real broker and a real registry."""
 
 import datetime
 import json
@@ -96,7 +96,7 @@ def ours(registry: LocalRegistry, kafka: LocalKafka, **options: Any) -> dict[str
 
 
 def read_by_us(topic: str, count: int, **options: Any) -> tuple[list[Any], pa.Table]:
-    """The records' values, and the same records as a table."""
+    """Read records. Return their values, and the same records as a table."""
     values: list[Any] = []
     found: list[pa.Table] = []
     with KafkaConsumer(**options, auto_offset_reset="earliest") as consumer:
@@ -142,7 +142,7 @@ def test_avro(
     with KafkaProducer(**options) as producer:
         for each in EVENTS:
             producer.send(topic, each)
-    # Of their type alone another schema would be made.
+    # Their type alone would give another schema.
     with KafkaProducer(**options, value_schema_subject=f"{topic}-value") as producer:
         producer.send_columns(topic, table.select(["value"]))
     assert read_by_them(kafka, topic, AvroDeserializer(theirs), 8) == [
@@ -171,7 +171,7 @@ def test_protobuf(
     kafka: LocalKafka, real_registry: LocalRegistry, theirs: SchemaRegistryClient, topic: str
 ) -> None:
     schema_id = theirs.register_schema(f"{topic}-value", Schema(PROTO, "PROTOBUF"))
-    # Their serializer asks for schemas in a form that this registry has not.
+    # Their serializer asks for schemas in a form that this registry lacks.
     prefix = SchemaId("PROTOBUF", schema_id, None, [1]).id_to_bytes()
     files = descriptor_pb2.FileDescriptorSet.FromString(
         compiled(SchemaText(SchemaType.PROTOBUF, PROTO))
@@ -230,7 +230,7 @@ def test_a_group_reads_on_behind_a_bad_record(
             consumer.subscribe([topic])
             with pytest.raises(BadRecordError, match="no schema id, found 7b") as failed:
                 seen.extend(consumer)
-    # What was committed is before it: nothing is lost, and nothing is read twice.
+    # The committed offset is before the malformed record: no record is lost or read twice.
     assert [each.offset for each in seen] == [0]
     with KafkaConsumer(**options, **in_group) as consumer:
         consumer.assign([failed.value.topic_partition])

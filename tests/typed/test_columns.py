@@ -1,4 +1,4 @@
-"""Typed columns of a chunk's records: bad ones fail, are kept as errors, or are left out."""
+"""Typed columns of a chunk. Malformed records fail, become errors, or are dropped."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Values and columns of a producer to bytes, by what options name."""
+"""A producer's values and columns to bytes, by its options."""
 
 import json
 from collections.abc import Iterator

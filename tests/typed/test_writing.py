@@ -1,4 +1,4 @@
-"""How columns are encoded, as far as no registry has a say in it."""
+"""The encoding of columns without a registry."""
 
 import pyarrow as pa
 

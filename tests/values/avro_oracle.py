@@ -1,4 +1,4 @@
-"""What fastavro reads and writes, as our columns have it."""
+"""fastavro's results in the form of our columns."""
 
 import io
 import json
@@ -19,7 +19,7 @@ _WIDE = Context(prec=60)
 
 
 def bare(schema: Any) -> Any:
-    """The schema without its logical types: fastavro then has what is underneath."""
+    """Return the schema without logical types: fastavro then returns the underlying values."""
     if isinstance(schema, list):
         return [bare(each) for each in schema]
     if not isinstance(schema, dict):
@@ -47,7 +47,7 @@ def written(schema: Any, values: Sequence[Any]) -> list[bytes]:
 
 
 def read(writer: Any, reader: Any, data: bytes) -> Any:
-    """One value, which must end where the bytes do."""
+    """Read one value. It must end at the end of the bytes."""
     source = io.BytesIO(data)
     value: Any = fastavro.schemaless_reader(
         source, fastavro.parse_schema(bare(writer)), fastavro.parse_schema(bare(reader)),
@@ -59,7 +59,7 @@ def read(writer: Any, reader: Any, data: bytes) -> Any:
 
 
 def laid(rows: Sequence[bytes], gap: bytes = b"\xff\x01") -> tuple[bytes, Any, Any]:
-    """The rows in one buffer, with something between them: the bytes, starts and ends."""
+    """Lay the rows into one buffer, with gaps. Return the bytes, starts and ends."""
     sizes = np.array([len(row) for row in rows], np.int64)
     starts = np.cumsum(sizes + len(gap)) - sizes
     return b"".join(gap + row for row in rows), starts, starts + sizes
@@ -80,7 +80,7 @@ def decoded(writer: Any, reader: Any, rows: Sequence[bytes]) -> Decoded:
 
 
 def plain(array: pa.Array) -> list[Any]:
-    """Rows as Python's, with times as numbers, some of which are beyond what Python has."""
+    """Return rows as Python values. Times are numbers, since some are beyond Python's range."""
     kind = array.type
     found: list[Any]
     if pa.types.is_struct(kind):
@@ -109,10 +109,10 @@ def _parts(array: pa.Array, items: list[Any]) -> list[list[Any]]:
 
 
 def expected(value: Any, reader: Any) -> Any:
-    """What fastavro read, as `plain` has it."""
+    """Return fastavro's result in the form of `plain`."""
     kind = kind_of(reader)
     if kind == "bytes" and isinstance(value, str):
-        # fastavro leaves defaults as JSON has them, and text that was written as text.
+        # fastavro leaves defaults in their JSON form, and a writer's text as text.
         value = value.encode("latin-1" if value == DEFAULT_BYTES else "utf-8")
     if kind == "union":
         return _of_union(value, reader)
@@ -131,7 +131,7 @@ def expected(value: Any, reader: Any) -> Any:
             return Decimal(number).scaleb(-reader["scale"], _WIDE)
         return value * 1000 if name.endswith("timestamp-millis") else value
     if kind in ("float", "double"):
-        # As Java promotes: what is read as a float has as many bits.
+        # Java's promotion: a value read as a float has a float's bits.
         return repr(float(np.float32(value) if kind == "float" else value))
     return value
 
@@ -166,7 +166,7 @@ def _is_of(value: Any, schema: Any) -> bool:
 def agrees(
     writer: Any, reader: Any, rows: Sequence[bytes], status: Any, values: Sequence[Any]
 ) -> None:
-    """Each row is what fastavro reads, or bad."""
+    """Check that each row equals fastavro's result, or is malformed."""
     for row, fault, value in zip(rows, status.tolist(), values, strict=True):
         if fault:
             assert value is None
@@ -174,5 +174,5 @@ def agrees(
         try:
             wanted = expected(read(writer, reader, row), reader)
         except UnicodeDecodeError:
-            continue  # fastavro looks at a string that becomes bytes, too; Arrow at what stays one.
+            continue  # fastavro also checks strings read as bytes. Arrow checks only strings.
         assert value == wanted

@@ -1,4 +1,4 @@
-"""Random Avro schemas, evolved at random, and values of them, as hypothesis draws them."""
+"""Random Avro schemas, random evolutions of them, and values, drawn by hypothesis."""
 
 import struct
 from collections.abc import Callable
@@ -38,7 +38,7 @@ LOGICAL = (
 
 @dataclass
 class Names:
-    """So that no type has the name of another."""
+    """Unique names of types."""
 
     count: int = 0
     known: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Names:
 
 @st.composite
 def schemas(draw: st.DrawFn, depth: int = 3, names: Names | None = None) -> Any:
-    """Any type that is not recursive."""
+    """Draw any type that is not recursive."""
     names = names or Names()
     kinds = ["primitive", "logical", "enum", "fixed"]
     if depth:
@@ -81,9 +81,9 @@ def schemas(draw: st.DrawFn, depth: int = 3, names: Names | None = None) -> Any:
 
 @st.composite
 def unions(draw: st.DrawFn, depth: int, names: Names) -> list[Any]:
-    """Branches of which none is promoted to another.
+    """Draw branches without a promotion from one to another.
 
-    fastavro takes the first that something can be promoted to, and Java the very type.
+    fastavro takes the first possible promotion, but Java takes the exact type.
     """
     pool: list[Any] = ["null", "boolean", draw(st.sampled_from(["string", "bytes"]))]
     pool.append(draw(st.sampled_from(["int", "long", "float", "double"])))
@@ -139,7 +139,7 @@ _LOGICAL: dict[str, st.SearchStrategy[Any]] = {
 
 
 def values(schema: Any) -> st.SearchStrategy[Any]:
-    """What Avro has underneath: a timestamp is a number, a decimal are bytes."""
+    """Return Avro's underlying values: a timestamp is a number, a decimal is bytes."""
     kind = kind_of(schema)
     if kind == "union":
         return st.one_of([_branch(each) for each in schema])
@@ -159,7 +159,7 @@ def _unscaled(precision: int) -> st.SearchStrategy[bytes]:
 
 
 def _branch(schema: Any) -> st.SearchStrategy[Any]:
-    """With the name of the branch where it is not plain which it is."""
+    """Return values with the branch's name, where the branch is ambiguous."""
     if kind_of(schema) == "record":
         return values(schema).map(lambda value: (schema["name"], value))
     plain = isinstance(schema, str)
@@ -181,7 +181,7 @@ _COMPLEX: dict[str, Callable[[Any], st.SearchStrategy[Any]]] = {
 
 @st.composite
 def evolved(draw: st.DrawFn, schema: Any) -> Any:
-    """A schema that can read what this one wrote, or most of it."""
+    """Draw a schema that can read data of this one, or most of it."""
     kind = kind_of(schema)
     if kind == "union":
         return schema

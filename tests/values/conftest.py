@@ -1,4 +1,4 @@
-"""What tests of values share."""
+"""Fixtures for the tests of values."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from tests.values.engines import WRITTEN, using
 
 @pytest.fixture(params=[*WRITTEN, pytest.param("compiled", marks=pytest.mark.slow)])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each engine in turn."""
+    """Run a test with each engine."""
     with using(request.param):
         yield request.param

@@ -1,4 +1,4 @@
-"""The engines, of which each test of bytes is run with all: they give the same."""
+"""The decoding engines. Each test of bytes runs with all of them, with equal results."""
 
 import functools
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from spark_kafka_source.values.protobuf import kernels as message_kernels
 WRITTEN = ("waves", "waves and walk", "walk", "as written")
 ALL = (*WRITTEN, "compiled")
 _FEW = {"waves": 0, "waves and walk": 2, "walk": 1 << 30}
-"""`plain` is as it is used: waves, and what few rows go on with walked."""
+"""`waves.FEW` by engine. Up to this many rows are walked one by one. More rows go in waves."""
 
 
 @contextmanager
 def using(name: str) -> Iterator[None]:
-    """Decode with this engine, meanwhile."""
+    """Decode with this engine during the context."""
     with pytest.MonkeyPatch.context() as patch:
         kernels = _kernels(name)
         patch.setattr(compiled, "kernels", lambda row_count=0: kernels)
         kernel = _message_kernel(name)
         patch.setattr(messages, "kernel", lambda row_count=0: kernel)
         patch.setattr(waves, "FEW", _FEW.get(name, waves.FEW))
-        if name == "as written":  # There is too little room for all lists at first.
+        if name == "as written":  # At first there is too little room for all lists.
             patch.setattr(by_row, "ITEMS_A_ROW", 0)
         yield
 
@@ -55,7 +55,7 @@ def _message_kernel(name: str) -> Any:
 
 def _checked(kernel: Any) -> Any:
     def run(*arguments: Any) -> Any:
-        with np.errstate(invalid="ignore"):  # a NaN that signals
+        with np.errstate(invalid="ignore"):  # a signaling NaN
             return kernel(*(Strict(a) if np.ndim(a) == 1 else a for a in arguments))
 
     return run
@@ -63,7 +63,7 @@ def _checked(kernel: Any) -> Any:
 
 @dataclass
 class Strict:
-    """An array that takes no index but its own: numpy's count from the end, where negative."""
+    """An array that refuses negative indices. numpy would count them from the end."""
 
     array: Any
 

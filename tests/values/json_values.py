@@ -1,4 +1,4 @@
-"""Types that JSON is read into, and texts for them: sound, unfit, and broken."""
+"""Column types for JSON, and texts for them: valid, of a wrong type, and broken."""
 
 import json
 from collections.abc import Callable
@@ -73,7 +73,7 @@ _TEXTS = st.text(max_size=5) | st.sampled_from(
 
 
 def _leaf(kind: pa.DataType) -> st.SearchStrategy[str]:
-    """Texts of which most fit."""
+    """Return texts. Most fit the type."""
     integers, texts = (st.integers(-1000, 1000) | _INTEGERS).map(str), _TEXTS
     if pa.types.is_boolean(kind):
         return st.sampled_from(["true", "false"])
@@ -115,7 +115,7 @@ ANYTHING = st.sampled_from(
 
 @st.composite
 def texts(draw: Callable[..., Any], kind: pa.DataType) -> str:
-    """A text for a type, which fits in most places."""
+    """Draw a text for a type. Most of its parts fit."""
     odds = draw(st.integers(0, 25))
     if odds == 25:
         return str(draw(ANYTHING))
@@ -140,7 +140,7 @@ def texts(draw: Callable[..., Any], kind: pa.DataType) -> str:
 
 @st.composite
 def rows(draw: Callable[..., Any], kind: pa.DataType, max_size: int = 8) -> list[bytes]:
-    """Texts, some of them broken: bytes changed, cut, or spliced with another."""
+    """Draw texts. Some are broken: changed, cut, or spliced with another text."""
     found = [
         f"{draw(SPACE)}{draw(texts(kind))}{draw(SPACE)}".encode("utf-8", "replace")
         for _ in range(draw(st.integers(0, max_size)))

@@ -1,4 +1,4 @@
-"""What upb, by google.protobuf, reads, as our columns have it."""
+"""Results of upb (in google.protobuf) in the form of our columns."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _MOMENTS = ("google.protobuf.Timestamp", "google.protobuf.Duration")
 
 
 class TextError(Exception):
-    """A string in a column is no text."""
+    """A string in a column is not UTF-8."""
 
 
 def reader_of(file: Any, typing: Typing | None = None, **more: Any) -> ProtobufReader:
@@ -48,7 +48,7 @@ def decoded(reader: ProtobufReader, rows: Sequence[bytes], writer: Any = None) -
 
 
 def expected(message: Any, typing: Typing) -> dict[str, Any]:
-    """A message of upb's as our columns have it."""
+    """Return upb's message in the form of our columns."""
     return {
         field.name: _field(message, field, typing)
         for field in message.DESCRIPTOR.fields
@@ -93,7 +93,7 @@ def _map(found: Any, inner: Any, typing: Typing) -> dict[Any, Any]:
 
 
 def _has_lost(entry: Any, value: Any) -> bool:
-    """Whether its value is one that its enum does not have."""
+    """Return whether the entry's value is missing in its enum."""
     closed = value.type == F.TYPE_ENUM and value.enum_type.is_closed
     unknown = {(each.field_number, each.wire_type) for each in UnknownFieldSet(entry)}
     return closed and (2, 0) in unknown
@@ -133,7 +133,7 @@ def _value(found: Any, field: Any, typing: Typing) -> Any:
 
 
 def stands_for_text(field: Any) -> bool:
-    """Whether it stands for a string, in a file that `lenient` made."""
+    """Return whether the field replaces a string, in a file of `lenient`."""
     return bool(field.json_name.startswith("text"))
 
 
@@ -147,9 +147,9 @@ def _message(found: Any, inner: Any, typing: Typing) -> Any:
 
 
 def lenient(file: Any) -> Any:
-    """The same, with bytes for strings, maps as their entries, and no fields without columns.
+    """Return the file with bytes for strings, entries for maps, and only fields with columns.
 
-    So nothing looks at texts, and at what is in messages that have no columns.
+    So upb checks neither texts nor the contents of messages without columns.
     """
     found = descriptor_pb2.FileDescriptorProto.FromString(file.SerializeToString())
     for message in found.message_type:
@@ -182,17 +182,17 @@ def _without_empty_oneofs(message: Any) -> None:
 
 
 def agrees(file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | None = None) -> None:
-    """Each row is what upb reads of this file, or bad; see `agrees_with`."""
+    """Check that each row equals upb's result, or is malformed; see `agrees_with`."""
     agrees_with((message_class(file), message_class(lenient(file))), rows, found, typing)
 
 
 def agrees_with(
     classes: tuple[Any, Any], rows: Sequence[bytes], found: Decoded, typing: Typing | None = None
 ) -> None:
-    """Each row is what upb reads, or bad where upb says so, or where a column cannot have it.
+    """Check that each row equals upb's result, or is malformed for upb or for our columns.
 
-    upb drops an entry of a map that has fields nobody knows; Java, and so Spark, does not. So maps
-    are taken as their entries where the two are not the same.
+    upb drops a map's entry with unknown fields. Java (and so Spark) keeps it. So where both
+    results differ, the check compares maps as their entries.
     """
     typing = typing or Typing()
     strict, loose = classes
@@ -210,10 +210,10 @@ def agrees_with(
         if fault is Fault.TIMESTAMP:
             assert _is_beyond(wanted)
         elif fault is Fault.TEXT:
-            with pytest.raises(DecodeError):  # A key that another follows is looked at, too.
+            with pytest.raises(DecodeError):  # upb also checks a key that a later key replaces.
                 strict.FromString(row)
         elif fault is Fault.TAG:
-            assert 0 in row  # For upb a tag of 0 ends the message, whatever comes after it.
+            assert 0 in row  # In upb a tag of 0 ends the message, and the rest is ignored.
         else:
             assert not fault, f"upb takes {row.hex()}, of which {found.reason(place)}"
             if value != wanted:

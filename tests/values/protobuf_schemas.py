@@ -1,4 +1,4 @@
-"""Random Protobuf files, evolved at random, and bytes of their messages, sound, odd and broken."""
+"""Random Protobuf files, random evolutions, and valid, odd and broken bytes of messages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ NUMBERS = [*range(1, 19), 2047, 2048, 70_000, 40_000_000, (1 << 29) - 1]
 
 
 def file_set(file: Any) -> descriptor_pb2.FileDescriptorSet:
-    """With what it imports."""
+    """Return the file with its imports."""
     found = descriptor_pb2.FileDescriptorSet()
     for module in IMPORTED:
         found.file.add().ParseFromString(module.DESCRIPTOR.serialized_pb)
@@ -45,7 +45,7 @@ def message_class(file: Any, name: str = "p.M0") -> Any:
 
 @dataclass
 class Files:
-    """Draws files; of message `M0`, which may hold those after it."""
+    """A generator of files. The main message is `M0`. A message may contain later ones."""
 
     random: Random
     syntax: str = ""
@@ -102,7 +102,7 @@ class Files:
             self.implicit(field)
 
     def optional(self, message: Any, field: Any) -> None:
-        """What stands for a field of proto3 that is optional comes behind the other oneofs."""
+        """Make a field optional in proto3. Its synthetic oneof comes after the other oneofs."""
         if message.oneof_decl:
             field.proto3_optional = True
             field.oneof_index = len(message.oneof_decl)
@@ -115,7 +115,7 @@ class Files:
         return not message.oneof_decl[0].name.startswith("_")
 
     def implicit(self, field: Any) -> None:
-        """As in proto3."""
+        """Give the field implicit presence, as in proto3."""
         if (
             field.label == F.LABEL_OPTIONAL
             and not field.HasField("oneof_index")
@@ -138,7 +138,7 @@ class Files:
                 field.type = self.random.choice(SCALARS)
 
     def map(self, message: Any, field: Any) -> None:
-        """The field becomes one of what it would have been, by keys."""
+        """Turn the field into a map. The values have the field's former type."""
         name = f"{field.name.upper()}Entry"
         entry = message.nested_type.add(name=name)
         entry.options.map_entry = True
@@ -163,7 +163,7 @@ class Files:
 
 
 def evolved(random: Random, file: Any) -> Any:
-    """A file whose messages have some fields less, and some of another type."""
+    """Return a file whose messages lack some fields, and have other types for some."""
     found = descriptor_pb2.FileDescriptorProto.FromString(file.SerializeToString())
     for message in found.message_type:
         for place in reversed(range(len(message.field))):
@@ -177,7 +177,7 @@ def evolved(random: Random, file: Any) -> Any:
 
 
 def filled(random: Random, message: Any, depth: int = 0) -> Any:
-    """The message, with values in most of its fields."""
+    """Return the message with values in most fields."""
     for field in message.DESCRIPTOR.fields:
         if random.random() < 0.3 + 0.1 * depth:
             continue
@@ -219,7 +219,7 @@ _BITS = {
 
 
 def value(random: Random, field: Any) -> Any:
-    """Of a scalar."""
+    """Return a random value of a scalar field."""
     if field.type in _BITS:
         bits, signed = _BITS[field.type]
         number = random.choice([0, 1, 127, 128, 300, random.getrandbits(bits), (1 << bits) - 1])
@@ -237,7 +237,7 @@ def value(random: Random, field: Any) -> Any:
 
 
 def odd(random: Random, data: bytes, descriptor: Any, depth: int = 0) -> bytes:
-    """The same fields in another order, some twice, with others that nobody knows between them."""
+    """Return the fields in another order, some twice, with unknown fields between them."""
     found = [b"".join(_odd_field(random, each, descriptor, depth)) for each in parts(data)]
     if random.random() < 0.5:
         random.shuffle(found)
@@ -263,7 +263,7 @@ def _odd_field(
             data = odd(random, content, inner, depth + 1)
             yield tag(number, 2) + varint(len(data)) + data
         case 2 if field and field.is_repeated and field.type == F.TYPE_INT32 and content[-1] < 128:
-            # What was packed, some of it one by one.
+            # Split some of the packed values into single ones.
             if random.random() < 0.5:
                 yield tag(number, 2) + varint(len(content)) + content
             yield tag(number, 0) + varint(5)
@@ -277,7 +277,7 @@ def _odd_field(
 
 
 def unknown(random: Random) -> bytes:
-    """A field by a number that perhaps another has, of any wire type."""
+    """Return a field of any wire type. Its number may belong to another field."""
     number = random.choice([*NUMBERS, 19, 2049])
     contents = [
         (0, varint(random.getrandbits(64))), (1, bytes(8)), (2, b"\x03abc"), (5, bytes(4)),

@@ -1,10 +1,10 @@
-"""Bytes of Protobuf, written and taken apart by hand."""
+"""Protobuf's wire format, written and parsed by hand."""
 
 from typing import Any
 
 
 def varint(value: int, longer: int = 0) -> bytes:
-    """Of 64 bits; in so many bytes more than it must have."""
+    """Encode a varint of 64 bits, with `longer` extra bytes."""
     value &= (1 << 64) - 1
     found = bytearray()
     while value > 127:
@@ -26,7 +26,7 @@ def sized(number: int, content: bytes | str) -> bytes:
 
 
 def number(number: int, value: int) -> bytes:
-    """A varint of a field."""
+    """Encode a field with a varint."""
     return tag(number, 0) + varint(value)
 
 
@@ -41,7 +41,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def parts(data: bytes) -> list[tuple[int, int, Any]]:
-    """The fields of sound bytes: number, wire type, and what they have; of groups their bytes."""
+    """Parse valid bytes into fields: number, wire type and value. A group's value is its bytes."""
     found, at = [], 0
     while at < len(data):
         number, wire, content, at = _part(data, at)

@@ -1,7 +1,7 @@
-"""Random schemas and values, evolved and broken at random, beside Apache's own reader in Python.
+"""Random schemas and values, random evolutions and damage, compared with Apache's Python reader.
 
-Where fastavro takes any bytes for a boolean, and any long for an int, this one is made strict. It
-knows no aliases, no default of a reader's enum, no strings as bytes, and no items of another type.
+fastavro takes any byte as a boolean and any long as an int. This reader is made strict here. It
+lacks aliases, defaults of a reader's enum, strings as bytes, and promotions of items.
 """
 
 import io
@@ -22,11 +22,11 @@ from tests.values.avro_schemas import ADDED, PROMOTIONS, kind_of, records, value
 from tests.values.test_avro_oracle import EACH, drawn
 
 LAX = (Fault.COUNT, Fault.SYMBOL)
-"""It does not look at the size of a block, nor at a symbol that nobody wants."""
+"""Apache's reader checks neither the size of a block nor an unused symbol."""
 
 
 class Strict(avro.io.BinaryDecoder):
-    """What it reads is of its type."""
+    """A decoder that checks the types of values."""
 
     def read_boolean(self) -> bool:
         (byte,) = self.read(1)
@@ -52,7 +52,7 @@ class Strict(avro.io.BinaryDecoder):
 
 @st.composite
 def evolved(draw: st.DrawFn, schema: Any) -> Any:
-    """Another order, fewer fields, and more that have defaults; promotions."""
+    """Draw another order, fewer fields, new fields with defaults, and promotions."""
     if schema in ("int", "long", "float") and draw(st.booleans()):
         return draw(st.sampled_from(PROMOTIONS[schema]))
     if kind_of(schema) != "record":
@@ -68,7 +68,7 @@ def evolved(draw: st.DrawFn, schema: Any) -> Any:
 
 
 def read(writer: Any, reader: Any, row: bytes) -> Any:
-    """One value, which must end where the row does."""
+    """Read one value. It must end at the end of the row."""
     one, other = (avro.schema.parse(json.dumps(bare(each))) for each in (writer, reader))
     source = io.BytesIO(row)
     value = avro.io.DatumReader(one, other).read(Strict(source))
@@ -78,7 +78,7 @@ def read(writer: Any, reader: Any, row: bytes) -> Any:
 
 
 def tagged(value: Any, schema: Any) -> Any:
-    """As fastavro has it: a record in a union has its name."""
+    """Return fastavro's form: a record in a union has its name."""
     kind = kind_of(schema)
     if kind == "union":
         branch = next((each for each in schema if kind_of(each) == "record"), None)

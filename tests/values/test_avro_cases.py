@@ -1,4 +1,4 @@
-"""The odd cases of Avro, each with what becomes of it: a value, or what is wrong."""
+"""Edge cases of Avro, each with its result: a value or a fault."""
 
 import datetime
 import json
@@ -27,7 +27,7 @@ UTC = datetime.UTC
 
 
 def record(*fields: Any, name: str = "R", **more: Any) -> dict[str, Any]:
-    """Fields are a name, a type, and perhaps a default."""
+    """Return a record. A field is a name, a type, and perhaps a default."""
     found = [dict(zip(("name", "type", "default"), each, strict=False)) for each in fields]
     return {"type": "record", "name": name, "fields": found, **more}
 
@@ -142,7 +142,7 @@ BYTES: list[tuple[str, Any, bytes, Any]] = [
     ("kind", "data", "found"), [case[1:] for case in BYTES], ids=[c[0] for c in BYTES]
 )
 def test_bytes(kind: Any, data: bytes, found: Any) -> None:
-    """In a record that is passed through a union, as most are; beside a sound row on each side."""
+    """The value is in a record in a union, as usual. The row is between two valid rows."""
     schema = array(of(kind))
     good = n(0)
     rows = decoded(schema, schema, [good, n(1) + data + n(0), good])
@@ -225,7 +225,7 @@ UNRESOLVABLE: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("writer", "reader", "message"), UNRESOLVABLE)
 def test_what_can_never_be_read(writer: Any, reader: Any, message: str) -> None:
-    if message == "^$":  # null alone can be
+    if message == "^$":  # only null is possible
         assert decoded(writer, reader, [n(0)]).array.to_pylist() == [{"v": None}]
         assert decoded(writer, reader, [n(1) + n(1)]).status[0] == Fault.UNRESOLVED
         return
@@ -345,7 +345,7 @@ READER = record(("name", "string"), ("id", "long"), ("more", "double", -1.0))
 
 @pytest.mark.usefixtures("engine")
 def test_writers_that_take_turns_are_each_read_as_they_wrote() -> None:
-    """In the order of the rows, a bad one among them, and one whose writer is not known."""
+    """The order of rows is kept, with a malformed row and a row of an unknown writer."""
     (reader, older), (_, newer) = program(OLDER, READER), program(NEWER, READER)
     rows = [
         n(1) + text("a"), bytes(8) + text("b") + n(2), n(3) + text(b"\xff"), b"", n(5) + text("e"),
@@ -416,7 +416,7 @@ def test_a_type_that_holds_itself_is_passed_over() -> None:
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("leaf", [[], [("x", "null")], [("x", fixed(0))], [("x", "int")]])
 def test_types_that_use_each_other_take_no_longer_than_their_bytes(leaf: Any) -> None:
-    """The last has 2^40 of the first."""
+    """The last type contains 2^40 of the first one."""
     last = record(*leaf, name="T0")
     for number in range(1, 40):
         last = record(("a", last), ("b", f"T{number - 1}"), name=f"T{number}")
@@ -466,7 +466,7 @@ def test_bytes_may_be_fewer_than_a_word() -> None:
 
 @pytest.mark.usefixtures("engine")
 def test_defaults_of_two_programs_lie_in_no_order() -> None:
-    """With a text of no bytes among them, which may lie anywhere."""
+    """One of them is an empty text, which may have any position."""
     reader = record(("v", "string", "né"))
     (layout, first), (_, second) = program(reader, reader), program(record(), reader)
     third = program(record(), reader)[1]

@@ -1,4 +1,4 @@
-"""Schemas of columns without one: what they are read as again, and what Avro does not have."""
+"""Derived schemas of columns: round trips, and types that Avro lacks."""
 
 import pyarrow as pa
 import pytest
@@ -33,7 +33,7 @@ def test_columns_come_back_as_they_were() -> None:
 
 
 def _plain(kind: pa.DataType) -> str:
-    """Without the names of items, which nobody gives."""
+    """Return the type's text without the default names of items."""
     return str(kind).replace("element:", "item:")
 
 

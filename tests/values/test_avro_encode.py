@@ -1,4 +1,4 @@
-"""Arrow to Avro: what is written is what fastavro reads, and what we read."""
+"""Arrow to Avro: fastavro and our decoder read the written values."""
 
 import json
 from decimal import Decimal
@@ -35,7 +35,7 @@ def test_what_is_encoded_is_decoded(data: st.DataObject) -> None:
 
 
 def test_what_lies_under_a_null_is_not_written() -> None:
-    """Arrow may have anything there: values, nulls, and lists with items."""
+    """Arrow allows anything there: values, nulls, and lists with items."""
     inner = record(
         ("x", "int"), ("s", "string"), ("l", array("string")),
         ("m", {"type": "map", "values": "double"}),

@@ -1,4 +1,4 @@
-"""Random schemas and values, evolved and broken at random: what fastavro reads, or bad."""
+"""Random schemas and values, with evolutions and damage: fastavro's result, or malformed."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def test_rows_of_several_writers_keep_their_places(data: st.DataObject) -> None:
 
 
 def evolvers(reader: Any) -> st.SearchStrategy[Any]:
-    """An older writer, which has its fields in another order, and one more."""
+    """Draw an older writer with another order of fields, and one more field."""
     more = {"name": "older", "type": {"type": "array", "items": "string"}, "default": []}
     return st.permutations([*reader["fields"], more]).map(
         lambda fields: reader | {"fields": fields}

@@ -1,4 +1,4 @@
-"""Schemas out of JSON, and what is refused with the path of where it is wrong."""
+"""Schemas from JSON, and errors with the path of the fault."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""When the kernels of values are used: by the rule of those that locate records."""
+"""The kernels of values follow the same rule of use as the kernels that locate records."""
 
 from typing import Any
 

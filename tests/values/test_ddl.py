@@ -1,4 +1,4 @@
-"""DDL to types and back, and what is said of texts that are none."""
+"""DDL to types and back, and errors for wrong texts."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_a_type_is_written_and_read(kind: pa.DataType) -> None:
 
 
 def has_names(kind: pa.DataType) -> bool:
-    """Whether no field has the empty name, which DDL cannot say."""
+    """Return whether no field has the empty name, which DDL cannot express."""
     return all(kind.field(place).name for place in range(kind.num_fields)) and all(
         has_names(kind.field(place).type) for place in range(kind.num_fields)
     )
@@ -127,7 +127,7 @@ def test_types_without_a_name() -> None:
 
 @pytest.mark.spark
 def test_spark_reads_the_same(spark: Any) -> None:
-    """Spark's parser, on drawn types and on the notations that it has for them."""
+    """Spark's parser reads drawn types, and Spark's own notations of types."""
     texts = [
         "a INT NOT NULL COMMENT 'it\\'s', `b c` ARRAY<STRING>, d MAP<STRING, DOUBLE>, e LONG",
         "a: struct<b: int, c: decimal>, d dec(3), e numeric(4,2), f TIMESTAMP_LTZ, g byte",

@@ -1,4 +1,4 @@
-"""Decimals of any bytes are what Python makes of them, or bad."""
+"""Decimals of any bytes: Python's value, or malformed."""
 
 from decimal import Context, Decimal
 

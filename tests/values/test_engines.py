@@ -1,4 +1,4 @@
-"""The engines agree: on each row's fault, on where it is, and on the columns."""
+"""All engines give equal faults, paths of faults, and columns."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ SOME = pytest.mark.parametrize(
 def agree(
     engines: tuple[str, ...], layout: Any, programs: list[Program], *rows: Any, **more: Any
 ) -> Decoded:
-    """What all engines give."""
+    """Return the result of the engines. Check that all give the same one."""
     first: Decoded | None = None
     for name in engines:
         with using(name):

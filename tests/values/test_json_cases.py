@@ -1,8 +1,8 @@
-"""The odd cases of JSON, each with what becomes of it: a value, or what is wrong and where.
+"""Edge cases of JSON, each with its result: a value, or a fault with its place.
 
-What Spark's `from_json` (4.2, PERMISSIVE, in UTC) answers stands behind `S:` where it is another
-answer. It has a null for each field that does not fit, and keeps the others; here such a row is bad
-as a whole, and says which field it was.
+`S:` gives the result of Spark's `from_json` (4.2, PERMISSIVE, in UTC) where it differs. Spark sets
+a wrong field to null and keeps the others. Here the whole row is malformed, and the fault names
+the field.
 """
 
 import datetime
@@ -53,7 +53,7 @@ FIELDS: list[tuple[str, str, Any]] = [
     ("DOUBLE", "1e400", INF),
     ("DOUBLE", '"1.5"', Fault.KIND),
     ("FLOAT", "1e39", INF),
-    # 27; S: null for each that is bad
+    # 27; S: null for each malformed one
     ("BIGINT", "9223372036854775807", (1 << 63) - 1),
     ("BIGINT", "9223372036854775808", Fault.INTEGER),
     ("BIGINT", "-9223372036854775808", -(1 << 63)),
@@ -297,7 +297,7 @@ def test_types_that_json_is_not_read_into(kind: pa.DataType, where: str) -> None
 
 @pytest.mark.parametrize("kernels", [None, AS_WRITTEN], ids=["pyarrow", "tokens"])
 def test_many_rows_with_a_few_bad_ones_of_every_sort(kernels: Kernels | None) -> None:
-    """Enough that rows are read together around those that are not sound."""
+    """There are enough rows that the decoder reads valid rows together, around malformed ones."""
     reader = JsonReader(from_ddl("a INT, t TIMESTAMP, d DECIMAL(10, 2)"))
     texts = [b'{"a":%d,"t":"2026-01-02","d":"1.25"}' % n for n in range(1500)]
     bad = {

@@ -1,4 +1,4 @@
-"""Columns to JSON: what was written is read again, and is what Spark's `to_json` writes."""
+"""Columns to JSON: round trips, and the same text as Spark's `to_json`."""
 
 import datetime
 import json
@@ -24,7 +24,7 @@ _MICROS = st.integers(-62_167_219_200_000_000, 253_402_300_799_999_999)
 
 
 def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
-    """What a column of the type can have, or null."""
+    """Return values of a column of the type, or null."""
     return st.none() | _values(kind)
 
 

@@ -1,4 +1,4 @@
-"""The type that values have in common: as Spark infers it, and all of them can be read into it."""
+"""The common type of values: Spark infers the same type, and all values can be read into it."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +11,7 @@ from tests.values.json_values import STRUCTS, rows
 from tests.values.test_json_oracle import ONE_BY_ONE, decoded
 
 CASES = [
-    # Each is what Spark's `schema_of_json` or `read.json` answers, too.
+    # Spark's `schema_of_json` or `read.json` gives the same type for each.
     ('{"a":1,"b":1.5,"h":true,"s":"2026-01-02"}', "a BIGINT, b DOUBLE, h BOOLEAN, s STRING"),
     ('{"a":1} {"a":1.5}', "a DOUBLE"),
     ('{"a":1e3}', "a DOUBLE"),

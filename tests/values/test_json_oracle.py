@@ -1,4 +1,4 @@
-"""Random types and texts, broken at random: together they are read as each is by itself."""
+"""Random types and texts, with damage: texts give the same results together and alone."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -27,7 +27,7 @@ ONE_BY_ONE = 1 << 60
 
 
 class Strict:
-    """An array that takes no index but its own: numpy's count from the end, where negative."""
+    """An array that refuses negative indices. numpy would count them from the end."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -72,7 +72,7 @@ BY_EACH = pytest.mark.parametrize(
     "engine",
     [pytest.param(name, marks=[pytest.mark.slow] * (name == "compiled")) for name in ENGINES],
 )
-"""Compiling takes a while on a machine that has not done so before."""
+"""All engines. Compiling takes a while on a machine without a cache of it."""
 
 
 def decoded(
@@ -96,7 +96,7 @@ def same(one: Decoded, other: Decoded) -> None:
     assert one.paths == other.paths
     values = plain(one.array)
     assert values == plain(other.array)
-    # As dictionaries, maps hide a key that comes twice.
+    # A dictionary would hide a repeated key of a map.
     assert one.array.equals(other.array) or "nan" in str(values)
 
 
@@ -179,7 +179,7 @@ def test_bytes_are_text_where_python_says_so(engine: str) -> None:
 @drawn
 @given(st.data())
 def test_fields_are_read_as_they_are_among_all(data: st.DataObject) -> None:
-    """Where a row is sound; one of which another field is unfit is sound without it."""
+    """This holds for valid rows. A row with another wrong field is valid without this field."""
     kind = data.draw(STRUCTS)
     texts = data.draw(rows(kind))
     name = data.draw(st.sampled_from([each.name for each in kind if "." not in each.name] or [""]))

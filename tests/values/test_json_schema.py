@@ -1,4 +1,4 @@
-"""JSON Schemas as registries hold them: which columns they are, or why not."""
+"""JSON Schemas in registries: their columns, or the reason why they have none."""
 
 import json
 from typing import Any

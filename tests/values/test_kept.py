@@ -1,4 +1,4 @@
-"""Readers, writers and programs that the next task of a process finds."""
+"""Readers, writers and programs that the next task of a process reuses."""
 
 import json
 import pickle
@@ -30,7 +30,7 @@ def avro(*names: str) -> SchemaText:
 
 
 def unpickled(reader: ValueReader | ValueWriter) -> Any:
-    """What a task has of it."""
+    """Return a task's copy."""
     return pickle.loads(pickle.dumps(reader))  # our own bytes
 
 

@@ -1,4 +1,4 @@
-"""One value of Python's to bytes: as a column of it, or refused by its path."""
+"""One Python value to bytes: the same result as a column, or an error with its path."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""The odd cases of Protobuf, each with what becomes of it: a value, or what is wrong."""
+"""Edge cases of Protobuf, each with its result: a value or a fault."""
 
 import datetime
 import pickle

@@ -1,4 +1,4 @@
-"""Arrow to Protobuf: what is written is what upb reads, and what we read."""
+"""Arrow to Protobuf: upb and our decoder read the written values."""
 
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from tests.values.test_protobuf_oracle import SEEDS, drawn, typings
 
 
 def without_oneof_defaults(file: FileDescriptorProto) -> None:
-    """A member that has a default is never null, so that several seem to be set."""
+    """Remove defaults in oneofs: a member with a default is never null, so several seem set."""
     for message in file.message_type:
         for field in message.field:
             if field.HasField("oneof_index"):
@@ -44,7 +44,7 @@ def test_what_is_encoded_is_decoded(seed: int) -> None:
 
 
 def test_bytes_are_those_of_others() -> None:
-    """In the order of the numbers, without what is 0, and packed."""
+    """Fields are in the order of their numbers and packed. Zeros are left out."""
     kind = message_class(Files(Random(0), "proto3").file())
     assert kind.DESCRIPTOR.full_name == "p.M0"
     by = reader("Plain")

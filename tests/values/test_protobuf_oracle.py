@@ -1,4 +1,4 @@
-"""Random files and messages, evolved, odd and broken: what upb reads, or bad as upb says."""
+"""Random files and messages, with evolutions and damage: the same results and faults as upb."""
 
 from random import Random
 from typing import Any

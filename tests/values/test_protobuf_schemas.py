@@ -1,4 +1,4 @@
-"""Schemas out of descriptors and out of texts, what is refused, and the indexes of messages."""
+"""Schemas from descriptors and from texts, errors, and the indexes of messages."""
 
 import importlib.util
 import subprocess
@@ -253,13 +253,13 @@ def test_message_indexes_are_written() -> None:
 
 
 def test_entries_of_maps_are_counted_by_some_writers() -> None:
-    """They are messages within their message, which are there in no text."""
+    """A map's entry is a nested message that no schema text shows."""
     content = """syntax = "proto3";
     message M { map<string, int32> map = 1; message A { int32 v = 1; } message B { int32 v = 1; } }
     """
     by = ProtobufReader(proto_text(content), "M.B")
     assert message_indexes(by.schema, "M.B") == b"\x04\0\x02"
-    for indexes in ((0, 1), (0, 2)):  # Java's, and those of Python.
+    for indexes in ((0, 1), (0, 2)):  # Java's indexes, and Python's.
         assert by.program(by.descriptors, indexes).paths
     for other, name in (((0, 0), r"M\.A"), ((0,), "M")):
         with pytest.raises(UnresolvableError, match=rf"message {name} was written"):

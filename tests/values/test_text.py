@@ -1,4 +1,4 @@
-"""Text: what is UTF-8 is kept as it is, the rest is bad, and no row has to do with another."""
+"""Text: UTF-8 is kept, other bytes are malformed, and rows do not affect each other."""
 
 import numpy as np
 from hypothesis import given

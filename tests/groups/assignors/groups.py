@@ -1,6 +1,6 @@
-"""Random groups: topics in racks, and members that want, own and claim this and that.
+"""Random groups: topics in racks, and members with subscriptions, owned partitions and claims.
 
-Hypothesis draws what shapes a group; a generator that it seeds fills it, which is faster.
+Hypothesis draws the shape of a group. A seeded generator fills the group, which is faster.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ MISSING = "missing"
 
 @dataclass(frozen=True)
 class Member:
-    """One member as it joins; `version` is that of the consumer protocol it speaks."""
+    """One member that joins. `version` is its version of the consumer protocol."""
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...]
@@ -34,7 +34,7 @@ class Member:
     version: int
 
     def metadata(self, assignor_name: str) -> bytes:
-        """What it puts into JoinGroup."""
+        """Return the metadata for JoinGroup."""
         assignor = ASSIGNORS[assignor_name]()
         if self.owned:
             assignor.on_assignment(Assignment(self.owned), self.generation_id)
@@ -51,14 +51,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """What the leader sees."""
+    """A group, as its leader sees it."""
 
     cluster: Racks
     members: dict[str, Member]
 
 
 def cluster_of(random: Random, topics: int, most: int, racks: list[str]) -> Racks:
-    """Topics with at most so many partitions, some without, each partition in some of the racks."""
+    """Create topics of 0 to `most` partitions. Each partition is in some of the racks."""
     names = [f"{random.choice(['t', 'events-', 'a.b_'])}{each}" for each in range(topics)]
     even = random.random() < 0.3
     return {
@@ -71,14 +71,14 @@ def cluster_of(random: Random, topics: int, most: int, racks: list[str]) -> Rack
 
 
 def member_id(random: Random) -> str:
-    """As brokers make them; in front is what the client calls itself."""
+    """Create a member id like a broker's: it begins with the client id."""
     client = random.choice(["consumer-1", "é", "\U0001f600", "\uffee"])
     return f"{client}-{UUID(int=random.getrandbits(128))}"
 
 
 @st.composite
 def groups(draw: st.DrawFn) -> Group:
-    """Any group that Kafka's assignors can make sense of."""
+    """Draw a group that Kafka's assignors can handle."""
     random = draw(st.randoms(use_true_random=True))
     racks = draw(st.sampled_from([[], ["a"], ["a", "b"], ["a", "b", "c", "d"]]))
     cluster = cluster_of(
@@ -93,13 +93,13 @@ def groups(draw: st.DrawFn) -> Group:
     common = _topics(random, cluster)
     members = {}
     for place in range(count):
-        # A member that missed the newest generation is more likely not to have.
+        # A member that is not in the newest generation is more likely.
         generation_id = random.choice([newest] * 4 + [random.randint(-1, max(newest, -1))])
         topics = common if alike else _topics(random, cluster)
         owned = _owned(random, claims, every, 2 * len(every) // count + 1)
         members[member_id(random)] = Member(
             topics=topics,
-            # See test_differences.py for what Kafka makes of other claims.
+            # test_differences.py shows Kafka's result for other claims.
             owned=tuple(sorted(each for each in owned if claims != "wild" or each.topic in topics)),
             generation_id=newest if claims != "wild" else generation_id,
             rack_id=random.choice([*racks, None]),
@@ -121,7 +121,7 @@ def _owned(
         return []
     if claims == "wild":
         return random.sample(every, random.randint(0, len(every)))
-    # Taken from the others, so that no two own the same.
+    # Removed from the others, so that no two members own the same partition.
     taken = every[: random.randint(0, most)]
     del every[: len(taken)]
     return taken

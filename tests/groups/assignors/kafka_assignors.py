@@ -1,4 +1,4 @@
-"""Kafka's own assignors: one JVM that runs KafkaAssignors.java, a line in and a line out."""
+"""Kafka's own assignors, in one JVM that runs KafkaAssignors.java: a line in and a line out."""
 
 import os
 import subprocess
@@ -10,22 +10,22 @@ from spark_kafka_source.groups.assignors import Cluster, Subscription
 
 
 class RefusedError(Exception):
-    """What Kafka's classes raised."""
+    """The exception of Kafka's classes."""
 
 
 class EndlessError(RefusedError):
-    """Kafka's classes did not come to an end."""
+    """Kafka's classes did not finish."""
 
 
 class KafkaAssignors:
-    """What Kafka's consumers make of subscriptions."""
+    """Kafka's assignments for subscriptions."""
 
     def __init__(self, start: "Callable[[], subprocess.Popen[str]]") -> None:
         self._start = start
         self._process = start()
 
     def end(self) -> None:
-        """Kill the JVM, which may be in a loop without an end."""
+        """Kill the JVM, which may be in an endless loop."""
         with self._process as process:
             process.kill()
 
@@ -36,7 +36,7 @@ class KafkaAssignors:
         subscriptions: Mapping[str, Subscription],
         limit_s: int = 10,
     ) -> dict[str, bytes]:
-        """Each member's assignment, encoded; an `EndlessError` if that takes too long."""
+        """Return each member's encoded assignment. Raise `EndlessError` if it takes too long."""
         encoded = {member: each.encode() for member, each in subscriptions.items()}
         instances = {member: each.group_instance_id for member, each in subscriptions.items()}
         return self.assign_encoded(assignor, cluster, encoded, instances, limit_s)
@@ -49,7 +49,7 @@ class KafkaAssignors:
         instances: Mapping[str, str | None],
         limit_s: int = 10,
     ) -> dict[str, bytes]:
-        """Each member's assignment, from subscriptions in whatever version."""
+        """Return each member's assignment, from subscriptions in any version."""
         topics = (
             ":".join([_hex(topic), *("/".join(map(_hex, sorted(each))) for each in partitions)])
             for topic, partitions in cluster.items()
@@ -64,26 +64,26 @@ class KafkaAssignors:
         return {bytes.fromhex(member).decode(): bytes.fromhex(data) for member, data in pairs}
 
     def user_data(self, assignor: str, assignment: bytes, generation_id: int) -> bytes | None:
-        """What an assignor tells after it got an assignment, of a generation."""
+        """Return an assignor's user data after an assignment in a generation."""
         answer = self._ask(f"user-data {assignor} {assignment.hex() or '-'} {generation_id}")
         return None if answer == "-" else bytes.fromhex(answer)
 
     def rewrite_subscription(self, data: bytes) -> bytes:
-        """The subscription that Kafka reads, as Kafka writes it."""
+        """Let Kafka decode a subscription. Return Kafka's encoding of it."""
         return bytes.fromhex(self._ask(f"subscription {data.hex()}"))
 
     def rewrite_assignment(self, data: bytes) -> bytes:
-        """The assignment that Kafka reads, as Kafka writes it."""
+        """Let Kafka decode an assignment. Return Kafka's encoding of it."""
         return bytes.fromhex(self._ask(f"assignment {data.hex()}"))
 
     def hash_order(self, texts: Sequence[str], *, computed: bool = False) -> list[str]:
-        """The texts as a `HashMap` gives them."""
+        """Return the texts in the order of a `HashMap`."""
         how = "computed" if computed else "put"
         answer = self._ask(f"hash-order {how} {','.join(map(_hex, texts))}")
         return [bytes.fromhex(each).decode() for each in answer.split(",")]
 
     def first_of_set(self, topic: str, partitions: Sequence[str]) -> int:
-        """The first of a set into which each is put, or out of which, if it was in."""
+        """Return the first of a `HashSet`, after each partition is added, or removed if present."""
         return int(self._ask(f"first-of-set {_hex(topic)} {','.join(partitions)}"))
 
     def _ask(self, question: str) -> str:
@@ -108,9 +108,9 @@ def _hex(text: str | None) -> str:
 
 @contextmanager
 def run_kafka_assignors(jars: Sequence[Path]) -> Iterator[KafkaAssignors]:
-    """Runs them with Kafka's jars on the class path."""
+    """Run the assignors with Kafka's jars on the class path."""
     class_path = os.pathsep.join(map(str, jars))
-    # Logged would be to the same standard output that the answers are on.
+    # Logs would go to the same standard output as the answers.
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=OFF"]
     source = Path(__file__).with_name("KafkaAssignors.java")
 

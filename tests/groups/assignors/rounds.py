@@ -1,4 +1,4 @@
-"""A group over many rebalances, as its coordinator and its members would see it."""
+"""A group over many rebalances: its coordinator's and its members' states."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ RACKS = ["a", "b", "c"]
 
 @dataclass
 class Member:
-    """What one consumer remembers."""
+    """The state of one consumer."""
 
     assignor: Assignor
     topics: tuple[str, ...]
@@ -32,7 +32,7 @@ class Member:
         return Subscription(
             topics=self.topics,
             user_data=self.assignor.user_data(self.topics),
-            # By now the members of an eager group have given up all.
+            # The members of an eager group have revoked everything by now.
             owned=() if self.assignor.protocol is RebalanceProtocol.EAGER else self.owned,
             generation_id=self.generation_id,
             rack_id=self.rack_id,
@@ -42,7 +42,7 @@ class Member:
 
 @dataclass
 class Rounds:
-    """`members` are in the group; those `away` may come back, with what they remember."""
+    """A group of `members`. Members in `away` may come back with their old state."""
 
     name: str
     random: Random
@@ -60,7 +60,7 @@ class Rounds:
             self._join()
 
     def change(self) -> None:
-        """Something happens, or more than one thing; somebody is left."""
+        """Make one or more random changes. At least one member remains."""
         for _ in range(self.random.randint(1, 3)):
             self.random.choice(
                 [
@@ -77,14 +77,14 @@ class Rounds:
             self._join()
 
     def subscriptions(self) -> dict[str, Subscription]:
-        """As they arrive: the bytes put partitions into an order."""
+        """Return the subscriptions, encoded and decoded: this fixes the partitions' order."""
         return {
             member: Subscription.decode(each.subscription().encode(), each.group_instance_id)
             for member, each in self.members.items()
         }
 
     def on_assignment(self, assigned: Mapping[str, Assignment]) -> bool:
-        """All get theirs; says whether some give up something, and so join again at once."""
+        """Give all their assignments. Return whether some revoke partitions and rejoin at once."""
         self.generation_id += 1
         given_up = False
         for name, member in self.members.items():
@@ -117,7 +117,7 @@ class Rounds:
             self.away[name] = self.members.pop(name)
 
     def _back(self) -> None:
-        """Not those who owned what they do not want any more: see test_differences.py."""
+        """Bring members back, except owners of unwanted partitions: see test_differences.py."""
         if self.away:
             name = self._any(self.away)
             member = self.away.pop(name)

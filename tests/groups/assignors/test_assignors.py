@@ -1,4 +1,4 @@
-"""What each assignor promises, on small groups; test_kafka.py has the large ones."""
+"""The promises of each assignor, on small groups. test_kafka.py has large groups."""
 
 from collections.abc import Mapping
 from random import Random
@@ -49,7 +49,7 @@ def assign(
         ),
         ("range", topics(t=4), STATIC, {"a": "t-3", "b": "t-2", "c": "t-0 t-1"}),
         ("range", in_racks(t="y x y x"), NEAR, {"a": "t-1 t-3", "b": "t-0 t-2"}),
-        # That both topics are divided alike is more than that each is read near.
+        # Equal assignments of both topics matter more than near replicas.
         (
             "range",
             in_racks(t="y x y x", u="y y x x"),
@@ -106,7 +106,7 @@ def test_sticky_members_tell_what_they_had() -> None:
     assert assignor.user_data(("t",)) == bytes.fromhex(
         "00000001 0001 74 00000001 00000003 00000009"
     )
-    # As before Kafka 2.3, without the generation; and what says nothing.
+    # User data without the generation (before Kafka 2.3), and empty user data.
     had = Subscription(("t",), bytes.fromhex("00000001 0001 74 00000001 00000003"))
     for silent in (None, b"", b"\0", b"\x7f\xff\xff\xff"):
         found = assign("sticky", topics(t=4), {"a": Subscription(("t",), silent), "b": had})
@@ -180,10 +180,10 @@ def test_members_that_want_the_same_get_as_much(name: str, random: Random) -> No
     rounds = Rounds(name, random, alike=True, racks=True)
     for _ in range(3):
         rounds.change()
-        # All are to want the same by now, whoever was away.
+        # All members want the same by now, also members that were away.
         for member in rounds.members.values():
             member.topics = rounds.common
-        # Most take two. Where racks differ Kafka's own, whose bytes ours are, may take four.
+        # Most take two. With different racks, Kafka's own assignor (equal to ours) may take four.
         for _ in range(10):
             found = ASSIGNORS[name]().assign(rounds.cluster, rounds.subscriptions())
             if not rounds.on_assignment(found):
@@ -209,9 +209,9 @@ def test_nothing_moves_where_nothing_happened(name: str, random: Random, alike: 
 
 
 def test_the_orders_of_java() -> None:
-    # "Aa" and "BB" are 2112, in slot 0 of 16; "a" is 97 and "q" 113, both in slot 1.
+    # "Aa" and "BB" hash to 2112, in slot 0 of 16. "a" is 97 and "q" is 113, both in slot 1.
     assert in_hash_order(["b", "BB", "q", "a", "Aa", "a"]) == ["BB", "Aa", "q", "a", "b"]
-    # Of 32 slots, as 14 texts take, it is that of "A" and "a".
+    # 14 texts take 32 slots. There, "A" and "a" share the slot.
     letters = [chr(each) for each in range(ord("a"), ord("a") + 13)]
     assert in_hash_order(["A", *letters])[:2] == ["A", "a"]
     assert sorted(["\uffee", "\U0001f600"], key=sort_key) == ["\U0001f600", "\uffee"]

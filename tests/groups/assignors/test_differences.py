@@ -1,4 +1,4 @@
-"""Where ours do not do as Kafka's do, on purpose: what Kafka makes of it, and what we do."""
+"""Intended differences from Kafka's assignors: Kafka's result, and ours."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ Assigned = dict[str, str]
 
 
 class Difference(NamedTuple):
-    """A group, and what becomes of it; Kafka may raise an exception."""
+    """A group, Kafka's result (perhaps an exception), and our result."""
 
     cluster: Cluster
     members: dict[str, Subscription]
@@ -32,7 +32,7 @@ class Difference(NamedTuple):
 
 
 DIFFERENCES = {
-    # `stale` had t-0 before the others' generation, and does not want it any more.
+    # `stale` had t-0 before the others' generation, and does not subscribe to it any more.
     "it gets back what it does not want": Difference(
         topics(t=6, u=1),
         {
@@ -59,7 +59,7 @@ DIFFERENCES = {
         ours={"a": "t-1 t-0", "b": "t-2 t-3"},
         kafkas={"a": "t-1 t-7", "b": "t-2 t-0 t-3"},
     ),
-    # As of a pattern that matches nothing, where its client knows; the first is taken for alike.
+    # As with a pattern without matches. The first member decides whether all are alike.
     "a member wants nothing": Difference(
         topics(t=4),
         {"a": wanting(), "b": owning(["t"], "t-2")},
@@ -101,7 +101,7 @@ ENDLESS = {
     "m4": owning(["t1"], "", generation_id=5),
     "m5": owning(["t1", "t2"], "t1-0 t1-2 t2-1", generation_id=5),
 }
-"""Six members that tell the truth, of which two exchange two partitions over and over."""
+"""Six members with true claims. Kafka swaps two partitions between two of them for ever."""
 ENDLESS_TOPICS = topics(t0=7, t1=3, t2=3, t3=4)
 
 
@@ -115,7 +115,7 @@ def test_ours_end() -> None:
 @pytest.mark.java
 def test_kafkas_do_not_end(kafka_jars: list[Path]) -> None:
     with run_kafka_assignors(kafka_jars) as kafka:
-        # It is up, and knows an answer where there is one.
+        # The JVM runs, and answers where an answer exists.
         assert kafka.assign("cooperative-sticky", topics(t=1), {"m": wanting("t")})
         with pytest.raises(EndlessError):
             kafka.assign("cooperative-sticky", ENDLESS_TOPICS, ENDLESS, limit_s=1)

@@ -1,6 +1,6 @@
-"""Kafka's own assignors as the judge of ours: the same bytes for the same group.
+"""Our assignors against Kafka's own: the same bytes for the same group.
 
-`ASSIGNOR_EXAMPLES=20000` tries as many groups; see `make assignors`.
+`ASSIGNOR_EXAMPLES=20000` tries 20,000 groups; see `make assignors`.
 """
 
 import os
@@ -30,7 +30,7 @@ EXAMPLES = int(os.environ.get("ASSIGNOR_EXAMPLES", "120"))
 
 @contextmanager
 def but_for_endless_ones() -> Iterator[None]:
-    """One group in ten thousand Kafka does not come to an end with; see test_differences.py."""
+    """Skip groups where Kafka never finishes, about one in 10,000; see test_differences.py."""
     try:
         yield
     except EndlessError:

@@ -1,4 +1,4 @@
-"""Assignors by the names that users give them: ours are Kafka's own, and Java's classes as well."""
+"""Users' names of assignors: Kafka's names, and the names of Java's classes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What members say of what they owned, believed as far as it can be true."""
+"""Members' claims of owned partitions in user data. False claims are ignored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What members of a group tell each other, in all versions, and from those who tell nonsense."""
+"""Subscriptions and assignments between members: all versions, and malformed bytes."""
 
 from contextlib import suppress
 

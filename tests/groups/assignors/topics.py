@@ -1,4 +1,4 @@
-"""Clusters and subscriptions in few words."""
+"""Short forms of clusters and subscriptions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,24 +7,24 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 def topics(**partitions: int) -> Cluster:
-    """Topics with so many partitions, whose racks nobody knows."""
+    """Create topics with these partition counts and unknown racks."""
     return {topic: [frozenset()] * count for topic, count in partitions.items()}
 
 
 def in_racks(**partitions: str) -> Cluster:
-    """Topics whose partitions are in racks of one letter, as `t="ab bc"`."""
+    """Create topics with partitions in one-letter racks, as `t="ab bc"`."""
     return {topic: [frozenset(each) for each in text.split()] for topic, text in partitions.items()}
 
 
 def wanting(*wanted: str, rack: str | None = None, instance: str | None = None) -> Subscription:
-    """A member that owns nothing."""
+    """Create a member that owns nothing."""
     return Subscription(wanted, rack_id=rack, group_instance_id=instance)
 
 
 def owning(
     wanted: Sequence[str], owned: str | Iterable[str], generation_id: int = NO_GENERATION
 ) -> Subscription:
-    """A member that owns partitions, as Kafka prints them."""
+    """Create a member that owns partitions, given as Kafka prints them."""
     names = owned.split() if isinstance(owned, str) else owned
     return Subscription(
         tuple(wanted), owned=tuple(map(partition, names)), generation_id=generation_id

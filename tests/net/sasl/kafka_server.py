@@ -1,4 +1,4 @@
-"""The SASL servers of Kafka's brokers: one JVM that runs KafkaServer.java."""
+"""Kafka's SASL servers, in one JVM that runs KafkaServer.java."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,13 +9,13 @@ from tests.java_program import JavaProgram, run_java
 
 
 class KafkaServer:
-    """Kafka's server of one mechanism at a time, and Kafka's reading of JAAS."""
+    """Kafka's server for one mechanism at a time, and Kafka's JAAS parser."""
 
     def __init__(self, program: JavaProgram) -> None:
         self._program = program
 
     def let_in(self, client: Mechanism, mechanism: str, *known: str) -> str:
-        """Whom Kafka takes the client for; `known` is what it knows: a name, a password, ..."""
+        """Return the user name that Kafka accepts. `known` are Kafka's credentials: a name, ..."""
         self._program.ask(
             " ".join([mechanism, *(each.encode().hex() for each in known[:2]), *known[2:]])
         )
@@ -28,7 +28,7 @@ class KafkaServer:
         return bytes.fromhex(principal).decode()
 
     def jaas(self, config: str) -> tuple[str, dict[str, str]]:
-        """The login module, and its options."""
+        """Return the login module and its options."""
         module, *options = self._program.ask(f"jaas {config.encode().hex()}").split(" ")
         pairs = (each.split("=") for each in options)
         found = {bytes.fromhex(name).decode(): bytes.fromhex(to).decode() for name, to in pairs}
@@ -37,6 +37,6 @@ class KafkaServer:
 
 @contextmanager
 def run_kafka_server(jars: Sequence[Path]) -> Iterator[KafkaServer]:
-    """Runs them with Kafka's jars on the class path."""
+    """Run the servers with Kafka's jars on the class path."""
     with run_java(Path(__file__).with_name("KafkaServer.java"), jars) as program:
         yield KafkaServer(program)

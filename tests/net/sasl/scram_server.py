@@ -1,4 +1,4 @@
-"""The server of SCRAM, written from RFC 5802 and not from our client."""
+"""A SCRAM server, written from RFC 5802 and not from our client."""
 
 import base64
 import hashlib

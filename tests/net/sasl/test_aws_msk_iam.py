@@ -1,4 +1,4 @@
-"""Tokens for Amazon MSK are signed by Amazon's library, where it is installed."""
+"""Amazon's library signs tokens for Amazon MSK, if it is installed."""
 
 import sys
 from types import SimpleNamespace
@@ -19,12 +19,12 @@ REFRESH = RefreshSettings()
 
 @pytest.fixture
 def signer(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """What Amazon's signer was asked."""
+    """Return the calls of Amazon's signer."""
     asked: list[tuple[object, ...]] = []
 
     def sign(*given: object, **more: object) -> tuple[str, int]:
         asked.append((*given, *more.items()))
-        return f"signed-{len(asked)}", 0  # the expiry is not to be relied upon
+        return f"signed-{len(asked)}", 0  # do not rely on the expiry
 
     library = SimpleNamespace(
         generate_auth_token=lambda region: sign("default", region),

@@ -1,4 +1,4 @@
-"""`sasl.jaas.config` is read as Java reads it, and shown to nobody."""
+"""`sasl.jaas.config` has the same meaning as in Java, and stays secret."""
 
 import pytest
 from hypothesis import given

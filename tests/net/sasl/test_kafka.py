@@ -1,4 +1,4 @@
-"""Kafka itself as the judge: the SASL servers of its brokers, and its reading of JAAS."""
+"""Our SASL client against Kafka's own SASL servers and JAAS parser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.net.sasl.tokens_of_tests import Fixed
 
 pytestmark = pytest.mark.java
 
-# The last ones are what SASLprep would change: Kafka's brokers do not, and neither do we.
+# SASLprep would change the last ones. Kafka's brokers do not change them, and neither do we.
 NAMES = ["alice", "a=b,c=2C", "ünï ☃", "I\u00adX\u00aa", "e\u0301\u00a0\u2168"]
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -75,7 +75,7 @@ def test_oauthbearer(server: KafkaServer) -> None:
 
 @settings(max_examples=1000)
 @given(
-    # Java takes the end of a line for the end of a quoted text: that is refused here.
+    # In Java the end of a line ends a quoted text. We refuse such a text.
     st.text(st.characters(codec="ascii", exclude_characters="\r\n"), max_size=20)
     | st.text("\\\"'017abn;=/*-.! ", max_size=20),
     st.sampled_from("\"'"),
@@ -87,7 +87,7 @@ def test_what_is_quoted_is_read_as_java_reads_it(
     try:
         entry = parse_jaas(Secret(config))
     except ConfigurationError as error:
-        assume("gives an option twice" not in str(error))  # Java takes the last
+        assume("gives an option twice" not in str(error))  # Java takes the last one
         with pytest.raises(RefusedError):
             server.jaas(config)
         return

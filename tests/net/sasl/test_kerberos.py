@@ -1,4 +1,4 @@
-"""GSSAPI, with a python-gssapi of the tests' own: tickets are seen by a real one elsewhere."""
+"""GSSAPI with a fake python-gssapi. Other tests use the real library and real tickets."""
 
 import sys
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from spark_kafka_source.settings import Settings
 
 
 class GSSError(Exception):
-    """What python-gssapi raises."""
+    """The error of python-gssapi."""
 
 
 class Wrapped(NamedTuple):
@@ -25,7 +25,7 @@ class Wrapped(NamedTuple):
 
 
 class Context:
-    """An initiator that is content after the broker's first token."""
+    """An initiator that completes after the broker's first token."""
 
     made: dict[str, object]
 

@@ -1,4 +1,4 @@
-"""One way in for every mechanism: what a connection drives."""
+"""The interface between a connection and all SASL mechanisms."""
 
 import traceback
 

@@ -1,4 +1,4 @@
-"""OAUTHBEARER, as RFC 7628 has it."""
+"""OAUTHBEARER by RFC 7628."""
 
 import json
 

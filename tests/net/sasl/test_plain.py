@@ -1,4 +1,4 @@
-"""PLAIN, as RFC 4616 has it."""
+"""PLAIN by RFC 4616."""
 
 import pytest
 

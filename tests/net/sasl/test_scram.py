@@ -1,4 +1,4 @@
-"""SCRAM: as the RFCs have it, with any name and password, and unmoved by hostile servers."""
+"""SCRAM by its RFCs, with any name and password, and against hostile servers."""
 
 import base64
 
@@ -70,7 +70,7 @@ def test_a_name_does_not_end_at_a_comma() -> None:
 
 
 def test_names_and_passwords_are_sent_as_they_are_for_kafka_does_not_prepare_them() -> None:
-    """SASLprep makes "IXa" of this; `ScramFormatter.normalize` of Kafka 4.3 leaves it alone."""
+    """SASLprep turns it into "IXa". `ScramFormatter.normalize` of Kafka 4.3 does not change it."""
     odd = "I\u00adX\u00aa"
     client = Scram("SCRAM-SHA-256", "sha256", PasswordLogin(odd, Secret(odd)))
     assert odd.encode() in client.first()

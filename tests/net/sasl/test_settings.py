@@ -1,4 +1,4 @@
-"""The options as users have them from Java say which mechanism, and whose credentials."""
+"""Users' Java options give the mechanism and the credentials."""
 
 import pickle
 
@@ -149,7 +149,7 @@ def test_options_as_users_have_them(
     for option in ("jaas.config", "client.callback.handler.class", "login.callback.handler.class"):
         if option in given:
             given = given | {option: shading + given[option]}
-    assert read(given) == SaslSettings(mechanism, login)  # type: ignore[arg-type]  # one of many
+    assert read(given) == SaslSettings(mechanism, login)  # type: ignore[arg-type]  # one of many cases
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tokens are got by client credentials from an endpoint, which is believed no more than it must."""
+"""Tokens from an endpoint by client credentials, and checks of the endpoint's answers."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def ask(endpoint: TokenEndpoint, clock: Clock | None = None) -> Token:
 
 
 def claims(**fields: object) -> str:
-    """A JSON web token, unsigned."""
+    """Return an unsigned JSON web token."""
     found = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
     return f"e30.{found}.c2ln"
 
@@ -155,7 +155,7 @@ def test_nobody_there(server: TokenServer) -> None:
 
 
 def serve_once(reply: bytes, *, again: bool = False) -> tuple[int, threading.Thread]:
-    """A server that says `reply`, once or until the other side has had enough."""
+    """Start a server that sends `reply`, once or until the client closes."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -189,7 +189,7 @@ def test_an_endpoint_that_never_ends_is_left() -> None:
 
 
 def test_a_chunk_without_end_is_not_read_for_ever() -> None:
-    """A size of -1 has Python's library read whatever comes until the end."""
+    """With a size of -1 Python's library reads until the end of the stream."""
     endless = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + bytes(1 << 20)
     port, thread = serve_once(endless, again=True)
     endpoint = TokenEndpoint(f"http://127.0.0.1:{port}/", "a", Secret("b"), retry_backoff_ms=0)

@@ -1,4 +1,4 @@
-"""Tokens are kept as long as they are good, and replaced before they are not."""
+"""Tokens are cached while they are valid, and replaced before they expire."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +24,9 @@ def cache_of(source: Source, refresh: RefreshSettings = AT_ONCE) -> TokenCache:
     [
         (RefreshSettings(0.8, 0.05, 60, 300), 3600, 0.85 * 3600),
         (RefreshSettings(0.8, 0.0, 60, 300), 3600, 0.8 * 3600),
-        (RefreshSettings(0.8, 0.05, 60, 300), 900, 600),  # the buffer goes before the window
-        (RefreshSettings(0.5, 0.0, 600, 60), 1000, 600),  # and the least period before both
-        (RefreshSettings(0.8, 0.0, 60, 300), 300, 240),  # it lives for less than both
+        (RefreshSettings(0.8, 0.05, 60, 300), 900, 600),  # the buffer wins over the window
+        (RefreshSettings(0.5, 0.0, 600, 60), 1000, 600),  # the minimum period wins over both
+        (RefreshSettings(0.8, 0.0, 60, 300), 300, 240),  # the lifetime is shorter than both
     ],
 )
 def test_when_it_is_replaced(
@@ -83,7 +83,7 @@ def test_what_a_broker_refused_is_not_given_out_again() -> None:
     tokens.discard(first)
     second = tokens.token()
     assert second != first
-    tokens.discard(first)  # late, by another connection
+    tokens.discard(first)  # late, from another connection
     assert tokens.token() == second
 
 
@@ -139,7 +139,7 @@ class Strange:
     def token(self) -> Token:
         if isinstance(self.found, Exception):
             raise self.found
-        return self.found  # type: ignore[return-value]  # that it is none is what is tested
+        return self.found  # type: ignore[return-value]  # the test is about a wrong type
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ class Strange:
     [
         ("hunter2", "not a `Token`"),
         (None, "not a `Token`"),
-        (Token("hunter2", 2e9), "not a `Token`"),  # type: ignore[arg-type]  # as a careless provider
+        (Token("hunter2", 2e9), "not a `Token`"),  # type: ignore[arg-type]  # a careless provider
         (Token(Secret("hunter2 "), 2e9), "characters that no bearer token has"),
         (Token(Secret("hunter2\x01auth=x"), 2e9), "characters that no bearer token has"),
         (Token(Secret(""), 2e9), "it is empty"),
@@ -162,6 +162,6 @@ def test_what_is_no_token_is_refused(found: object, fault: str) -> None:
     with pytest.raises(AuthenticationError, match=fault) as refused:
         tokens.token()
     assert "hunter2" not in str(refused.value) + repr(refused.value)
-    # Whoever logs the whole chain shows no more.
+    # A log of the whole chain shows no secret either.
     assert refused.value.__cause__ is None
     assert refused.value.__context__ is None

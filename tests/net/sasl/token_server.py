@@ -1,4 +1,4 @@
-"""A token endpoint on this machine, which answers as it is told."""
+"""A local token endpoint with given answers."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ def token_answer(**fields: object) -> Answer:
 
 @dataclass
 class TokenServer:
-    """Gives each request the next of `answers`, the last one again and again."""
+    """Answer each request with the next of `answers`, and repeat the last one."""
 
     url: str
     answers: list[Answer] = field(default_factory=lambda: [token_answer()])
@@ -44,7 +44,7 @@ def token_server() -> Iterator[TokenServer]:
             self.wfile.write(answer.body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     known = TokenServer(f"http://127.0.0.1:{server.server_port}")

@@ -1,4 +1,4 @@
-"""Where the tokens of the tests come from."""
+"""Token sources for tests."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ CANARY = "canary.of-a~token+/=="
 
 @dataclass
 class Clock:
-    """Seconds since 1970, which only pauses, and a test, move on."""
+    """A clock in seconds since 1970. Only pauses and the test advance it."""
 
     now_seconds: float = 1_000_000.0
     pauses: list[float] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Clock:
 
 
 class Source:
-    """Gives out `token-1`, `token-2`, ... of `life_seconds`, or raises `error`."""
+    """Return `token-1`, `token-2`, ... of `life_seconds`, or raise `error`."""
 
     def __init__(self, clock: Clock, life_seconds: float = 1000.0) -> None:
         self.clock, self.life_seconds = clock, life_seconds
@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A provider as users write it."""
+    """A token provider like a user's."""
 
     text: str = CANARY
 
