@@ -14,6 +14,7 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark import sink, source
 from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
+from spark_kafka_source.spark.py_files import warn_of_py_files
 from spark_kafka_source.spark.redaction import Redaction
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.source.options import SourceOptions
@@ -124,8 +125,10 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
     is pickled, and called on the driver and on every executor. This call also reads the session's
     `spark.redaction.regex`, `spark.sql.redaction.options.regex` and `spark.sql.timeType.enabled`.
     A source that Spark found by itself knows only their defaults. A class that the session already
-    knows is not registered again, since Spark warns of that.
+    knows is not registered again, since Spark warns of that. If the package came by `--py-files`
+    alone, a warning is logged: Spark runs no stream of it then.
     """
+    warn_of_py_files(spark)
     wanted: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
     knows_time = spark.conf.get("spark.sql.timeType.enabled", "false") == "true"

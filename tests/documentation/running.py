@@ -15,6 +15,7 @@ from tests.documentation.pages import Block
 ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("writing.md", "python"): "tests/spark/sink/test_documentation.py",
     ("producer.md", "python"): "tests/producer/test_documentation.py",
+    ("monitoring.md", "python"): "tests/documentation/test_monitoring.py",
     ("typed-values.md", ""): "tests/typed/test_documentation.py",
 }
 """The blocks, by page and language, that other tests run: by which file."""
@@ -49,6 +50,10 @@ class Runner:
     def name(self, name: str) -> str:
         """Return the page's own name for a topic or a group."""
         return f"{name}-{self._suffix}"
+
+    def variable(self, name: str) -> Any:
+        """Return a variable that a block has set."""
+        return self._variables[name]
 
     def run(self, block: Block) -> None:
         """Run a block, and wait until its streams have read what there is."""

@@ -18,6 +18,8 @@ _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 _YEARS, _DAYS = 400, 146_097
 """The calendar repeats after this many years, which have this many days."""
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261
+"""The whole years that an int64 of nanoseconds can count."""
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?\Z",
@@ -78,7 +80,7 @@ def timestamps(texts: pa.Array) -> pa.Array:
     try:
         return local_timestamps(texts).cast(TIMESTAMP)
     except pa.ArrowInvalid:
-        return _cut(texts.cast(pa.timestamp("ns", "UTC")), TIMESTAMP)
+        return _cut(_nanos(texts, pa.timestamp("ns", "UTC")), TIMESTAMP)
 
 
 def local_timestamps(texts: pa.Array) -> pa.Array:
@@ -86,7 +88,18 @@ def local_timestamps(texts: pa.Array) -> pa.Array:
     try:
         return texts.cast(TIMESTAMP_NTZ)
     except pa.ArrowInvalid:
-        return _cut(texts.cast(pa.timestamp("ns")), TIMESTAMP_NTZ)
+        return _cut(_nanos(texts, pa.timestamp("ns")), TIMESTAMP_NTZ)
+
+
+def _nanos(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Parse times in years that nanoseconds can count. Raises `ArrowInvalid`.
+
+    An older pyarrow wraps around in other years instead.
+    """
+    years = pc.utf8_slice_codeunits(texts, 0, 4).cast(pa.int16())
+    if pc.any(pc.or_(pc.less(years, _FIRST_YEAR), pc.greater(years, _LAST_YEAR))).as_py():
+        raise pa.ArrowInvalid(f"a year before {_FIRST_YEAR} or after {_LAST_YEAR}")
+    return texts.cast(kind)
 
 
 def _cut(nanos: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -1,0 +1,158 @@
+"""The page on monitoring: its code feeds Prometheus, and its dashboard knows the names."""
+
+import json
+import re
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
+
+import spark_kafka_source
+from spark_kafka_source import KafkaProducer
+from spark_kafka_source.testing import LocalKafka
+from tests.consumer.consumers import eventually
+from tests.documentation.pages import DOCS, PROJECT, blocks
+from tests.documentation.running import Runner
+from tests.net.ports import LOOPBACK, refused_port
+
+PAGE = DOCS / "monitoring.md"
+DASHBOARD = PROJECT / "conf" / "grafana-dashboard.json"
+_NAME = re.compile(r"\bpykafka_(?:query|client)_\w+")
+_ROWS = 120
+_IN_TIME_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def address(spark: SparkSession, kafka: LocalKafka, tmp_path_factory: Any) -> Iterator[str]:
+    """Run the page, with a query that has read all records. Return the exporter's address."""
+    session = spark.newSession()
+    spark_kafka_source.register(session)
+    kafka.create_topic("events-monitoring", partitions=2)
+    with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for number in range(_ROWS):
+            producer.send("events-monitoring", b"x", partition=number % 2)
+    with refused_port() as port:
+        pass
+    texts = {
+        "localhost:9092": kafka.bootstrap_servers,
+        "9404": f"{port}, '{LOOPBACK}'",
+        '"/': f'"{tmp_path_factory.mktemp("page")}/',
+    }
+    runner = Runner(session, "monitoring", texts)
+    for block in blocks(PAGE):
+        if block.language == "python":
+            runner.run(block)
+    yield f"{LOOPBACK}:{port}"
+    for query in session.streams.active:
+        query.stop()
+    for name in ("consumer", "producer"):
+        runner.variable(name).close()
+    runner.variable("server").shutdown()
+    spark.createDataFrame([], "number int")
+
+
+def exported(address: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return the values by name, and by the values of the labels in the order of their names."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    return {
+        family.name: {_values(each.labels): each.value for each in family.samples}
+        for family in text_string_to_metric_families(text)
+        if family.name.startswith("pykafka")
+    }
+
+
+def _values(labels: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(value for _, value in sorted(labels.items()))
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_the_exporter_shows_queries_and_clients(address: str) -> None:
+    eventually(lambda: "pykafka_query_lag_records" in exported(address))
+    found = exported(address)
+    query = "billing-monitoring"
+    lag = found["pykafka_query_lag_records"]
+    assert lag == {(str(each), query, "events-monitoring"): 0 for each in range(2)}
+    assert found["pykafka_query_batch_seconds"][query,] > 0
+    assert found["pykafka_client_record_error_rate"]["writer", ""] == 0
+    assert ("reader", "") in found["pykafka_client_records_lag_max"]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_the_dashboard_and_the_alerts_ask_for_what_is_exported(address: str) -> None:
+    eventually(lambda: "pykafka_query_lag_records" in exported(address))
+    asked = {*_NAME.findall(DASHBOARD.read_text()), *_NAME.findall(PAGE.read_text())}
+    assert asked - set(exported(address)) == set()
+
+
+def test_the_dashboard_is_whole() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    ids = [each["id"] for each in dashboard["panels"]]
+    assert len(ids) == len(set(ids)) > 5
+    assert all(each["targets"] for each in dashboard["panels"])
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_real_prometheus_scrapes_it(address: str, tmp_path: Path) -> None:
+    with prometheus(address, tmp_path) as server:
+        eventually(lambda: asked_of(server, "pykafka_query_batch_seconds") != [])
+        for panel in json.loads(DASHBOARD.read_text())["panels"]:
+            for target in panel["targets"]:
+                expression = target["expr"].replace("$query", ".*")
+                assert asked_of(server, expression) != [], expression
+
+
+@contextmanager
+def prometheus(address: str, directory: Path) -> Iterator[str]:
+    """Run Prometheus with the page's configuration. Return its address."""
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("not installed: prometheus (Debian's package of this name)")
+    (page,) = (each.source for each in blocks(PAGE) if each.language == "yaml")
+    configuration = page.replace("driver:9404", address).replace("15s", "1s")
+    (directory / "prometheus.yml").write_text(configuration)
+    with refused_port() as port:
+        pass
+    server = f"{LOOPBACK}:{port}"
+    command = [program, f"--config.file={directory}/prometheus.yml"]
+    command += [f"--storage.tsdb.path={directory}/data", f"--web.listen-address={server}"]
+    with (directory / "prometheus.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        eventually(lambda: _is_ready(server))
+        yield server
+    finally:
+        process.terminate()
+        process.wait(_IN_TIME_SECONDS)
+
+
+def _is_ready(server: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{server}/-/ready", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def asked_of(server: str, expression: str) -> list[Any]:
+    """Return the answer of Prometheus to an instant query."""
+    words = urllib.parse.urlencode({"query": expression})
+    with urllib.request.urlopen(f"http://{server}/api/v1/query?{words}", timeout=10) as answer:
+        found = json.loads(answer.read())
+    assert found["status"] == "success", found
+    result: list[Any] = found["data"]["result"]
+    return result
