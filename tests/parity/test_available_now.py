@@ -1,4 +1,4 @@
-"""`Trigger.AvailableNow`: what is there when a run begins, all of it, nothing else, or an error."""
+"""`Trigger.AvailableNow`: a run reads exactly the records that exist at its start, or fails."""
 
 import pytest
 from pyspark.sql import DataFrame
