@@ -41,7 +41,7 @@ class Finding:
 
 
 def finding(target: str, function: Function, data: bytes) -> Finding | None:
-    """Return the promise that `function` breaks on `data`, if any."""
+    """Return a finding if `function` breaks a promise on `data`."""
     _watch()
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
