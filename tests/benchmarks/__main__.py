@@ -1,10 +1,10 @@
-"""`make bench`: the benchmarks of reading, one after the other, into their page; some 35 minutes.
+"""`make bench`: all benchmarks of reading. They take some 35 minutes and write their page.
 
     python -m tests.benchmarks [--page docs/reading-speed.md] [--only scans,curves] [--quick]
 
-Writes each table into the page as soon as it is measured, and the plots into `docs/images`.
-`--quick` tries everything with few rows, for no figures. README.md beside this file says how to
-read them.
+Each table goes into the page right after its measurement. The plots go into `docs/images`.
+`--quick` runs everything with few rows and does not write the page. README.md in this folder
+explains the figures.
 """
 
 import argparse
@@ -58,7 +58,7 @@ CURVES: Mapping[str, Sequence[tuple[int, Case]]] = {
         (count, Case("lz4", rows=_CURVE_ROWS, partitions=count)) for count in (1, 4, 16, 64)
     ],
 }
-"""What grows, how far, and what is scanned then."""
+"""For each growing quantity: its values, and the scanned case of each value."""
 
 
 def main() -> None:

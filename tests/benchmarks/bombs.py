@@ -1,11 +1,11 @@
-"""What batches that decompress to much cost in memory, beside Spark's own connector.
+"""Memory cost of decompression bombs, compared with Spark's own connector.
 
     python -m tests.benchmarks.bombs [--only zstd] [--seconds 90]
 
-Prints for each bomb its size in the log; of ours the peak memory of a Python worker, in MiB above
-that of a read of a few rows, and what came of the read, with `failOnDataLoss` and without; of the
-peer's the peak memory of its JVM, of which the heap may take 2 GiB, and what came of it: each time
-in a Spark of its own, which is given up after so many seconds.
+Prints for each bomb its size in the log. For this source: the peak memory of a Python worker, in
+MiB above a read of a few rows, and the outcome, with `failOnDataLoss` and without. For the peer:
+the peak memory of its JVM (with a heap of at most 2 GiB), and the outcome. Each read has its own
+Spark, which the program stops after `--seconds`.
 """
 
 import argparse
@@ -46,12 +46,12 @@ _FEW = "a few rows"
 _STEP_SECONDS = 0.01
 _MARK = "outcome: "
 _JVM_DIED = ("Connection refused", "while sending or receiving", "does not exist in the JVM")
-"""What py4j says then."""
+"""Messages of py4j after the JVM died."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bomb:
-    """A batch; `planted` is put into the log where the broker, too, would have to burst."""
+    """A batch. A `planted` one is put into the log, so that the broker does not decompress it."""
 
     name: str
     make: Callable[[], bytes]
@@ -108,7 +108,7 @@ def _all() -> Iterator[Bomb]:
 
 @dataclass(slots=True)
 class Most:
-    """The most memory in MiB that the JVM and any Python worker of a Spark took."""
+    """Peak memory in MiB of a Spark's JVM and of its largest Python worker."""
 
     worker: float = 0.0
     jvm: float = 0.0
@@ -125,7 +125,7 @@ def main() -> None:
 
 
 def measure(only: str, seconds: float) -> Iterator[list[str]]:
-    """The rows of the table, under `HEAD`."""
+    """Measure the bombs. Return the rows of the table, under `HEAD`."""
     wanted = [bomb for bomb in _all() if only in bomb.name or bomb.name == _FEW]
     with broker(properties=BROKER) as kafka:
         sizes = _write(kafka, wanted)
@@ -166,7 +166,7 @@ def _topic(number: int | str) -> str:
     return f"bomb-{number}"
 
 
-# -- the process that reads ------------------------------------------------------------------------
+# -- the reading process ---------------------------------------------------------------------------
 
 
 def _end_with_the_watcher() -> None:
@@ -175,7 +175,7 @@ def _end_with_the_watcher() -> None:
 
 
 def _read(name: str, servers: str, jobs: str) -> None:
-    """Prints a line for each bomb that was read."""
+    """Read the bombs. Print a line for each."""
     Thread(target=_end_with_the_watcher, daemon=True).start()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
@@ -209,7 +209,7 @@ def _outcome(spark: SparkSession, name: str, options: Mapping[str, str]) -> str:
 
 
 def _named(text: str) -> str:
-    """The error that says most, of a Spark error's many lines."""
+    """Return the most useful line of a Spark error."""
     if any(sign in text for sign in _JVM_DIED):
         return "its JVM died"
     for pattern in (
@@ -222,13 +222,13 @@ def _named(text: str) -> str:
     return text.strip().split("\n")[0][:120]
 
 
-# -- the process that watches it -------------------------------------------------------------------
+# -- the watching process --------------------------------------------------------------------------
 
 
 def _reading(
     name: str, kafka: LocalKafka, wanted: Mapping[int, Bomb], seconds: float
 ) -> tuple[dict[int, Any], Most]:
-    """What was found of each bomb, those read in time, and the most of all."""
+    """Read the bombs in a new process. Return the outcomes by number, and the peak memory."""
     jobs = json.dumps({number: dict(bomb.options) for number, bomb in wanted.items()})
     program = [sys.executable, "-m", __spec__.name, "--read", name, kafka.bootstrap_servers, jobs]
     with tempfile.TemporaryFile("w+") as output:
@@ -245,9 +245,9 @@ def _reading(
 
 @contextlib.contextmanager
 def _looking(process: psutil.Process) -> Iterator[Most]:
-    """Looks at the children of a process all the time, and once they have done their work."""
+    """Watch the memory of a process's children. Look once more at the end."""
     for each in process.children(recursive=True):
-        if each.name() != "java":  # What it had before counts no more.
+        if each.name() != "java":  # This resets the worker's peak memory.
             Path(f"/proc/{each.pid}/clear_refs").write_text("5")
     most, ended = Most(), Event()
 
@@ -269,7 +269,7 @@ def _look(reading: psutil.Process, found: Most) -> None:
     with contextlib.suppress(psutil.Error):
         for process in reading.children(recursive=True):
             with contextlib.suppress(psutil.Error, OSError):
-                # What the JVM forks has its memory until it becomes another program.
+                # A fork of the JVM has the JVM's memory until it runs another program.
                 most, name, line = _most_mib(process.pid), process.name(), process.cmdline()
                 if name == "java":
                     found.jvm = max(found.jvm, most)
@@ -278,7 +278,7 @@ def _look(reading: psutil.Process, found: Most) -> None:
 
 
 def _most_mib(pid: int) -> float:
-    """The most that a process has had in memory so far."""
+    """Return the peak memory of a process so far, in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else 0.0

@@ -1,11 +1,11 @@
-"""What a record costs to read from a broker into Arrow, without Spark, beside confluent-kafka.
+"""Cost of reading a record from a broker into Arrow, without Spark, against confluent-kafka.
 
     python -m tests.benchmarks.clients [--codecs none,lz4] [--rows N] [--runs N]
 
-Prints nanoseconds a record, in one process, of one partition: of confluent-kafka, which hands out a
-message each of whose five fields is then asked for; of our `KafkaConsumer`, whose polls are made
-tables of the same five columns; and of ours as a Spark task reads. Ours without and with the extra
-`fast`, in brackets how many times as fast: median (least-most) of the turns.
+Prints nanoseconds per record, in one process, from one partition. The ways are: confluent-kafka,
+with five fields read from each message; this project's `KafkaConsumer`, with each poll as a table
+of the same five columns; and the reader of a Spark task. The last two run without and with the
+extra `fast`. Brackets show how many times as fast they are: median (least-most) of the turns.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def measure(kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
-    """Seconds of each way's runs."""
+    """Run each way. Return the seconds of its runs."""
     with filled(kafka, case) as topic:
         ways: dict[str, Callable[[], None]] = {
             THEIRS: partial(_consume, kafka.bootstrap_servers, topic, case.rows),
@@ -57,7 +57,7 @@ def measure(kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
 
 
 def cells(case: Case, seconds: Seconds) -> list[str]:
-    """One row of the table, under `HEAD`."""
+    """Return one row of the table, under `HEAD`."""
     each = {name: took / case.rows * 1e9 for name, took in medians(seconds).items()}
     ours = [
         f"{each[name]:.0f} ({Ratio.of(seconds, THEIRS, name)})"
@@ -72,7 +72,7 @@ def _consume(servers: str, topic: str, rows: int) -> None:
             "bootstrap.servers": servers,
             "group.id": "none",
             "enable.auto.commit": False,
-            # By default it pauses for a second whenever it is a little ahead.
+            # By default the consumer pauses for a second when its queue is full enough.
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 1,
         }

@@ -1,4 +1,4 @@
-"""What importing costs a worker that has imported pyspark and pyarrow already.
+"""Import time of this package in a worker that has already imported pyspark and pyarrow.
 
 python -m tests.benchmarks.cold [--runs N]
 """
@@ -16,7 +16,7 @@ STEPS = {
     "a batch": "spark.source.batch",
     "a stream": "spark.source.stream",
 }
-"""What the process of a step of a query imports of the package; a task imports it as well."""
+"""Module of the package that each step of a query imports. A task imports it as well."""
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def measure(module: str, runs: int) -> list[float]:
-    """Milliseconds of each run, in a process of its own."""
+    """Return the milliseconds of each run. Each run has its own process."""
     program = f"""
 {_BEFORE}
 import time
@@ -49,7 +49,7 @@ print((time.perf_counter() - started) * 1000)
 
 
 def _with_bytecode() -> dict[str, str]:
-    """As where the package is installed; the first run, which is not counted, writes it."""
+    """Return an environment that allows bytecode files. The first run writes them, uncounted."""
     return {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
 
 

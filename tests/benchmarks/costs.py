@@ -1,4 +1,4 @@
-"""What writing costs whom: the time that passed, and the processor time of client and broker."""
+"""Costs of writing: the elapsed time, and the processor time of client and broker."""
 
 import statistics
 import time
@@ -14,11 +14,11 @@ from tests.benchmarks.interleaved import Ratio, interleaved
 
 
 class Cost(NamedTuple):
-    """Of one run, in seconds."""
+    """Cost of one run, in seconds."""
 
     passed: float
     client: float
-    """Processor time of all processes that write. So is that of the broker."""
+    """Processor time of all writing processes. `broker` is the broker's processor time."""
     broker: float
 
     @property
@@ -28,10 +28,10 @@ class Cost(NamedTuple):
 
 
 Costs = Mapping[str, Sequence[Cost]]
-"""What each run cost, by the name of the way; the nth runs of all were one after the other."""
+"""Cost of each run, by the name of the way. The nth runs of all ways followed each other."""
 
 Way = Callable[[str], float | None]
-"""Writes to a topic of this name. One whose client is another process returns its time."""
+"""Function that writes to the named topic. With a client in another process it returns the time."""
 
 
 def metered(
@@ -42,10 +42,10 @@ def metered(
     client: Callable[[], float],
     kafka: LocalKafka,
 ) -> Costs:
-    """Runs all ways in turn, each time to a topic that `topics` has for it.
+    """Run all ways in turn. Each run writes to a topic from `topics`.
 
-    What is done with a topic before and after is in no cost. `client` is the processor time that
-    the client's processes have used so far.
+    The costs exclude the work on a topic before and after a run. `client` returns the processor
+    time of the client's processes so far.
     """
     broker = psutil.Process(kafka.broker(1).pid)
     costs: dict[str, list[Cost]] = {name: [] for name in ways}
@@ -60,31 +60,31 @@ def metered(
         return passed
 
     interleaved({name: partial(run, name) for name in ways}, runs)
-    return {name: each[1:] for name, each in costs.items()}  # The first turn is not counted.
+    return {name: each[1:] for name, each in costs.items()}  # The first turn does not count.
 
 
 def ratio(costs: Costs, over: str, under: str, measure: str) -> Ratio:
-    """How many times as much `over` costs as `under`, by one of the measures of `Cost`."""
+    """Return how many times as much `over` costs as `under`, in one measure of `Cost`."""
     by_way = {name: [getattr(each, measure) for each in costs[name]] for name in (over, under)}
     return Ratio.of(by_way, over, under)
 
 
 def nanoseconds(costs: Sequence[Cost], rows: int, measure: str) -> str:
-    """A row's share, the median of all runs."""
+    """Return the cost of a row: the median of all runs."""
     share = statistics.median(getattr(each, measure) for each in costs) / rows * 1e9
     return f"{share:,.0f}"
 
 
 def seconds(process: psutil.Process) -> float:
-    """The processor time that a process has used so far."""
+    """Return the processor time of a process so far."""
     times = process.cpu_times()
     return float(times.user + times.system)
 
 
 def with_ended(process: psutil.Process) -> float:
-    """The same with that of its children that have ended."""
+    """Return the processor time of a process and of its ended children."""
     try:
         times = process.cpu_times()
-    except psutil.NoSuchProcess:  # Its parent has counted it.
+    except psutil.NoSuchProcess:  # The parent has counted this process.
         return 0.0
     return float(times.user + times.system + times.children_user + times.children_system)

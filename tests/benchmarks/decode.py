@@ -1,9 +1,9 @@
-"""What a record costs on one core to decode, by stage: `python -m tests.benchmarks.decode`.
+"""Cost of decoding a record on one core, by stage: `python -m tests.benchmarks.decode`.
 
-Prints nanoseconds of the thread's CPU time per record, the median of all rounds and below it half
-the distance between their quartiles; the stages of a round run one after the other. `total` is all
-of it in one go, from the bytes of a fetch to Arrow, which is what a task does: hold the others
-against it. `--compiled` takes the kernels of the extra `fast`. Pin it to a core: `taskset -c 1`.
+Prints nanoseconds of the thread's CPU time per record: the median of all rounds, and below it half
+the distance between the quartiles. The stages of a round run one after the other. `total` is the
+work of a task, from the bytes of a fetch to Arrow: compare the stages with it. `--compiled` takes
+the kernels of the extra `fast`. Pin the program to a core: `taskset -c 1`.
 """
 
 import argparse
@@ -46,7 +46,7 @@ CASES = (
     ("none", 150, 2),
     ("lz4", 150, 2),
 )
-"""Codec, bytes in a value, headers in a record."""
+"""Codec, bytes per value, headers per record."""
 
 Stages = dict[str, Callable[[], None]]
 
@@ -137,7 +137,7 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _apart(took: dict[str, float]) -> dict[str, float]:
-    """Each stage without those that it contains."""
+    """Return each stage's time without the stages inside it."""
     took["chunks"] -= took["batches"] + took["unzip"]
     took["fields"] = took.pop("locate") - took["walk"]
     total = took.pop("total")
@@ -147,7 +147,7 @@ def _apart(took: dict[str, float]) -> dict[str, float]:
 def _stages(
     fetches: Sequence[bytes], codec: Codec, options: argparse.Namespace
 ) -> tuple[Stages, int]:
-    """What to run for each. Nothing is kept, for that would measure the kernel's page faults."""
+    """Return the functions to run. They keep no result, to avoid the kernel's page faults."""
     columns = COLUMNS_WITH_HEADERS if options.headers else COLUMNS
     pieces = Decompressor(options.chunk_bytes, 1 << 30).pieces
     split = [list(batches(memoryview(fetch), TOPIC_PARTITION)) for fetch in fetches]

@@ -1,7 +1,7 @@
-"""A proxy that delays what it passes on, each way by half the round trip, in a process of its own.
+"""A proxy in its own process. It delays data in each direction by half the round trip.
 
-It looks at nothing that it passes on, so the broker must tell its clients to connect to the proxy:
-see `LocalKafka(advertised_ports=...)`.
+The proxy does not parse the data. So the broker must tell its clients to connect to the proxy: see
+`LocalKafka(advertised_ports=...)`.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _CHUNK_BYTES = 1 << 20
-# So much may be on its way at once; a real network holds as much as its bandwidth by its delay.
+# Most chunks in flight. A real network holds its bandwidth times its delay.
 _MOST_CHUNKS = 256
 
 
@@ -67,7 +67,7 @@ async def _serve(port: int, target: int, round_trip_ms: float) -> None:
 
 @contextmanager
 def delayed(port: int, target: int, round_trip_ms: float) -> Iterator[None]:
-    """Listens on `port`, for `target`, for as long as the context lasts."""
+    """Listen on `port` for `target` until the context ends."""
     command = [sys.executable, "-m", __name__, str(port), str(target), str(round_trip_ms)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:

@@ -1,10 +1,10 @@
-"""What a round trip between executors and brokers costs: a scan through a proxy that delays.
+"""Cost of a round trip between executors and brokers: a scan through a delaying proxy.
 
     python -m tests.benchmarks.distance [--rows N] [--peer-rows N] [--runs N]
                                         [--round-trips 0,20,50]
 
-Prints rows a second of each way at each round trip, and what part that is of the undelayed: median
-(least-most) of the turns. All go through the proxy, the undelayed too.
+Prints rows per second of each way at each round trip, and their share of the rate without delay:
+median (least-most) of the turns. All scans go through the proxy, also those without delay.
 """
 
 import argparse
@@ -24,7 +24,7 @@ HEAD = ("round trip ms", "peer rows/s", "ours rows/s", "peer part", "ours part")
 CODEC, VALUE_BYTES = "lz4", 150
 
 Rates = Mapping[tuple[str, float], list[float]]
-"""Rows a second of each run, by way and round trip in ms."""
+"""Rows per second of each run, by way and round trip in ms."""
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
 def measure(
     spark: SparkSession, round_trips: list[float], *, rows: int, peer_rows: int, runs: int = 3
 ) -> Rates:
-    """All ways at all round trips in turn. The peer reads fewer rows, or it would take minutes."""
+    """Run all ways at all round trips in turn. The peer reads fewer rows, to save minutes."""
     (port,) = free_ports(1)
     found: dict[tuple[str, float], list[float]] = {}
     with broker(advertised_ports=(port,)) as kafka:
@@ -68,7 +68,7 @@ def measure(
 
 
 def cells(round_trip: float, undelayed: float, found: Rates) -> list[str]:
-    """One row of the table, under `HEAD`."""
+    """Return one row of the table, under `HEAD`."""
     rates = [f"{statistics.median(found[name, round_trip]):,.0f}" for name in (PEER, PLAIN)]
     return [
         f"{round_trip:g}",
@@ -78,7 +78,7 @@ def cells(round_trip: float, undelayed: float, found: Rates) -> list[str]:
 
 
 def part(found: Rates, name: str, round_trip: float, undelayed: float) -> str:
-    """The delayed rate over the undelayed, turn by turn."""
+    """Return the delayed rate divided by the undelayed rate, turn by turn."""
     pairs = zip(found[name, round_trip], found[name, undelayed], strict=True)
     parts = [delayed / fast for delayed, fast in pairs]
     return f"{statistics.median(parts):.2f} ({min(parts):.2f}-{max(parts):.2f})"

@@ -1,12 +1,12 @@
-"""What a record costs on one core to encode: `python -m tests.benchmarks.encode [--page FILE]`.
+"""Cost of encoding a record on one core: `python -m tests.benchmarks.encode [--page FILE]`.
 
 Prints nanoseconds of the thread's CPU time per record: the median of all rounds, half the distance
-between their quartiles, and in brackets the fastest round. All ways of a round run one after the
-other. `columns` is `encode_columns` and `pieces`, from Arrow columns to the bytes of a request;
-`partitions` the same for 8 partitions by murmur2 of the key, grouped and gathered; `compress` the
-codec alone, for as many bytes; `records` is `encode_batch`, with the objects already made. The load
-is that of the machine at the end: what shares the core's caches makes it all take up to twice as
-long. Pin it to a core: `taskset -c 1`.
+between the quartiles, and in brackets the fastest round. All ways of a round run one after the
+other. `columns` is `encode_columns` and `pieces`, from Arrow columns to the bytes of a request.
+`partitions` is the same for 8 partitions by murmur2 of the key, grouped and gathered. `compress` is
+the codec alone, for as many bytes. `records` is `encode_batch`, with ready objects. The load is the
+machine's load at the end. A program that shares the core's caches can double all times. Pin this
+program to a core: `taskset -c 1`.
 """
 
 import argparse
@@ -39,11 +39,11 @@ WAYS = ("columns", "partitions", "compress", "records")
 HEAD = ("codec", *(f"{way} ns" for way in WAYS))
 
 Ways = Mapping[str, tuple[Callable[[], object], int]]
-"""What to run, and how many records it encodes."""
+"""By name: the function to run, and its number of records."""
 
 
 def main() -> None:
-    keep_freed_memory()  # As producers do.
+    keep_freed_memory()  # Producers do this.
     options = _options()
     columns = table(options.rows, options.value_bytes, timestamps=options.timestamps)
     found = []
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def table(rows: int, value_bytes: int, *, timestamps: bool = False) -> pa.RecordBatch:
-    """Keys of ten bytes and JSON values, and with `timestamps` the times of events."""
+    """Return keys of ten bytes and JSON values; with `timestamps` also the times of events."""
     chance = random.Random(value_bytes)
     columns = {
         "key": pa.array([b"%010d" % chance.randrange(10**9) for _ in range(rows)], pa.binary()),
@@ -106,7 +106,7 @@ def _ways(columns: pa.RecordBatch, codec: Codec, batch_bytes: int) -> Ways:
 
 
 def measured(ways: Ways) -> dict[str, float]:
-    """Nanoseconds a record of one round."""
+    """Run one round. Return the nanoseconds per record."""
     gc.collect()
     return {name: _seconds(run) / count * 1e9 for name, (run, count) in ways.items()}
 
@@ -118,7 +118,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def cells(codec: str, rounds: Sequence[Mapping[str, float]]) -> list[str]:
-    """A row of the table, under `HEAD`."""
+    """Return a row of the table, under `HEAD`."""
     return [codec, *(_cell([each[way] for each in rounds]) for way in WAYS)]
 
 

@@ -1,4 +1,4 @@
-"""Timing several ways of doing one thing, in turn: a machine that drifts does so for all."""
+"""Timing of several ways in turn. A change of the machine's speed then affects all ways."""
 
 import random
 import statistics
@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 Seconds = Mapping[str, Sequence[float]]
-"""What each run took, by the name of the way; the nth runs of all were one after the other."""
+"""Seconds of each run, by the name of the way. The nth runs of all ways followed each other."""
 
 
 def interleaved(ways: Mapping[str, Callable[[], object]], runs: int) -> Seconds:
-    """Runs each way `runs` times in turn, after one turn that is not counted.
+    """Run each way `runs` times in turn, after one uncounted turn.
 
-    Who begins a turn is drawn anew, so that nobody always runs after the same one. A way that
+    Each turn has a random order, so that no way always follows the same other way. A way that
     returns a number has timed itself.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -31,7 +31,7 @@ def interleaved(ways: Mapping[str, Callable[[], object]], runs: int) -> Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One way's time over another's, turn by turn."""
+    """One way's time divided by another's, turn by turn."""
 
     median: float
     least: float
@@ -39,7 +39,7 @@ class Ratio:
 
     @classmethod
     def of(cls, seconds: Seconds, over: str, under: str) -> "Ratio":
-        """`over`'s times divided by `under`'s: how many times as fast `under` is."""
+        """Divide `over`'s times by `under`'s. The result says how many times as fast `under` is."""
         ratios = [a / b for a, b in zip(seconds[over], seconds[under], strict=True)]
         return cls(statistics.median(ratios), min(ratios), max(ratios))
 
@@ -48,5 +48,5 @@ class Ratio:
 
 
 def medians(seconds: Seconds) -> dict[str, float]:
-    """The median time of each way."""
+    """Return the median time of each way."""
     return {name: statistics.median(each) for name, each in seconds.items()}

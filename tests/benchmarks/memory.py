@@ -1,8 +1,8 @@
-"""The memory of a task that reads a large partition: a Python process that does what a worker does.
+"""Memory of a task that reads a large partition, in a Python process that works like a worker.
 
     python -m tests.benchmarks.memory [--gigabytes N] [--codec lz4]
 
-Prints the resident memory above what the imports alone take, at each eighth of the way, in MiB.
+Prints the resident memory above that of the imports, in each eighth of the partition, in MiB.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def measure(rows: int, codec: str) -> list[float]:
-    """MiB above the start, the most in each eighth of the way."""
+    """Return the peak MiB above the start in each eighth of the partition."""
     with broker() as kafka:
         kafka.create_topic("large")
         fill(
@@ -42,7 +42,7 @@ def measure(rows: int, codec: str) -> list[float]:
             codec=codec,
             partitions=1,
         )
-        # What filled the topic has memory to spare, which would hide what is measured.
+        # The process that filled the topic has spare memory. This would hide the measured growth.
         with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
             return fresh.submit(_read, kafka.bootstrap_servers, rows).result()
 

@@ -1,4 +1,4 @@
-"""The page of the documentation that has what writing costs: a table between two marks each."""
+"""The documentation page with the costs of writing. Each table is between two marks."""
 
 import argparse
 import datetime
@@ -13,7 +13,7 @@ from tests.marks import Marks
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     head = list(head)
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
@@ -22,12 +22,12 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def marks(name: str) -> Marks:
-    """Between which lines of the page a table is."""
+    """Return the two lines around a table of the page."""
     return Marks(f"<!-- {name}: written by a program -->", f"<!-- end of {name} -->")
 
 
 def publish(name: str, command: str, lines: Iterable[str], path: Path | None) -> None:
-    """Prints the table, and writes it into the page, if there is one."""
+    """Print the table. Write it into the page, if a path is given."""
     text = "\n".join([_about(command), "", *lines])
     print(text, flush=True)
     if path is not None:
@@ -35,7 +35,7 @@ def publish(name: str, command: str, lines: Iterable[str], path: Path | None) ->
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
-    """The option that names the page."""
+    """Add the option that names the page."""
     parser.add_argument("--page", type=Path, help="write the tables into this page, too")
 
 

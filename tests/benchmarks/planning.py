@@ -1,9 +1,9 @@
-"""What a trigger costs the driver over many partitions and brokers, in memory.
+"""Cost of a trigger for the driver, with many partitions and brokers, in memory.
 
     python -m tests.benchmarks.planning [--partitions 10000] [--brokers 100] [--triggers N]
 
-Prints the requests of a trigger by kind, the driver's CPU time for one, and the requests a second
-of a query that has nothing to do.
+Prints the requests of a trigger by kind, the driver's CPU time per trigger, and the requests per
+second of an idle query.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.memory_broker import MemoryBroker
 
 IDLE_SECONDS = 20.0
-# The fetches that brokers hold back are looked after by the process that is measured.
+# The measured process also runs the in-memory brokers, with the fetches that they hold back.
 _HELD_STEP_SECONDS = 0.5
 
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def measure(partitions: int, brokers: int, triggers: int = 5) -> dict[str, float]:
-    """The figures by their names."""
+    """Return the figures by their names."""
     with MemoryBroker(brokers) as broker:
         for log in broker.create_topic("t", partitions=partitions):
             log.append(b"x")
@@ -55,7 +55,7 @@ def measure(partitions: int, brokers: int, triggers: int = 5) -> dict[str, float
             reader.partitions(start, end)
             cpu_ms.append((time.thread_time() - started) * 1000)
         kinds = Counter(type(each.request).__name__ for each in broker.seen)
-        for _ in range(2):  # It falls idle, and asks all leaders to tell.
+        for _ in range(2):  # The query becomes idle, and watches all leaders.
             reader.latestOffset(end, reader.getDefaultReadLimit())
         broker.forget()
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""The figures as pictures."""
+"""Plots of the figures."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 mpl.use("svg")
-from matplotlib import pyplot as plt  # once it is known that no screen is needed
+from matplotlib import pyplot as plt  # after the choice of a backend without a screen
 
 from tests.benchmarks.interleaved import Ratio, Seconds, medians
 from tests.benchmarks.scan import Case
@@ -20,18 +20,18 @@ HEAD = ("what grows", "to", "peer ns a row", "plain", "fast", "ready", "plain x"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Of a curve: how far something has grown, and what so many rows then took each way."""
+    """Point of a curve: the growing quantity, and each way's seconds for `rows` rows."""
 
     at: int
     rows: int
     seconds: Seconds
 
     def nanoseconds(self, way: str) -> float:
-        """A row's share of a scan."""
+        """Return the time of a scan per row."""
         return medians(self.seconds)[way] / self.rows * 1e9
 
     def cells(self, name: str) -> list[str]:
-        """A row of the table, under `HEAD`."""
+        """Return a row of the table, under `HEAD`."""
         return [
             name,
             f"{self.at:,}",
@@ -41,7 +41,7 @@ class Point:
 
 
 def bars(scans: Mapping[Case, Seconds], path: Path) -> None:
-    """How many times as fast as the peer each way is, by what is scanned."""
+    """Plot how many times as fast as the peer each way is, by the scanned case."""
     _, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
     for index, way in enumerate((PLAIN, FAST, CEILING)):
         drawn = [(at, found) for at, found in enumerate(scans.values()) if way in found]
@@ -63,7 +63,7 @@ def bars(scans: Mapping[Case, Seconds], path: Path) -> None:
 
 
 def curves(found: Mapping[str, Sequence[Point]], path: Path) -> None:
-    """What a row costs as something grows, a picture for each thing that grows."""
+    """Plot the cost of a row, one picture for each growing quantity."""
     _, all_axes = plt.subplots(1, len(found), figsize=(13, 3.6), layout="constrained")
     for axes, (name, points) in zip(all_axes, found.items(), strict=True):
         for way, label in LABELS.items():
@@ -90,6 +90,6 @@ def _spread(ratio: Ratio) -> Iterable[float]:
 
 def save(path: Path) -> None:
     """Write the picture, and begin another one."""
-    # Without a date, so that the same figures are the same file.
+    # Without a date, equal figures give equal files.
     plt.savefig(path, metadata={"Date": None})
     plt.close()

@@ -1,9 +1,9 @@
-"""Where the processor time of a scan goes, by process: the profile behind the ratios.
+"""Processor time of a scan by process: the profile behind the ratios.
 
     python -m tests.benchmarks.processors [--codecs none,lz4] [--rows N] [--runs N]
 
-Prints nanoseconds a row of the broker, of Spark's JVM and of its Python workers, their sum, and the
-time that passed: on a machine whose cores are all busy, the sum is what decides it.
+Prints nanoseconds per row of the broker, of Spark's JVM and of its Python workers, their sum, and
+the elapsed time. On a machine with all cores busy, the sum decides the elapsed time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tests.benchmarks.session import broker, session
 HEAD = ("scan", "way", "broker ns", "JVM ns", "workers ns", "sum ns", "passed ns")
 
 Nanoseconds = Mapping[str, list[float]]
-"""A row's share of each column of `HEAD` from the third on, by way."""
+"""Time per row in each column of `HEAD` from the third on, by way."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def by_process(
     used: dict[str, list[list[float]]] = {name: [] for name in runnable}
 
     def now() -> list[float]:
-        # What the JVM started are its Python workers.
+        # The JVM's children are its Python workers.
         workers = sum(map(with_ended, java.children(recursive=True)))
         return [seconds(server), seconds(java), workers]
 
@@ -78,7 +78,7 @@ def by_process(
 
 
 def cells(case: Case, found: Nanoseconds) -> list[list[str]]:
-    """Rows of the table, under `HEAD`."""
+    """Return rows of the table, under `HEAD`."""
     return [[str(case), name, *(f"{one:.0f}" for one in each)] for name, each in found.items()]
 
 

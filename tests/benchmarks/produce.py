@@ -1,13 +1,13 @@
-"""What a record costs to write to a broker, without Spark, beside other producers.
+"""Cost of writing a record to a broker, without Spark, against other producers.
 
     python -m tests.benchmarks.produce [--rows N] [--runs N] [--cases none-8,lz4-8,lz4-1] [--page F]
 
-Prints, for each codec and count of partitions, nanoseconds a record of each producer: of its own
-processor time, of the broker's, and of the time that passed until all records were acknowledged by
-acks=all, from the making of the producer to its end; then how many times as much confluent-kafka
-takes of each: median (least-most) of the turns. Keys are 10 bytes, values 150 of JSON, all of them
-ready as what the producer takes: columns, or `bytes` one by one. All are idempotent. kafka-python
-takes part where it is installed.
+Prints nanoseconds per record of each producer, for each codec and number of partitions: its own
+processor time, the broker's, and the elapsed time until all records are acknowledged with acks=all,
+from the start of the producer to its end. Then it prints how many times as much confluent-kafka
+takes of each: median (least-most) of the turns. Keys have 10 bytes, values 150 bytes of JSON. All
+are ready in the producer's form: columns, or single `bytes`. All producers are idempotent.
+kafka-python takes part if it is installed.
 """
 
 import argparse
@@ -40,7 +40,7 @@ CONFLUENT, KAFKA_PYTHON = "confluent-kafka", "kafka-python"
 JAVA, JAVA_TUNED = "Java", "Java, tuned"
 TUNED = {"batch.size": 512 * 1024, "linger.ms": 20}
 SLOW = {ONE_BY_ONE: 5, KAFKA_PYTHON: 20}
-"""Those that take an object a record in Python write a part of the records, one in so many."""
+"""Slow ways, which take one Python object per record. They write one record in so many."""
 
 HEAD = (
     "codec, partitions", "producer", "client ns", "broker ns", "passed ns", "client x", "both x",
@@ -54,26 +54,26 @@ _numbers = count()
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The same records as each producer takes them."""
+    """The records, in the form of each producer."""
 
     keys: Sequence[bytes]
     values: Sequence[bytes]
 
     @classmethod
     def distinct(cls, how_many: int = DISTINCT) -> "Records":
-        """Without two of the same key."""
+        """Return records with distinct keys."""
         chance = random.Random(VALUE_BYTES)
         keys = [b"%010d" % each for each in chance.sample(range(10**9), how_many)]
         return cls(keys, [json_value(VALUE_BYTES, n, chance) for n in range(how_many)])
 
     def columns(self, rows: int) -> pa.Table:
-        """So many of them, again and again."""
+        """Return a table of `rows` rows that repeats the records."""
         batch = pa.RecordBatch.from_pydict({"key": list(self.keys), "value": list(self.values)})
         whole, rest = divmod(rows, batch.num_rows)
         return pa.Table.from_batches([*[batch] * whole, batch.slice(0, rest)])
 
     def pairs(self, rows: int) -> Iterator[tuple[bytes, bytes]]:
-        """The same one by one."""
+        """Yield `rows` keys and values, one by one."""
         pairs = list(zip(self.keys, self.values, strict=True))
         whole, rest = divmod(rows, len(pairs))
         for _ in range(whole):
@@ -81,21 +81,21 @@ class Records:
         yield from pairs[:rest]
 
     def write(self, path: Path) -> None:
-        """As `ProduceTopic.java` reads them."""
+        """Write the records in the format that `ProduceTopic.java` reads."""
         lines = (b"%s\t%s\n" % pair for pair in zip(self.keys, self.values, strict=True))
         path.write_bytes(b"".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How much of what is written, and to what."""
+    """Codec, partitions and number of records of a measurement."""
 
     codec: str
     partitions: int
     rows: int
 
     def rows_of(self, way: str) -> int:
-        """How many records this way writes."""
+        """Return the number of records that this way writes."""
         return self.rows // SLOW.get(way, 1)
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ def main() -> None:
 def measure(
     kafka: LocalKafka, java: JavaProgram, records: Records, case: Case, runs: int = 5
 ) -> Costs:
-    """What each way's runs cost."""
+    """Run each way. Return the costs of its runs."""
     ways: dict[str, Callable[[str, str, Case], float | None]] = {
         COLUMNS: partial(_send_columns, records.columns(case.rows)),
         ONE_BY_ONE: partial(_send, records),
@@ -141,7 +141,7 @@ def measure(
 
 
 def cells(case: Case, costs: Costs) -> Iterator[list[str]]:
-    """Rows of the table, under `HEAD`; a record's share, since not all ways write as many."""
+    """Return rows of the table, under `HEAD`. Costs are per record, since the counts differ."""
     shares = {
         name: [type(each)(*(one / case.rows_of(name) for one in each)) for each in runs]
         for name, runs in costs.items()
@@ -157,10 +157,11 @@ def cells(case: Case, costs: Costs) -> Iterator[list[str]]:
 
 @contextmanager
 def new_topic(kafka: LocalKafka, partitions: int, rows: int | None) -> Iterator[str]:
-    """A topic in which there are so many records at the end, if that is known.
+    """Create a topic. At the end, check its number of records, if that is known.
 
-    All of its leaders answer. One that is not there yet refuses a partition's first batch and then
-    may take the second, after which Java's producer tries the first for two minutes in vain.
+    All leaders answer before the topic is used. A leader that is not ready refuses a partition's
+    first batch and may then take the second. Java's producer then retries the first batch in vain
+    for two minutes.
     """
     topic = f"written-{next(_numbers)}"
     kafka.create_topic(topic, partitions=partitions)
@@ -188,7 +189,7 @@ def _java(records: Records) -> Iterator[JavaProgram]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "records")
         records.write(path)
-        # With all of its compiler, as servers have it.
+        # With all compilers of the JVM, as on servers.
         with run_java(source, kafka_jars(), str(path), java_options=("-Xmx1g",)) as java:
             yield java
 

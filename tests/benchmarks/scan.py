@@ -1,12 +1,12 @@
-"""Batch scans and AvailableNow runs of a topic into the noop sink, all ways in turn.
+"""Batch scans and AvailableNow runs of a topic into the noop sink, with all ways in turn.
 
     python -m tests.benchmarks.scan [--rows N] [--runs N] [--codecs none,lz4] [--value-bytes N]
                                     [--headers N] [--partitions N] [--default-settings]
                                     [--streaming whole|micro-batches]
 
-Prints, for each codec, the median seconds of each way, and how many times as fast as the peer ours
-is without and with the extra `fast`, and how much longer than ready-made batches it takes: median
-(least-most) of the turns. Only ratios mean much: the machine's speed drifts, but for all alike.
+Prints for each codec the median seconds of each way. Prints how many times as fast as the peer this
+source is, without and with the extra `fast`, and how much longer than ready-made batches it takes:
+median (least-most) of the turns. Compare ratios only: the machine's speed drifts for all ways.
 """
 
 import argparse
@@ -31,7 +31,7 @@ HEAD = ("scan", "peer s", "plain s", "fast s", "ready s", "plain x", "fast x", "
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A topic, and how it is scanned."""
+    """A topic, and the way of its scan."""
 
     codec: str
     value_bytes: int = 150
@@ -39,7 +39,7 @@ class Case:
     headers: int = 0
     partitions: int = PARTITIONS
     streaming: Literal["", "whole", "micro-batches"] = ""
-    """An AvailableNow run: all of it, or its micro-batches, without the start of the query."""
+    """Timed part of an AvailableNow run: the whole run, or only its micro-batches."""
 
     def __str__(self) -> str:
         headers = f", {self.headers} headers" if self.headers else ""
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 5) -> Seconds:
-    """Seconds of each way's runs."""
+    """Run each way. Return the seconds of its runs."""
     with ways(spark, kafka, case) as runnable:
         return interleaved(runnable, runs)
 
@@ -77,7 +77,7 @@ def measure(spark: SparkSession, kafka: LocalKafka, case: Case, runs: int = 5) -
 def ways(
     spark: SparkSession, kafka: LocalKafka, case: Case
 ) -> Iterator[Mapping[str, Callable[[], float | None]]]:
-    """What to run for each way, over a topic that is there for as long as the context lasts."""
+    """Yield the function of each way. The topic exists until the context ends."""
     run = {"": _scan, "whole": _stream, "micro-batches": _micro_batches}[case.streaming]
     with filled(kafka, case) as topic:
         ours: dict[str, object] = {
@@ -92,7 +92,7 @@ def ways(
             "valueBytes": case.value_bytes,
             "headers": case.headers,
         }
-        # Ready-made batches have no end that a stream could come to.
+        # A stream of ready-made batches has no end.
         names = [name for name in WAYS if not (case.streaming and name == CEILING)]
         yield {
             name: partial(run, spark, name, ready if name == CEILING else ours) for name in names
@@ -101,7 +101,7 @@ def ways(
 
 @contextmanager
 def filled(kafka: LocalKafka, case: Case) -> Iterator[str]:
-    """A topic as the case has it, for as long as the context lasts."""
+    """Create and fill the case's topic. It exists until the context ends."""
     topic = f"scan-{case.codec}-{case.value_bytes}-{case.headers}-{case.rows}-{case.partitions}"
     kafka.create_topic(topic, partitions=case.partitions)
     try:
@@ -120,7 +120,7 @@ def filled(kafka: LocalKafka, case: Case) -> Iterator[str]:
 
 
 def cells(case: Case, seconds: Seconds) -> list[str]:
-    """One row of the table, under `HEAD`."""
+    """Return one row of the table, under `HEAD`."""
     took = medians(seconds)
     return [
         str(case),
@@ -141,7 +141,7 @@ def _stream(spark: SparkSession, name: str, options: dict[str, object]) -> None:
 
 
 def _micro_batches(spark: SparkSession, name: str, options: dict[str, object]) -> float:
-    """Runs a query and returns the seconds of its micro-batches."""
+    """Run a query. Return the seconds of its micro-batches."""
     rows = spark.readStream.format(name).options(**options).load()  # type: ignore[arg-type]  # any value
     with tempfile.TemporaryDirectory() as checkpoint:
         writing = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)

@@ -1,4 +1,4 @@
-"""The Spark session and the broker that benchmarks run in."""
+"""Spark session and broker of the benchmarks."""
 
 import os
 import sys
@@ -10,14 +10,14 @@ from spark_kafka_source.testing import LocalKafka, peer_jars
 from spark_kafka_source.testing.jars import resolve
 from tests.benchmarks import sources
 
-# Without what makes the JVM start quickly and run slowly.
+# Without the options that make the JVM start quickly and run slowly.
 BROKER_JAVA_OPTIONS = ("-Xmx1g",)
 
 
 def session(
     *, recommended: bool = True, cores: int = 2, more_jars: Sequence[str] = ()
 ) -> SparkSession:
-    """With the peer and all sources at hand; in the settings of docs/tuning.md, or Spark's own."""
+    """Start a session with the peer and all sources, with docs/tuning.md's or Spark's settings."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jars = [*peer_jars(), *(resolve(more_jars, transitive=False) if more_jars else ())]
     spark = (
@@ -36,5 +36,5 @@ def session(
 
 
 def broker(**values: object) -> LocalKafka:
-    """A broker with a JVM as servers have it."""
+    """Start a broker. Its JVM has a server's settings."""
     return LocalKafka(java_options=BROKER_JAVA_OPTIONS, **values)  # type: ignore[arg-type]  # its own

@@ -1,20 +1,21 @@
-"""What a row costs to write from Spark, beside Spark's own connector, and small micro-batches.
+"""Cost of writing a row from Spark, against Spark's own connector, and of small micro-batches.
 
     python -m tests.benchmarks.sink [--only rows,micro-batches,memory] [--rows N] [--runs N]
                                     [--partitions 8,1] [--codec lz4] [--batches N] [--turns N]
                                     [--tasks 4,16,64] [--gigabytes N] [--page FILE]
 
-*rows*: a cached DataFrame with keys of 10 bytes and JSON values of 150 is written to topics of 8
-partitions and of one. Prints nanoseconds a row of Spark's processor time (its JVM and its Python
-workers), of the broker's and of the time that passed; how many times as fast as the peer that is,
-at its defaults and tuned, and which part of its processor time, the broker's included: median
-(least-most) of the turns. *thrown away* is a sink in Python that does nothing with its rows.
+*rows*: a cached DataFrame with keys of 10 bytes and JSON values of 150 goes to topics of 8
+partitions and of one. Prints nanoseconds per row: Spark's processor time (its JVM and its Python
+workers), the broker's, and the elapsed time. Compares the elapsed time with the peer, at its
+defaults and tuned, and the processor time, the broker's included: median (least-most) of the turns.
+*thrown away* is a sink in Python that does nothing with its rows.
 
-*micro-batches*: of 4, 16 and 64 tasks with 10 rows each, the median milliseconds of `addBatch` and
-in brackets of the whole `triggerExecution`; then how many more of these than at least once.
+*micro-batches*: with 4, 16 and 64 tasks of 10 rows each. Prints the median milliseconds of
+`addBatch`, and in brackets of the whole `triggerExecution`. Then prints the difference to at least
+once.
 
-*memory*: the resident memory of a process that does what a worker does for a task with so many GiB,
-above what the imports alone take, the most in each eighth of the way.
+*memory*: the resident memory of a process that writes so many GiB like a worker's task. Prints the
+peak above the memory of the imports, in each eighth of the rows.
 """
 
 import argparse
@@ -71,7 +72,7 @@ _EVENT = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How many rows go to a topic of how many partitions."""
+    """Number of rows, partitions of the topic, and codec."""
 
     rows: int
     partitions: int
@@ -101,7 +102,7 @@ def _rows(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def events(spark: SparkSession, rows: int) -> DataFrame:
-    """Distinct rows, kept in memory."""
+    """Return distinct rows, kept in memory."""
     value = f"concat(substring({_EVENT}, 1, {VALUE_BYTES - 2}), '\"}}')"
     frame = spark.range(0, rows, 1, _SPARK_PARTITIONS).select(
         expr(_KEY).cast("binary").alias("key"), expr(value).cast("binary").alias("value")
@@ -113,7 +114,7 @@ def events(spark: SparkSession, rows: int) -> DataFrame:
 def measure(
     spark: SparkSession, kafka: LocalKafka, frame: DataFrame, case: Case, runs: int = 5
 ) -> Costs:
-    """What each sink's runs cost."""
+    """Run each sink. Return the costs of its runs."""
     plain = {
         "kafka.bootstrap.servers": kafka.bootstrap_servers,
         "kafka.compression.type": case.codec,
@@ -132,7 +133,7 @@ def measure(
         writing = frame.write.format(sink).options(**options, topic=topic)
         writing.mode("append").save()
 
-    # The end of a transaction takes an offset, too.
+    # The marker of a transaction takes an offset, too.
     rows = dict.fromkeys((PEER, PEER_TUNED, OURS), case.rows) | {THROWN_AWAY: 0}
     return metered(
         {name: partial(run, name) for name in ways},
@@ -153,7 +154,7 @@ def cells(case: Case, costs: Costs) -> Iterator[list[str]]:
 
 
 def _used(spark: SparkSession) -> float:
-    """The processor time of Spark's JVM and of what it has started: its Python workers."""
+    """Return the processor time of Spark's JVM and of its children, the Python workers."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     java = psutil.Process(gateway.proc.pid)
@@ -177,7 +178,7 @@ def _micro_batches(arguments: argparse.Namespace) -> Iterator[str]:
 def measure_batches(
     spark: SparkSession, kafka: LocalKafka, tasks: int, batches_and_turns: tuple[int, int]
 ) -> dict[str, list[Took]]:
-    """The durations of `turns` times `batches` micro-batches into each sink, run in turn."""
+    """Run the sinks in turn. Return the durations of `turns` times `batches` micro-batches each."""
     options: dict[str, tuple[str, Mapping[str, str]]] = {
         PEER: (PEER, {}),
         OURS: (OURS, {}),
@@ -198,7 +199,7 @@ def measure_batches(
 
 
 def batch_cells(tasks: int, found: Mapping[str, list[Took]]) -> Iterator[list[str]]:
-    """Rows of the table, under `BATCHES_HEAD`."""
+    """Return rows of the table, under `BATCHES_HEAD`."""
     adding, whole = (
         {
             name: statistics.median(getattr(each, what) for each in took)
@@ -245,18 +246,18 @@ def _memory(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def measure_memory(case: Case) -> list[float]:
-    """MiB above the start, the most in each eighth of the way."""
+    """Return the peak MiB above the start in each eighth of the rows."""
     with (
         broker() as kafka,
         new_topic(kafka, case.partitions, case.rows) as topic,
-        # It has no memory to spare yet, which would hide what is measured.
+        # A new process has no spare memory yet. Spare memory would hide the measured growth.
         ProcessPoolExecutor(1, get_context("spawn")) as fresh,
     ):
         return fresh.submit(_write, kafka.bootstrap_servers, topic, case).result()
 
 
 def _write(servers: str, topic: str, case: Case) -> list[float]:
-    """Does what a Python worker does for a task, with rows as they come from Spark."""
+    """Write rows as a Python worker does for a task. The rows have the form that Spark gives."""
     options = {
         "kafka.bootstrap.servers": servers,
         "kafka.compression.type": case.codec,
@@ -279,7 +280,7 @@ def _write(servers: str, topic: str, case: Case) -> list[float]:
             eighth = written * 8 // case.rows
             most[eighth] = max(most[eighth], (process.memory_info().rss - before) / _MIB)
             count = min(ready.num_rows, case.rows - written)
-            # A copy, as each one is that Spark hands over.
+            # Spark hands over a copy of each batch, too.
             yield ready.take(pa.array(range(count), pa.int32()))
 
     assert writer.write(batches()).row_count == case.rows

@@ -1,4 +1,4 @@
-"""A sink that throws its rows away: Spark's own path to a writer in Python, which none can beat."""
+"""A sink that throws its rows away. No writer in Python is faster than this path of Spark."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,10 +18,10 @@ THROWN_AWAY = "thrown-away"
 
 
 class ThrowingWriter(DataSourceStreamWriter, DataSourceArrowWriter):
-    """Looks at how many rows there are."""
+    """Writer that only looks at the number of rows."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        frozen_imports.freeze()  # As ours does, and any other could.
+        frozen_imports.freeze()  # This project's writer does this, and any other could.
         for batch in iterator:
             assert batch.num_rows >= 0
         return WriterCommitMessage()
@@ -38,7 +38,7 @@ class ThrowingWriter(DataSourceStreamWriter, DataSourceArrowWriter):
 
 
 class ThrowingSink(DataSource):
-    """Takes any rows, and any options."""
+    """Sink for any rows and any options."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -55,5 +55,5 @@ class ThrowingSink(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Makes it known to a session."""
+    """Register the sink in a session."""
     spark.dataSource.register(ThrowingSink)

@@ -1,7 +1,7 @@
-"""What is measured beside the peer: this source without and with its compiled kernels, the ceiling.
+"""Sources measured against the peer: this source without and with compiled kernels, the ceiling.
 
-The ceiling is a source that does nothing but hand over batches that are ready: no reader in Python
-can be faster than Spark's own path for them.
+The ceiling is a source that only hands over ready batches. No reader in Python can be faster than
+Spark's own path for such batches.
 """
 
 import zlib
@@ -45,11 +45,11 @@ _KERNELS = (
     (protobuf, "kernel"),
 )
 BATCH_ROWS = 12_000
-"""About as many rows of 150 B as a fetch of ours has."""
+"""Rows of a batch: about the number of 150 B rows in a fetch of this source."""
 
 
 def use_extra(wanted: bool) -> None:
-    """Has this process decode with the extra `fast`, or without, from now on."""
+    """Let this process decode with or without the extra `fast` from now on."""
     for module, name in _KERNELS:
         found = module.load() if wanted else None
         setattr(module, name, lambda count=0, found=found: found)
@@ -95,7 +95,7 @@ class _FastStream(_Fast, KafkaStreamReader):
 
 
 class PlainSource(KafkaDataSource):
-    """Ours, as it is without the extra `fast`."""
+    """This source without the extra `fast`."""
 
     @classmethod
     def name(cls) -> str:
@@ -109,7 +109,7 @@ class PlainSource(KafkaDataSource):
 
 
 class FastSource(KafkaDataSource):
-    """Ours, with the kernels of the extra `fast`, loaded."""
+    """This source with the loaded kernels of the extra `fast`."""
 
     @classmethod
     def name(cls) -> str:
@@ -123,9 +123,9 @@ class FastSource(KafkaDataSource):
 
 
 class ReadyMadeSource(DataSource):
-    """`rows` rows with values of `valueBytes` and `headers` headers, in `partitions` partitions.
+    """Source of `rows` rows with values of `valueBytes` and `headers` headers, in `partitions`.
 
-    As a stream it has as many rows more for each partition whenever it is asked, by default one.
+    A stream has `rows` more rows in each partition at each trigger, by default one.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -149,7 +149,7 @@ class ReadyMadeSource(DataSource):
 
 
 class ReadyFileSource(DataSource):
-    """The first batch of an Arrow file, again and again: `rows` rows in `partitions` partitions."""
+    """Source that repeats the first batch of an Arrow file: `rows` rows in `partitions`."""
 
     @classmethod
     def name(cls) -> str:
@@ -164,7 +164,7 @@ class ReadyFileSource(DataSource):
 
 
 class ReadyFileReader(DataSourceReader):
-    """Yields the batch of a file."""
+    """Reader that repeats the batch of a file."""
 
     def __init__(self, file: str, rows: int, partitions: int) -> None:
         self._file, self._rows, self._partitions = file, rows, partitions
@@ -184,7 +184,7 @@ def _columns(headers: int) -> tuple[str, ...]:
 
 
 class Part(InputPartition):
-    """How many rows one task yields."""
+    """Number of rows of one task."""
 
     def __init__(self, rows: int) -> None:
         super().__init__(rows)
@@ -192,7 +192,7 @@ class Part(InputPartition):
 
 
 class ReadyMadeStreamReader(DataSourceStreamReader):
-    """Has so many rows more for each partition whenever it is asked."""
+    """Reader with `rows` more rows in each partition at each trigger."""
 
     def __init__(self, partitions: int, value_bytes: int, rows: int) -> None:
         self._partitions, self._value_bytes, self._rows = partitions, value_bytes, rows
@@ -211,12 +211,12 @@ class ReadyMadeStreamReader(DataSourceStreamReader):
         return [Part(self._rows) for _ in range(self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        frozen_imports.freeze()  # as ours does, and any other could
+        frozen_imports.freeze()  # This source does this, and any other could.
         yield _few_rows(self._rows, self._value_bytes)
 
 
 class ReadyMadeReader(DataSourceReader):
-    """Yields one batch again and again."""
+    """Reader that repeats one batch."""
 
     def __init__(self, rows: int, partitions: int, value_bytes: int, headers: int) -> None:
         self._rows, self._partitions = rows, partitions
@@ -239,7 +239,7 @@ def _few_rows(rows: int, value_bytes: int) -> pa.RecordBatch:
 
 
 def ready_batch(rows: int, value_bytes: int, headers: int) -> pa.RecordBatch:
-    """A batch as a topic of the benchmark has it."""
+    """Return a batch like the rows of a benchmark's topic."""
     columns = _columns(headers)
     header = [{"key": f"header-{index}", "value": b"value"} for index in range(headers)]
     found = {
@@ -259,6 +259,6 @@ def ready_batch(rows: int, value_bytes: int, headers: int) -> pa.RecordBatch:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes all of them known to a session."""
+    """Register all sources in a session."""
     for source in (KafkaDataSource, PlainSource, FastSource, ReadyMadeSource, ReadyFileSource):
         spark.dataSource.register(source)

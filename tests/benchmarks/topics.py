@@ -16,7 +16,7 @@ _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def json_value(size: int, number: int, chance: random.Random) -> bytes:
-    """A JSON object of `size` bytes or a little more, that compresses as real events do."""
+    """Return a JSON object of about `size` bytes. It compresses like real events."""
     event = {
         "id": number,
         "user": f"user-{chance.randrange(100_000)}",
@@ -40,9 +40,9 @@ def fill(
     headers: int = 0,
     partitions: int = PARTITIONS,
 ) -> None:
-    """Writes `rows` records evenly over the partitions of an existing topic."""
+    """Write `rows` records evenly over the partitions of an existing topic."""
     chance = random.Random(value_bytes)
-    # Enough different values that a codec cannot cheat, made once.
+    # There are enough different values that a codec cannot cheat.
     values = [json_value(value_bytes, number, chance) for number in range(_ROWS_AT_A_TIME)]
     header = [{"key": f"header-{index}", "value": b"value"} for index in range(headers)]
     with KafkaProducer(

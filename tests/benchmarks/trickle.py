@@ -1,11 +1,12 @@
-"""What a small micro-batch costs: a topic whose partitions each get a row every 20 ms.
+"""Cost of a small micro-batch: each partition of a topic gets a row every 20 ms.
 
     python -m tests.benchmarks.trickle [--partitions 4,16,64,256] [--batches N] [--turns N]
 
-Prints the median milliseconds of a micro-batch, `addBatch` of Spark's progress and in brackets the
-whole `triggerExecution`: of the peer, of ours with one task for each partition, of ours with small
-partitions together, and of the floor, a source that yields one ready batch a task. Then how many
-times as fast as the peer ours is, each way, and how much longer than the floor it takes.
+Prints the median milliseconds of a micro-batch: `addBatch` of Spark's progress, and in brackets the
+whole `triggerExecution`. The ways are: the peer; this source with one task per partition; this
+source with small partitions joined; and the floor, a source with one ready batch per task. Then
+prints how many times as fast as the peer this source is, each way, and how much longer than the
+floor it takes.
 """
 
 import argparse
@@ -35,7 +36,7 @@ HEAD = (
 _PATIENCE_SECONDS = 600
 _PAUSE_SECONDS = 0.02
 WARM_UP = 3
-"""The first few run code for the first time."""
+"""Number of first micro-batches that do not count. They run code for the first time."""
 
 
 class Took(NamedTuple):
@@ -46,7 +47,7 @@ class Took(NamedTuple):
 
 
 Durations = dict[str, list[Took]]
-"""Of each way's micro-batches."""
+"""Durations of each way's micro-batches."""
 
 
 def main() -> None:
@@ -63,7 +64,7 @@ def main() -> None:
 def measure(
     spark: SparkSession, kafka: LocalKafka, partitions: int, batches: int = 10, turns: int = 1
 ) -> Durations:
-    """The durations of `turns` times `batches` micro-batches of each way, run in turn."""
+    """Run the ways in turn. Return the durations of `turns` times `batches` micro-batches each."""
     found: Durations = {name: [] for name in WAYS}
     order = list(WAYS)
     for turn in range(turns):
@@ -75,7 +76,7 @@ def measure(
 
 
 def cells(partitions: int, found: Durations) -> list[str]:
-    """One row of the table, under `HEAD`."""
+    """Return one row of the table, under `HEAD`."""
     whole, adding = (
         {name: statistics.median(each[at] for each in found[name]) for name in WAYS}
         for at in range(2)
@@ -99,7 +100,7 @@ def _run(
         writing = rows.load().writeStream.format("noop")
         query = writing.option("checkpointLocation", checkpoint).start()
         try:
-            # Beside the floor, too: what writes takes its share of the machine.
+            # The writer runs beside the floor, too, since it uses a part of the machine.
             with trickling(kafka, topic, partitions):
                 wait_for_batches(query, WARM_UP + batches)
             progress = [each for each in query.recentProgress if each["numInputRows"]]
@@ -123,7 +124,7 @@ def _options(kafka: LocalKafka, name: str, topic: str, partitions: int) -> Mappi
 
 @contextmanager
 def trickling(kafka: LocalKafka, topic: str, partitions: int) -> Iterator[None]:
-    """A row to each partition, again and again, for as long as the context lasts."""
+    """Write a row to each partition again and again, until the context ends."""
     enough = threading.Event()
 
     def write() -> None:
@@ -144,7 +145,7 @@ def trickling(kafka: LocalKafka, topic: str, partitions: int) -> Iterator[None]:
 
 
 def wait_for_batches(query: StreamingQuery, batches: int) -> None:
-    """Waits until a query has had so many micro-batches with rows."""
+    """Wait until a query has run so many micro-batches with rows."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while sum(bool(each["numInputRows"]) for each in query.recentProgress) < batches:
         error = query.exception()

@@ -1,15 +1,15 @@
-"""What typed values cost through Spark, beside Spark's own functions.
+"""Cost of typed values through Spark, against Spark's own functions.
 
     python -m tests.benchmarks.typed [--only typed-reading,typed-mixed,typed-writing] [--rows N]
                                      [--runs N] [--page FILE]
 
-*typed-reading*: a topic of Avro, JSON or Protobuf is read into the noop sink, the value alone: by
-the peer with Spark's function, by this source with Spark's function, and typed, plain and with the
-extra `fast`. There is no jar of Spark's `from_protobuf` to be had: a function in Python with
-google.protobuf stands in its place. *typed-mixed*: the same with two writers' schemas half and
-half, and with one bad value of a hundred, in parts of the speed without. *typed-writing*: a
-DataFrame that is cached is written as Avro, by each sink with `to_avro`, and typed by this one.
-*typed-profile*: the processor time of a row, by process, when Avro is read and written.
+*typed-reading*: reads the values of an Avro, JSON or Protobuf topic into the noop sink: by the peer
+with Spark's function, by this source with Spark's function, and typed, without and with the extra
+`fast`. There is no jar of Spark's `from_protobuf`. A Python function with google.protobuf replaces
+it. *typed-mixed*: the same with two writers' schemas, half of the rows each, and with one bad value
+in a hundred. It prints parts of the speed without these. *typed-writing*: writes a cached DataFrame
+as Avro, by each sink with `to_avro`, and typed by this project's sink. *typed-profile*: the
+processor time per row, by process, for reading and writing Avro.
 """
 
 import argparse
@@ -55,7 +55,7 @@ WRITING_HEAD = ("values", "peer + to_avro s", "ours + to_avro s", "typed s", "x"
 
 _PARTITIONS = 4
 _ROWS_AT_A_TIME = 10_000
-# That of 4.2.0 is not to be had; this one runs on it.
+# The jar for 4.2.0 is not available. This jar runs on 4.2.0.
 _AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 _NESTED = """id BIGINT, user STRING, at BIGINT, price DOUBLE, kind STRING, count INT, first BOOLEAN,
     referrer STRING, address STRUCT<street: STRING, city: STRING, zip: STRING, lat: DOUBLE,
@@ -89,7 +89,7 @@ Way = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Values of one kind, the options that read them typed, and Spark's function that does it."""
+    """Values of one kind, the options to read them typed, and Spark's function for them."""
 
     name: str
     values: Values
@@ -99,7 +99,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The session, the broker and the registry that all cases share, and how long they take."""
+    """Session, broker and registry of all cases, and the numbers of rows and runs."""
 
     spark: SparkSession
     kafka: LocalKafka
@@ -108,7 +108,7 @@ class Bench:
     runs: int
 
     def register(self, subject: str, schema: object) -> int:
-        """The id of an Avro schema."""
+        """Register an Avro schema. Return its id."""
         text = SchemaText(SchemaType.AVRO, json.dumps(schema))
         with closing(registers(self.registry)) as client:
             return client.register(subject, text)
@@ -180,7 +180,7 @@ def _ways(bench: Bench, case: Case, topic: str) -> Mapping[str, Way]:
 
 
 def fill(bench: Bench, topic: str, values: Values) -> None:
-    """Writes as many records as there are to be, evenly over the partitions, with lz4."""
+    """Write the bench's number of records evenly over the partitions, with lz4."""
     array = pa.array(values, pa.binary())
     partition = pa.array([n % _PARTITIONS for n in range(len(values))], pa.int32())
     piece = pa.RecordBatch.from_pydict({"value": array, "partition": partition})
@@ -199,7 +199,7 @@ def fill(bench: Bench, topic: str, values: Values) -> None:
 
 
 def _avro(bench: Bench) -> Case:
-    """A record of 11 fields, as a registry's serializer writes it."""
+    """Return the case of records with 11 fields, framed like a registry's serializer."""
     schema_id = bench.register("events", SCHEMA)
     return Case(
         "Avro",
@@ -245,7 +245,7 @@ def _json(name: str, ddl: str, rows: Iterable[Mapping[str, object]]) -> Case:
 
 
 def _protobuf() -> Case:
-    """The record that Avro has, without a registry's prefix."""
+    """Return the case of Avro's records as Protobuf, without a registry's prefix."""
     text = SchemaText(SchemaType.PROTOBUF, PROTO)
     options = {
         "value.format": "protobuf",
@@ -285,7 +285,7 @@ def _two_writers(bench: Bench, case: Case) -> Case:
 
 
 def _bad(case: Case) -> Case:
-    """One of a hundred ends too early."""
+    """Return the case with one truncated value in a hundred."""
     values = [each[:-9] if not n % 100 else each for n, each in enumerate(case.values)]
     return replace(case, name=f"{case.name}, one of a hundred bad", values=values)
 
@@ -358,7 +358,7 @@ def _writing_ways(bench: Bench) -> Mapping[str, Callable[[], float]]:
     }
 
 
-# -- where the time goes ---------------------------------------------------------------------------
+# -- profile ---------------------------------------------------------------------------------------
 
 
 def _profile(bench: Bench) -> Iterator[str]:
@@ -385,7 +385,7 @@ def _by_process(bench: Bench, ways: Mapping[str, Callable[[], object]]) -> Mappi
 
 
 def _ready_made(bench: Bench, case: Case, topic: str, path: Path) -> Way:
-    """Return a way to read as many decoded rows from a file, without Kafka and Avro."""
+    """Return a way that reads as many decoded rows from a file, without Kafka or Avro."""
     options = {"kafka.bootstrap.servers": bench.kafka.bootstrap_servers, "subscribe": topic}
     options |= {"startingOffsets": "earliest", **case.options}
     rows = bench.spark.read.format(PLAIN).options(**options).load().select("value")

@@ -1,10 +1,11 @@
-"""The cost of a value on one core, to columns and back: `python -m tests.benchmarks.values`.
+"""Cost of a value on one core, to columns and back: `python -m tests.benchmarks.values`.
 
-Nanoseconds of the thread's CPU time per record, the least of all rounds, and the median in
-brackets: of a record of 11 fields in some 150 bytes, from bytes that lie one after the other, into
-a validated Arrow struct, and out of it. Rows of several batches' sizes, of two writers half and
-half, and with one of a hundred bad; of Protobuf (`--format protobuf`) also with one of a hundred
-out of order. Pin it to a core: `taskset -c 1`. `--page` writes the table into a page.
+Prints nanoseconds of the thread's CPU time per record: the least of all rounds, and the median in
+brackets. A record has 11 fields in some 150 bytes. The program decodes contiguous bytes into a
+validated Arrow struct, and encodes them again. The cases are: several batch sizes; two writers,
+half of the rows each; one bad row in a hundred; and for Protobuf (`--format protobuf`) one row in a
+hundred with fields out of order. Pin the program to a core: `taskset -c 1`. `--page` writes the
+table into a page.
 """
 
 import argparse
@@ -94,7 +95,7 @@ def _seconds(run: Callable[[], object], times: int) -> float:
 
 
 def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
-    """How many rows each decodes, and how."""
+    """Return by case its number of rows, and the function that decodes them."""
     chance = random.Random(1)
     values = [event(number, chance) for number in range(rows)]
     one, other = written(SCHEMA, values), written(OLDER, [each | {"older": "x"} for each in values])
@@ -153,7 +154,7 @@ enum Kind { VIEW = 0; CART = 1; }
 
 
 def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
-    """As those of Avro; the other writer has one more field, which nobody reads."""
+    """Return the cases of Protobuf. The other writer has one more field, which is not read."""
     text = SchemaText(SchemaType.PROTOBUF, PROTO)
     more_fields = PROTO.replace("bytes amount", "string older = 12; bytes amount")
     older = SchemaText(SchemaType.PROTOBUF, more_fields)
@@ -183,7 +184,7 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
 
 
 def message_class(text: SchemaText) -> Any:
-    """Google's class of the events."""
+    """Return Google's class of the events."""
     pool = descriptor_pool.DescriptorPool()
     for file in FileDescriptorSet.FromString(compiled(text)).file:
         pool.Add(file)
@@ -196,7 +197,7 @@ def _event_class() -> Any:
 
 
 def by_upb(data: bytes) -> dict[str, Any]:
-    """What one writes by hand where Spark has no function: an event as a dict."""
+    """Convert an event to a dict, as a user writes it by hand without a function of Spark."""
     message = _event_class().FromString(data)
     plain = ("id", "user", "price", "kind", "count", "first", "referrer", "amount")
     inner = ("street", "city", "zip", "lat", "lon")

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and their blocks of code."""
+"""Pages of the documentation, and their blocks of code."""
 
 import re
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def is_output(self) -> bool:
-        """Whether it shows text, and no code."""
+        """Whether the block shows text, not code."""
         return self.language == "text"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Running the blocks of a page on a real broker, with names and addresses of the test's own."""
+"""Running the blocks of a page on a real broker, with the test's own names and addresses."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("monitoring.md", "python"): "tests/documentation/test_monitoring.py",
     ("typed-values.md", ""): "tests/typed/test_documentation.py",
 }
-"""The blocks, by page and language, that other tests run: by which file."""
+"""Blocks that other tests run, by page and language, with the file of the test."""
 
 NAMES = ("events", "orders", "invoices", "clicks", "counts", "dead-letters", "billing", "consumers")
 """Topics and groups of the pages. Each page gets its own."""
@@ -27,14 +27,14 @@ _OUR_COMMAND, _MODULE = "spark-kafka-source ", "python -m "
 
 
 def can_run(block: Block) -> bool:
-    """Whether `Runner` knows what to do with a block."""
+    """Return whether `Runner` can run a block."""
     if block.language == "python":
         return True
     return all(each.startswith((_OUR_COMMAND, _MODULE)) for each in _commands(block))
 
 
 class Runner:
-    """Runs the blocks of one page, one after the other, with one set of variables."""
+    """Runner of the blocks of one page, one after the other, with one set of variables."""
 
     def __init__(
         self, spark: SparkSession, suffix: str, texts: Mapping[str, str], **variables: Any
@@ -56,7 +56,7 @@ class Runner:
         return self._variables[name]
 
     def run(self, block: Block) -> None:
-        """Run a block, and wait until its streams have read what there is."""
+        """Run a block, and wait until its streams have read all records."""
         if block.language == "python":
             source = self._own(block.source, '"', '"')
             exec(compile(source, str(block), "exec"), self._variables)  # our own page

@@ -1,7 +1,7 @@
-"""A hook of MkDocs: what differs between the pages in the repository and the pages of the site.
+"""A hook of MkDocs for the differences between the repository's pages and the site's pages.
 
-In the repository a page links to `../notebooks/x.ipynb`; the site has the notebooks below its root.
-`<details>` holds Markdown on both.
+In the repository a page links to `../notebooks/x.ipynb`. The site has the notebooks below its root.
+`<details>` contains Markdown on both.
 """
 
 from pathlib import Path

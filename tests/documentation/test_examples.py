@@ -37,19 +37,19 @@ WITH_EXAMPLES = [page for page in PAGES if _of(page) and page.name != OF_ANOTHER
 
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session of the page's own: what it registers is known to no other test."""
+    """Session of one page. No other test sees its registrations."""
     session = spark.newSession()
     spark_kafka_source.register(session)
     yield session
     for query in (*session.streams.active, *spark.streams.active):
         query.stop()
-    # `createDataFrame` makes its session the thread's active one, in which Spark looks formats up.
+    # `createDataFrame` makes its session active in the thread. Spark looks up formats there.
     spark.createDataFrame([], "number int")
 
 
 @pytest.fixture
 def runner(session: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path) -> Runner:
-    """Runs a page's blocks, with empty topics under its names."""
+    """Runner of a page's blocks, with empty topics for the page's names."""
     suffix = topic[-8:]
     texts = {
         "localhost:9092": kafka.bootstrap_servers,
@@ -94,7 +94,7 @@ def test_the_examples_of_a_cluster_with_tls(session: SparkSession, tmp_path: Pat
 
 
 def _variables(session: SparkSession, kafka: LocalKafka, suffix: str) -> dict[str, Any]:
-    """What the examples take for given."""
+    """Return the variables that the examples assume."""
     orders = (
         session.readStream.format("pykafka")
         .option("kafka.bootstrap.servers", kafka.bootstrap_servers)

@@ -1,4 +1,4 @@
-"""The README and the pages: their length, their links, their code, and that each is in the site."""
+"""The README and the pages: their length, links and code. Each page is in the site."""
 
 import ast
 import re
@@ -46,7 +46,7 @@ def test_each_link_leads_somewhere(page: Path) -> None:
 
 
 def test_a_package_index_can_follow_the_links_of_the_readme() -> None:
-    """Once the project has an address. Until then its links lead into the repository."""
+    """This holds when the project has an address. Until then, links lead into the repository."""
     if "urls" in tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]:
         assert not [each for each in _LINK.findall(README.read_text()) if "://" not in each]
 

@@ -1,6 +1,6 @@
-"""The site builds without a warning, and what one looks for is found in it within two clicks.
+"""The site builds without a warning, and a reader finds each subject within two clicks.
 
-One click opens a section, or shows what the search has found; the next one opens the page.
+One click opens a section, or shows the results of the search. The next click opens the page.
 """
 
 import html
@@ -50,12 +50,12 @@ SOUGHT = {
     "a condition": ("Data loss", "conditions.html#data-loss"),
     "the memory of a task": ("Memory", "tuning.html#memory"),
 }
-"""What one looks for, the title that one recognizes it by, and where it is."""
+"""Subjects that a reader looks for, each with the title and the place of its text."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make docs` does it, with each warning an error."""
+    """Site, built as by `make docs`, with warnings as errors."""
     site = tmp_path_factory.mktemp("site")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", site],
@@ -72,7 +72,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(site: Path) -> dict[str, Any]:
-    """What the search of the site knows: entries by their place."""
+    """Entries of the site's search index, by their place."""
     index = json.loads((site / "search" / "search_index.json").read_text())
     return {each["location"]: each for each in index["docs"]}
 

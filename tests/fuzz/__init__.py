@@ -1,10 +1,10 @@
-"""Fuzzing: for any bytes, wherever they come in,
+"""Fuzzing. For any input bytes,
 
-1. what reads them comes to an end, within seconds;
-2. in memory of at most `judge.MOST_TIMES` their size, and what the limits of its caller allow;
-3. with a value, or an error of `KafkaError`'s tree that names topic, partition and offset (records)
-   or the API (responses).
+1. the reader ends within seconds;
+2. its memory is at most `judge.MOST_TIMES` the input's size, plus the limits of its caller;
+3. the result is a value, or a `KafkaError` that names topic, partition and offset (records) or the
+   API (responses).
 
-Each target is a function of bytes that raises where this does not hold: see `targets`. Run them by
-`make fuzz SECONDS=60`, or `python -m tests.fuzz --seconds 60 batches responses`.
+Each target is a function of bytes. It raises an error if a promise is broken: see `targets`. Run
+them by `make fuzz SECONDS=60`, or `python -m tests.fuzz --seconds 60 batches responses`.
 """

@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz --seconds 60 [target ...]`: each target in turn, and a table of it all.
+"""`python -m tests.fuzz --seconds 60 [target ...]`: run each target in turn, and write a table.
 
-Everything lies under build/fuzz: `<target>/corpus` grows from run to run, `<target>/findings` has
-the inputs that broke a promise, `runs.jsonl` a line for each run, `table.md` their sums.
+All files are in build/fuzz. `<target>/corpus` grows from run to run. `<target>/findings` has the
+inputs that broke a promise. `runs.jsonl` has a line for each run, `table.md` has the sums.
 """
 
 import argparse
@@ -24,14 +24,14 @@ _STARTING_SECONDS = 120
 _KERNELS = {
     "written": {KERNELS_OPTION: "written"},
     "compiled": {KERNELS_OPTION: "compiled"},
-    # In a cache of its own: numba does not tell the machine code of the two apart.
+    # A separate cache: numba does not distinguish the machine code of the two.
     "checked": {KERNELS_OPTION: "compiled", "NUMBA_BOUNDSCHECK": "1"},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run came to. `findings` counts the kinds of raw errors, `hangs` deaths and hangs."""
+    """Result of one run. `findings` counts kinds of raw errors, `hangs` counts deaths and hangs."""
 
     target: str
     engine: str
@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the command line asks for."""
+    """Plan from the command line."""
 
     engine: str
     kernels: str
@@ -55,7 +55,7 @@ class Plan:
 
 
 def fuzz(target: Target, plan: Plan) -> Outcome:
-    """One target for so many seconds, by a process of its own."""
+    """Run one target for so many seconds, in its own process."""
     folder = plan.build / target.name
     for name in ("corpus", "findings"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _findings(folder: Path) -> set[str]:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """The sums by target and engine, in markdown."""
+    """Return the sums by target and engine, in Markdown."""
     sums: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
     for each in outcomes:
         sums[each.target, each.engine, each.kernels].append(each)

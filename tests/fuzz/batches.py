@@ -1,7 +1,7 @@
-"""Record batches by the whole way from a fetch to Arrow: as they come, and made whole again.
+"""Record batches on the whole way from a fetch to Arrow: raw, and with a repaired frame.
 
-What is made whole has the length, magic byte and CRC that its other bytes ask for. The kernels of
-`records.kernels` read the same bytes beside numpy and must come to the same end.
+A repaired batch has the right length, magic byte and CRC for its other bytes. The kernels of
+`records.kernels` and numpy read the same bytes, and must give the same result.
 """
 
 import os
@@ -50,25 +50,25 @@ from tests.fuzz.judge import replaced
 WHERE = TopicPartition("events", 3)
 
 OPTIONS_BYTES = 4
-"""What an input begins with: see `Reading.of`."""
+"""Bytes of options at the start of an input: see `Reading.of`."""
 
 FACTS_BYTES = 8 + HEADER_BYTES - 21
-"""Of a header, what is not put right: the base offset, and all from the attributes on."""
+"""Bytes of a header that are not repaired: the base offset, and all from the attributes on."""
 
 MAX_RECORD_BYTES = 1 << 20
 SMALL_CHUNK_BYTES = 100
 GOOD = encode_batch([Record(b"k", b"v")], base_offset=(1 << 62))
-"""Goes after the batch, where an input says so."""
+"""Batch that follows the input's batch, if the input's flags say so."""
 
 _trusting_gather = columns.gather
 
 KERNELS_OPTION = "FUZZ_KERNELS"
-"""The environment variable that says which kernels read beside numpy: written or compiled."""
+"""Environment variable for the kernels to compare with numpy: written or compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the bytes are read."""
+    """Options for reading the bytes."""
 
     check_crcs: bool
     isolation_level: IsolationLevel
@@ -80,7 +80,7 @@ class Reading:
 
     @classmethod
     def of(cls, data: bytes) -> "Reading":
-        """Flags, a position, how far to read, and where producer 1's transaction was aborted."""
+        """Parse flags, position, length to read, and first offset of producer 1's aborted one."""
         flags, position, length, first_offset = data[:OPTIONS_BYTES].ljust(OPTIONS_BYTES, b"\0")
         return cls(
             check_crcs=not flags & 1,
@@ -94,17 +94,17 @@ class Reading:
 
 
 def batches(data: bytes) -> None:
-    """`OPTIONS_BYTES`, then what a fetch brought."""
+    """Read `OPTIONS_BYTES` of options, then the bytes of a fetch."""
     _read(Reading.of(data), data[OPTIONS_BYTES:])
 
 
 def rewritten(data: bytes) -> None:
-    """As `recompressed`, but the records are not compressed yet; the header says by what."""
+    """Do as `recompressed`, but compress the records first, with the codec in the header."""
     _rebuild(data, compress)
 
 
 def recompressed(data: bytes) -> None:
-    """`OPTIONS_BYTES`, then `FACTS_BYTES` of a header and compressed records, made whole."""
+    """Repair and read a batch: options, `FACTS_BYTES` of a header, and compressed records."""
     _rebuild(data, lambda _, payload: payload)
 
 
@@ -118,7 +118,7 @@ def _rebuild(data: bytes, payload_of: Callable[[Codec, bytes], bytes]) -> None:
 
 
 def build(facts: bytes, payload: bytes) -> bytes:
-    """A batch with the facts given, and a length, a magic byte and a CRC that are right."""
+    """Build a batch from the facts, with the right length, magic byte and CRC."""
     length = HEADER_BYTES - LENGTH_FOLLOWS_BYTES + len(payload)
     head = facts[:8] + length.to_bytes(4) + bytes(4) + bytes([MAGIC]) + bytes(4)
     return with_crc(head + facts[8:] + payload)
@@ -139,7 +139,7 @@ def _read(reading: Reading, records: bytes) -> None:
 def _outcome(
     reading: Reading, records: bytes, kernels: Kernels | None
 ) -> "list[pa.RecordBatch] | str":
-    """All rows, or the error that there is in place of them."""
+    """Return all rows, or the error."""
     with (
         replaced(compiled, "kernels", lambda record_count=0: kernels),
         replaced(columns, "gather", _gather),
@@ -154,7 +154,7 @@ def _outcome(
 
 
 def _gather(data: Bytes, slices: Slices) -> pa.BinaryArray:
-    """Arrow believes the bounds that it is given: none may lead out of the data."""
+    """Check that all bounds are in the data, since Arrow trusts them."""
     bounds = slices.bounds
     assert (bounds[:-1] <= bounds[1:]).all(), "slices overlap"
     assert not len(bounds) or (bounds[0] >= 0 and bounds[-1] <= len(data)), "a slice leads out"
@@ -188,7 +188,7 @@ def _rows(reading: Reading, records: bytes) -> list[pa.RecordBatch]:
 def _check_that_none_is_missing(
     reading: Reading, records: bytes, found: list[pa.RecordBatch]
 ) -> None:
-    """A batch that lies in the range as a whole has all the records that it claims."""
+    """Check that a batch inside the range has all the records that its header claims."""
     offsets = [offset for rows in found for offset in rows["offset"].to_pylist()]
     for header, _ in headers_of(memoryview(records), WHERE, check_crcs=False):
         first, last = header.base_offset, header.last_offset
@@ -196,7 +196,7 @@ def _check_that_none_is_missing(
             held = sum(first <= offset <= last for offset in offsets)
             assert held == header.record_count, "records are missing, unsaid"
         if last >= reading.end - 1:
-            return  # What comes after it was not looked at.
+            return  # The reader did not read further.
 
 
 @cache
@@ -215,7 +215,7 @@ def _checked(kernel: Callable[..., bool], *arrays: Any) -> bool:
 
 
 class _Strict:
-    """An array that takes no index but its own: numpy's count from the end, where negative."""
+    """An array that refuses negative indexes. In numpy they count from the end."""
 
     def __init__(self, array: "np.ndarray[Any, Any]") -> None:
         self._array = array

@@ -1,4 +1,4 @@
-"""JSON of a checkpoint: offsets that Spark hands back, and files of a query's offset log."""
+"""JSON of a checkpoint: offsets from Spark, and files of a query's offset log."""
 
 import atexit
 import json
@@ -15,13 +15,13 @@ from spark_kafka_source.spark.source.source_offset import SourceOffset
 
 
 def offsets(data: bytes) -> None:
-    """Any JSON, which PySpark has parsed: read, or refused; what is read can be written."""
+    """Any parsed JSON is read or refused. An offset that is read can be written."""
     text = data.decode(errors="replace")
     _ours(text)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return  # PySpark's to say.
+        return  # PySpark reports this error.
     with suppress(KafkaError):
         offset = SourceOffset.from_json(found)
         assert SourceOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
@@ -30,7 +30,7 @@ def offsets(data: bytes) -> None:
 
 
 def logs(data: bytes) -> None:
-    """A file of the offset log: rewritten, or refused and left as it was."""
+    """A file of the offset log is rewritten, or refused and not changed."""
     checkpoint = _checkpoint()
     log = checkpoint / "offsets" / "0"
     log.write_bytes(data)
@@ -42,7 +42,7 @@ def logs(data: bytes) -> None:
 
 @cache
 def _checkpoint() -> Path:
-    """One for all inputs: to make it anew would take longer than what is tried in it."""
+    """Make one checkpoint for all inputs. A new one for each input would take too long."""
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in ("offsets", "commits"):

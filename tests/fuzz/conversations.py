@@ -1,7 +1,6 @@
-"""Answers that are well formed and wrong: what client and consumer make of a broker that lies.
+"""Well-formed but wrong answers of a broker, to client and consumer.
 
-A request is answered as the in-memory broker would, and then the input says which values of the
-answer are others.
+The in-memory broker answers a request. Then the input changes some values of the answer.
 """
 
 import dataclasses
@@ -44,14 +43,14 @@ _OTHER = TopicPartition("t", 1)
 _TOPIC_ID = UUID(int=1 << 100)
 _RECORDS = 9
 _MOST_REQUESTS = 200
-"""Of one conversation: one that takes more has no end."""
+"""Limit of one conversation. A longer conversation counts as endless."""
 
 _NUMBERS = (-1, 0, 1, 3, 6, 100, -2, 2**7 - 1, 2**15 - 1, 2**31 - 1, 2**63 - 1, -(2**31), -(2**63))
 _TEXTS = ("t", "", "other", "a\0b", "x" * 300, "é", "..", "[::1]", None)
 
 
 class _Source:
-    """The bytes of an input, one after the other; zeros once they are used up."""
+    """The bytes of an input, one after the other, and then zeros."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -70,7 +69,7 @@ class _Source:
 
 @cache
 def _logs() -> list[PartitionLog]:
-    """No handler changes them."""
+    """Return the logs. They are cached, since no handler changes them."""
     log = PartitionLog(leader_id=0)
     log.append(*[Record(b"k", b"v%d" % n) for n in range(3)], codec=Codec.LZ4)
     log.append(*[Record(b"k", b"aborted")] * 2, producer_id=1, transactional=True)
@@ -80,7 +79,7 @@ def _logs() -> list[PartitionLog]:
 
 
 class _Liar:
-    """A cluster of one node, whose answers are changed as a source says."""
+    """A cluster of one node. A source changes its answers."""
 
     def __init__(self, source: _Source) -> None:
         self._source = source
@@ -102,12 +101,12 @@ class _Liar:
                 _change(answer, self._source)
         try:
             return decode(kind, version, encode(answer, version))
-        except LocalError:  # It cannot be said.
+        except LocalError:  # The changed answer cannot be encoded.
             return decode(kind, version, true)
 
 
 def _change(struct: Any, source: _Source) -> None:
-    """One value of a struct, or of one nested in it."""
+    """Change one value of a struct, or of a nested struct."""
     fields = wire_fields(type(struct))
     chosen = fields[source.byte() % len(fields)]
     value = getattr(struct, chosen.name)
@@ -150,7 +149,7 @@ def _value(kind: Any, value: Any, source: _Source) -> Any:
 
 
 class _Answered(Asked[Any]):
-    """An answer that is there already."""
+    """A future with a ready answer."""
 
     def __init__(
         self, client: KafkaClient, response: Response, address: Address, deadline: Deadline
@@ -163,7 +162,7 @@ class _Answered(Asked[Any]):
 
 
 class _Client(KafkaClient):
-    """Asks the liar, by no connection."""
+    """Client that asks the liar directly, without a connection."""
 
     def __init__(self, liar: _Liar) -> None:
         super().__init__(ClientConfig((Address("broker", 9092),), **ONE_TRY))
@@ -204,12 +203,12 @@ _QUESTIONS: tuple[Callable[[KafkaClient], object], ...] = (
 
 
 def conversations(data: bytes) -> None:
-    """A byte for what is wanted, then for each answer whether it is true, and what is not."""
+    """A byte selects the call. Then bytes say for each answer if it is true, or what changes."""
     source = _Source(data[1:])
     wanted = _QUESTIONS[data[0] % len(_QUESTIONS)] if data else _QUESTIONS[0]
     try:
         wanted(_Client(_Liar(source)))
     except KafkaError as error:
-        # Nothing that a broker says is a fault of ours.
+        # No answer of a broker may cause an internal error of this package.
         assert isinstance(error, RemoteError | UnsupportedVersionError)
         assert str(error)

@@ -1,4 +1,4 @@
-"""The record of a decision, as it stands with an offset of a group."""
+"""The record of a decision, in the metadata of a group's committed offset."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ NAMES = Names("p")
 
 
 def decisions(data: bytes) -> None:
-    """Any texts, a part in each line: refused, or read; what is read can be written."""
+    """Any lines are refused or read. A decision that is read can be written."""
     with suppress(ValueError):
         parts = [Part.parse(each.decode()) for each in data.split(b"\n")]
         found = joined(NAMES, parts)
@@ -20,7 +20,7 @@ def decisions(data: bytes) -> None:
 
 
 def decision_seeds() -> list[bytes]:
-    """Of one part, of two, and of none."""
+    """Return decisions of one part, of two, and of none."""
     batch = BatchId("1b4e28ba-2fa1-11d2-883f-0016d3cca427", "run", 7)
     made = []
     for tasks in (0, 2, 120):

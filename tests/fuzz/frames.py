@@ -1,4 +1,4 @@
-"""What comes in at a socket: sizes, correlation ids, SASL's frames, other servers' answers, TLS."""
+"""Input of a socket: sizes, correlation ids, SASL frames, answers of other servers, TLS."""
 
 import socket
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.fuzz.judge import replaced
 
 ADDRESS = Address("broker", 9092)
 SEPARATOR = b"\xfe\xff\xfe"
-"""Between the contents of the frames in an input: the frames around them are then right."""
+"""Separator between the contents of frames in an input. The frames around them are right."""
 
 _PASSWORD_LOGIN = 'org.apache.kafka.common.security.{} required username="u" password="p";'
 _MECHANISMS = {
@@ -48,14 +48,14 @@ WITH_TLS = _settings("SSL")
 
 
 def frames(data: bytes) -> None:
-    """A byte (whether what follows is the stream itself, and by which settings), the answers."""
+    """A byte selects the settings, and a raw stream or frame contents. The answers follow."""
     how, answers = (data[0], data[1:]) if data else (0, b"")
     stream = answers if how & 0x80 else b"".join(map(_frame, *_numbered(answers)))
     _converse(stream, SETTINGS[how % len(SETTINGS)])
 
 
 def handshakes(data: bytes) -> None:
-    """What a server answers to the first message of TLS."""
+    """A server's answer to the first message of TLS."""
     _converse(data, WITH_TLS)
 
 
@@ -78,14 +78,14 @@ def _converse(stream: bytes, settings: ConnectionSettings) -> None:
             finally:
                 link.close()
         except KafkaError as error:
-            # An error that a broker answered with names the API, any other the broker.
+            # An error in a broker's answer names the API. Any other error names the broker.
             assert isinstance(error, RemoteError | UnsupportedVersionError)
             if not isinstance(error, BrokerError | UnsupportedVersionError):
                 assert str(ADDRESS) in str(error) or "ApiVersions" in str(error)
 
 
 class _Opening:
-    """In place of `Opening`: one connection, that finds the stream and then the end."""
+    """Replacement of `Opening`: one connection that reads the stream and then its end."""
 
     has_more = False
 
@@ -105,7 +105,7 @@ class _Opening:
 
 @contextmanager
 def _answering(stream: bytes) -> Iterator[None]:
-    """Every connection finds `stream` and then the end."""
+    """Let every connection read `stream` and then its end."""
     ends: list[socket.socket] = []
     try:
         with replaced(connection, "Opening", lambda *_: _Opening(stream, ends)):

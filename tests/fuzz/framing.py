@@ -1,7 +1,7 @@
-"""Rows and headers that nobody should have written: each is what a reader in plain Python finds.
+"""Malformed rows and headers. Each result equals that of a reader in plain Python.
 
-The first byte of an input says how indexes are written and whether there are headers; a byte before
-each row how long it is.
+The first byte of an input selects the form of indexes and the use of headers. A byte before each
+row is its length.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _NULL, _MOST = 255, 40
 
 
 def framing(data: bytes) -> None:
-    """Every row agrees with the oracle, whatever the others are."""
+    """Every row agrees with the oracle, independent of the other rows."""
     how = data[0] if data else 0
     rows = list(_rows(data[1:]))
     indexes = [*Indexes][how % 3]
@@ -40,7 +40,7 @@ def _rows(data: bytes) -> Iterator[bytes | None]:
 
 
 def framing_seeds() -> list[bytes]:
-    """Rows of every kind, alone and together."""
+    """Return rows of every kind, alone and together."""
     rows = [
         b"\0\0\0\0\7\0value",
         b"\0\0\0\0\7\2\2value",

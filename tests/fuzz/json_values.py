@@ -1,6 +1,6 @@
-"""JSON that nobody should have written: together with others it is what it is by itself.
+"""Malformed JSON. A row gives the same result alone and together with other rows.
 
-The first byte of an input says which type it is read into.
+The first byte of an input selects the type to read.
 """
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ GOOD = (
 
 
 def json_(data: bytes) -> None:
-    """A bad row is null, and the rows beside it are what they are without it."""
+    """A bad row is null, and does not change the other rows."""
     reader = READERS[data[0] % len(READERS)] if data else READERS[0]
     rows = [GOOD[0], GOOD[1], data[1:], *GOOD]
     found = []
@@ -62,7 +62,7 @@ _PARTS = (
 
 
 def json_seeds() -> list[bytes]:
-    """Sound rows of each type, and odd values in the place of others."""
+    """Return valid rows of each type, and rows with odd values."""
     found = [bytes([place]) + row for place in range(len(READERS)) for row in GOOD]
     found += [b"\0" + GOOD[0].replace(b'"YWJj"', part) for part in _PARTS]
     found += [b"\0" + GOOD[0] + behind for behind in (b" null {}", b',"w":{}', b"{}\0", b"}")]

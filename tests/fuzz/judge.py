@@ -1,4 +1,4 @@
-"""What holds an input against the three promises, whoever made it."""
+"""The check of an input against the three promises."""
 
 import hashlib
 import signal
@@ -13,21 +13,21 @@ from pathlib import Path
 Function = Callable[[bytes], None]
 
 MOST_SECONDS = 10
-"""An input that takes more of the processor's time hangs."""
+"""Limit of processor time. An input above it hangs."""
 
 MOST_TIMES = 64
-"""What is decoded takes at most so many times its bytes: the most that was found is 41 times, by
-responses full of partitions in which nearly every field is null or zero."""
+"""Limit of decoded memory, in multiples of the input's size. The most so far was 41, for responses
+full of partitions in which nearly every field is null or zero."""
 
 FIXED_BYTES = 48 << 20
-"""And this: the limits that the targets give their readers, and what libraries keep."""
+"""Additional memory: the limits that targets give their readers, and memory of libraries."""
 
 _OURS = ("spark_kafka_source", "tests/fuzz")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An input that broke a promise: an error that is none of ours, or a wrong one."""
+    """An input that broke a promise, with the foreign or wrong error."""
 
     target: str
     error: str
@@ -36,17 +36,17 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Of the file to keep it in."""
+        """Name of the file for the input."""
         return f"{self.target}-{hashlib.sha256(self.data).hexdigest()[:12]}"
 
 
 def finding(target: str, function: Function, data: bytes) -> Finding | None:
-    """What is wrong with how `function` takes `data`, if anything."""
+    """Return a finding if `function` breaks a promise on `data`."""
     _watch()
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
         function(data)
-    except Exception as error:  # Whatever it is, that it got here is what is looked for.
+    except Exception as error:  # Any error that gets here is a finding.
         ours = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
@@ -68,12 +68,12 @@ def _watch() -> None:
     def hangs(*_: object) -> None:
         raise HangError
 
-    # Not SIGALRM, which is libFuzzer's own.
+    # libFuzzer uses SIGALRM itself.
     signal.signal(signal.SIGVTALRM, hangs)
 
 
 def check(target: str, function: Function, data: bytes) -> None:
-    """Raises `AssertionError` where any of the three promises is broken."""
+    """Raise `AssertionError` if one of the three promises is broken."""
     tracemalloc.start()
     try:
         found = finding(target, function, data)
@@ -86,7 +86,7 @@ def check(target: str, function: Function, data: bytes) -> None:
 
 @contextmanager
 def replaced(module: object, name: str, value: object) -> Iterator[None]:
-    """An attribute of a module for a while; quicker than `unittest.mock` by far."""
+    """Replace an attribute of a module for a while. This is much faster than `unittest.mock`."""
     kept = getattr(module, name)
     setattr(module, name, value)
     try:

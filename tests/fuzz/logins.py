@@ -1,4 +1,4 @@
-"""What brokers and token endpoints say while we log in, and JAAS's text, by which we do."""
+"""Messages of brokers and token endpoints during a login, and the text of JAAS."""
 
 import socket
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from spark_kafka_source.secret import Secret
 from tests.fuzz.judge import replaced
 
 SEPARATOR = b"\0"
-"""Between the messages of an input; no message of SCRAM or of a token's has it."""
+"""Separator of the messages in an input. No message of SCRAM or of a token endpoint has it."""
 
 NONCE = "ours"
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -32,10 +32,10 @@ class _Tokens:
 
 
 def scram(data: bytes) -> None:
-    """A byte for the hash, then the server's messages."""
+    """A byte selects the hash. The server's messages follow."""
     name = [*_HASHES][data[0] % 2] if data else "SCRAM-SHA-256"
     login = PasswordLogin("user", Secret("canary-password"))
-    # A million rounds are allowed, and would do nothing but take a while.
+    # A million rounds are allowed, but they only cost time.
     with replaced(rfc5802, "MAXIMUM_ITERATIONS", rfc5802.MINIMUM_ITERATIONS):
         _hear(Scram(name, _HASHES[name], login, nonce=NONCE), data[1:])
 
@@ -55,7 +55,7 @@ def _hear(mechanism: Mechanism, data: bytes) -> None:
 
 
 def token_answers(data: bytes) -> None:
-    """What a token endpoint answers, by HTTP."""
+    """A token endpoint's answers by HTTP."""
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(data[:_MOST_BYTES])

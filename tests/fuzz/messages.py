@@ -1,6 +1,6 @@
-"""Protobuf that nobody should have written: it is what upb reads, or bad, and no other row is.
+"""Malformed Protobuf. A row equals upb's result, or is bad, and does not change other rows.
 
-The first byte of an input of `protobuf` says which file it is of; `descriptors` are those of files.
+The first byte of an input of `protobuf` selects the file. `descriptors` fuzzes files' descriptors.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ _FILES = 9
 
 @cache
 def _file(number: int) -> tuple[Any, ProtobufReader, tuple[bytes, ...]]:
-    """A file, and sound messages of it."""
+    """A file, and valid messages of it."""
     random = Random(number)
     file = Files(random, SYNTAXES[number % len(SYNTAXES)]).file()
     kind = message_class(file)
@@ -34,7 +34,7 @@ def _classes(number: int) -> tuple[Any, Any]:
 
 
 def protobuf(data: bytes) -> None:
-    """All engines agree; a bad row is null; the rows beside it are what they are without it."""
+    """All engines agree. A bad row is null, and does not change the other rows."""
     number = data[0] % _FILES if data else 0
     _, reader, good = _file(number)
     rows = [good[0], data[1:], *good]
@@ -54,12 +54,12 @@ def _decoded(reader: ProtobufReader, rows: list[bytes], engine: str) -> Decoded:
 
 
 def protobuf_seeds() -> list[bytes]:
-    """Sound messages of each file."""
+    """Return valid messages of each file."""
     return [bytes([number]) + row for number in range(_FILES) for row in _file(number)[2]]
 
 
 def descriptors(data: bytes) -> None:
-    """A schema, or a `SchemaError` that is no longer than a person reads."""
+    """The result is a schema, or a `SchemaError` with a text of readable length."""
     try:
         schema = parse_descriptors(data)
         for name in (*schema.top, None):
@@ -69,7 +69,7 @@ def descriptors(data: bytes) -> None:
 
 
 def descriptor_seeds() -> list[bytes]:
-    """Those of each file, without what they import."""
+    """Return the descriptors of each file, without its imports."""
     seeds = []
     for number in range(_FILES):
         found = file_set(_file(number)[0])

@@ -1,6 +1,6 @@
-"""Changes to bytes: some that any format takes badly, and some that know what a record is.
+"""Changes to bytes: general ones that break any format, and ones that know records.
 
-An edit is four numbers, so that hypothesis draws them as well as a generator of random numbers.
+An edit is four numbers. So both hypothesis and a random number generator can draw it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.records.varints import encode_varint, varint
 
-# Where signs, lengths of varints, and widths of numbers change over.
+# Limits at which signs, lengths of varints, and widths of numbers change.
 INTERESTING = (
     0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000,
     0xFFFFFFFE, 0xFFFFFFFF, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1,
@@ -20,7 +20,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 class Edit(NamedTuple):
-    """What is done, where (in parts of 65536 of the length), how much, and with which value."""
+    """An edit: its kind, place (in 1/65536 of the length), size, and value."""
 
     kind: int
     place: int
@@ -29,7 +29,7 @@ class Edit(NamedTuple):
 
 
 def edits_of(data: bytes) -> list[Edit]:
-    """Those that bytes stand for, eight for one."""
+    """Return the edits that bytes encode, with eight bytes each."""
     return [
         Edit(
             data[at],
@@ -42,12 +42,12 @@ def edits_of(data: bytes) -> list[Edit]:
 
 
 def random_edits(random: Random) -> list[Edit]:
-    """One to four of them."""
+    """Return one to four random edits."""
     return edits_of(random.randbytes(8 * random.choice((1, 1, 2, 4))))
 
 
 def edited(data: bytes, edits: Iterable[Edit]) -> bytes:
-    """`data` after all of them."""
+    """Return `data` after all edits."""
     out = bytearray(data)
     for kind, place, size, value in edits:
         at = place * (len(out) + 1) >> 16
@@ -75,7 +75,7 @@ def edited(data: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def swept(data: bytes) -> Iterator[bytes]:
-    """`data` with each of its bytes changed in turn, and each four of them, to what is telling."""
+    """Yield `data` with each byte, and each four bytes, replaced by telling values in turn."""
     for at in range(len(data)):
         for value in (0x00, 0x01, 0x7E, 0x7F, 0x80, 0xFF):
             yield _with(data, at, bytes([value]))
@@ -84,14 +84,14 @@ def swept(data: bytes) -> Iterator[bytes]:
 
 
 def pairs_of_bytes(data: bytes) -> Iterator[bytes]:
-    """`data` with any two of its bytes changed."""
+    """Yield `data` with any two bytes changed."""
     for first, second in combinations(range(len(data)), 2):
         for one, other in product((0x00, 0x0E, 0x7E, 0xFF), repeat=2):
             yield _with(_with(data, first, bytes([one])), second, bytes([other]))
 
 
 def pairs_of_numbers(data: bytes) -> Iterator[bytes]:
-    """`data` with any two times four of its bytes the largest number that they can be."""
+    """Yield `data` with any two groups of four bytes set to their largest number."""
     large = (0x7FFFFFFF).to_bytes(4)
     for first, second in combinations(range(len(data)), 2):
         if second - first >= len(large):
@@ -103,9 +103,9 @@ def _with(data: bytes, at: int, part: bytes) -> bytes:
 
 
 def records_edited(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """Records, each with its length before it: one of them is edited, and its length made right.
+    """Edit one of several length-prefixed records, and correct its length.
 
-    Those after the first that is no record stay as they are.
+    The bytes from the first invalid record on do not change.
     """
     bodies, rest = _bodies(data)
     if not bodies or not edits:

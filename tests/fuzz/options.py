@@ -1,4 +1,4 @@
-"""The values of options, JSON and others, as users hand them over to read and to write."""
+"""Values of options for reading and writing, in JSON and other forms."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from spark_kafka_source.spark.options import (
 from tests.net.certificates import authority
 
 _PLACES = ("location", "keytab", "principal", "service.name")
-"""What names a file is not fuzzed: reading any file of this machine is what it is there for."""
+"""Options with file names are not fuzzed, since they may read any file of this machine."""
 
 _SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
 _JSON = (
@@ -21,12 +21,12 @@ _JSON = (
 )  # fmt: skip
 _READ = {each.name for each in (*OPTIONS, *OF_KAFKA)}
 NAMES = [*_JSON * 4, *sorted(name for name in _READ if not name.endswith(_PLACES))]
-"""What the first byte of an input chooses from."""
+"""Options that the first byte of an input selects from."""
 
 _BASE = {"kafka.bootstrap.servers": "broker:9092"}
 _TO_READ = {"subscribe": "t"}
 _BY_PREFIX = {
-    # With an authority of its own: reading those of the system takes milliseconds.
+    # The test has its own authority, since reading the system's takes milliseconds.
     "kafka.ssl.": {
         "kafka.security.protocol": "SSL",
         "kafka.ssl.truststore.certificates": authority().certificate_pem,
@@ -41,7 +41,7 @@ _BY_PREFIX = {
 
 
 def options(data: bytes) -> None:
-    """A byte for the option, then its value."""
+    """A byte selects the option. The value follows."""
     name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
     given = dict(_BASE)
     for prefix, others in _BY_PREFIX.items():

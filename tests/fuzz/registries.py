@@ -1,4 +1,4 @@
-"""What a schema registry answers, by HTTP, when it is asked for a schema."""
+"""A schema registry's answers by HTTP to requests for a schema."""
 
 import socket
 
@@ -21,7 +21,7 @@ _MOST_BYTES = 64 * 1024
 
 
 def registry_answers(data: bytes) -> None:
-    """It is a schema, or refused by an error that says nothing of what it was told."""
+    """The result is a schema, or an error that does not quote the answer."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(data[:_MOST_BYTES])
@@ -46,7 +46,7 @@ def _read(server: RegistryServer) -> None:
 
 
 def registry_seeds() -> list[bytes]:
-    """Answers of every kind."""
+    """Return answers of every kind."""
     schema = (
         b'{"schema":"1","schemaType":"AVRO","references":[{"name":"a","subject":"b","version":1}]}'
     )

@@ -1,4 +1,4 @@
-"""Responses, of every API in every version: decoded, or refused by an error that names both."""
+"""Responses of every API in every version: decoded, or an error that names API and version."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,11 +13,11 @@ RESPONSES = [
     for message_type in (*(request.RESPONSE for request in REQUESTS), ResponseHeader)
     for version in all_versions(message_type)
 ]
-"""What the first byte of an input chooses from: there are fewer than 256."""
+"""Response classes that the first byte of an input selects from. They are fewer than 256."""
 
 
 def responses(data: bytes) -> None:
-    """A byte for the class and the version, then a message."""
+    """A byte selects the class and the version. The message follows."""
     message_type, version = RESPONSES[data[0] % len(RESPONSES)] if data else RESPONSES[0]
     message = _decoded(message_type, version, data[1:])
     if message:
@@ -34,9 +34,9 @@ def _decoded(message_type: type[Any], version: int, data: bytes) -> Any:
 
 
 def bombs(struct: type, version: int, count: int) -> Iterator[Any]:
-    """Values that are all default, but for one array, at any depth, with so many elements.
+    """Yield messages of default values, except one array, at any depth, with so many elements.
 
-    So the most memory is taken by the fewest bytes.
+    Such messages use the most memory for the fewest bytes.
     """
     for field in wire_fields(struct):
         if isinstance(field.kind, Array) and version in field.versions:

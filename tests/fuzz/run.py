@@ -1,7 +1,7 @@
-"""One target in a process of its own, by one of two engines; see `__main__`, which starts it.
+"""A run of one target in its own process, by one of two engines. `__main__` starts it.
 
-`guided` is libFuzzer (atheris): what reaches new lines of the package is kept and changed further.
-`blind` only changes what there is, several times as fast.
+`guided` is libFuzzer (atheris). It keeps inputs that reach new lines of the package, and changes
+them further. `blind` only changes existing inputs, several times as fast.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.judge import MOST_SECONDS, Finding, finding
 
-if TYPE_CHECKING:  # Nothing of the package may be imported before it is instrumented.
+if TYPE_CHECKING:  # Instrument the package before its first import.
     from tests.fuzz.targets import Target
 
 _MOST_MEGABYTES = 3072
@@ -25,7 +25,7 @@ _BETWEEN_LOOKS = 64
 
 
 class Run:
-    """What one process counts, and the folder that keeps what it finds."""
+    """Counts of one process, and the folder of its findings."""
 
     def __init__(self, target: "Target", folder: Path) -> None:
         self.target, self.folder = target, folder
@@ -33,7 +33,7 @@ class Run:
         self._seen: set[tuple[str, str]] = set()
 
     def one(self, data: bytes) -> None:
-        """Tries one input; of each kind of finding the first is kept."""
+        """Try one input. Keep the first finding of each kind."""
         self.executions += 1
         found = finding(self.target.name, self.target.function, data)
         if found and (kind := (found.error.partition(":")[0], found.where)) not in self._seen:
@@ -56,9 +56,9 @@ def _target(name: str) -> "Target":
 
 
 def guided(name: str, folder: Path, seconds: int, seed: int) -> None:
-    """Ends the process."""
+    """Run libFuzzer. This ends the process."""
     atheris = import_module("atheris")
-    # numba compiles the kernels from their bytecode, which must stay as it is.
+    # numba compiles the kernels from their bytecode, so it must not be instrumented.
     kernels = [f"spark_kafka_source.{name}" for name in _KERNELS]
     with atheris.instrument_imports(include=["spark_kafka_source"], exclude=kernels):
         target = _target(name)
@@ -73,7 +73,7 @@ def guided(name: str, folder: Path, seconds: int, seed: int) -> None:
     if target.knows_records:
         options["custom_mutator"] = _own_and_other_changes(atheris, target)
     atheris.Setup(arguments, run.one, **options)
-    run.one(b"")  # Before the clock runs: numba may have kernels to compile.
+    run.one(b"")  # Let numba compile kernels before the clock runs.
     atheris.Fuzz()
 
 
@@ -89,7 +89,7 @@ def _own_and_other_changes(atheris: Any, target: "Target") -> Any:
 
 
 def blind(name: str, folder: Path, seconds: int, seed: int) -> None:
-    """Changes seeds, and what the guided engine has made of them."""
+    """Change the seeds and the guided engine's corpus."""
     target, random = _target(name), Random(seed)
     run = Run(target, folder)
     known = [path.read_bytes() for path in sorted((folder / "corpus").iterdir())]

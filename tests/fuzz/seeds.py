@@ -1,8 +1,8 @@
-"""`python -m tests.fuzz.seeds`: makes the corpus anew.
+"""`python -m tests.fuzz.seeds`: make a new corpus.
 
-Responses and batches are those that Kafka's own classes made for the tests of the codec, and ours
-in every codec and framing; logins are what the tests' servers say. Keys are not kept: `stores`
-makes its own.
+Kafka's own classes made the responses and batches, for the tests of the codec. More batches are
+ours, in every codec and framing. Logins are messages of the tests' servers. The corpus keeps no
+keys: `stores` makes its own.
 """
 
 import gzip
@@ -35,7 +35,7 @@ from tests.protocol import vectors
 from tests.records.test_vectors import VECTORS
 
 Seeds = Iterator[tuple[str, bytes]]
-"""Names of files, and what is in them."""
+"""Files by name, with their contents."""
 
 _PLAIN = bytes(OPTIONS_BYTES)
 _RECORDS = [
@@ -47,7 +47,7 @@ _RECORDS = [
 
 
 def responses() -> Seeds:
-    """Kafka's own, of the oldest and the newest version, and of the one that became flexible."""
+    """Return Kafka's responses: of the oldest, the newest, and the first flexible version."""
     named = {(kind.__name__, version): place for place, (kind, version) in enumerate(RESPONSES)}
     found = [vector for vector in vectors.read() if (vector.name, vector.version) in named]
     lengths: dict[str, set[int]] = {}
@@ -64,7 +64,7 @@ def _answers(*contents: bytes) -> bytes:
 
 
 def frames_() -> Seeds:
-    """Conversations without SASL, by PLAIN and by SCRAM; and what is no Kafka broker."""
+    """Return conversations without SASL, by PLAIN and by SCRAM, and of other servers."""
     keys = [ApiVersion(3, 0, 13), ApiVersion(17, 0, 1), ApiVersion(18, 0, 4), ApiVersion(36, 0, 2)]
     known = encode(ApiVersionsResponse(api_keys=keys), 4)
     metadata = b"\0" + encode(MetadataResponse(), 13)
@@ -86,7 +86,7 @@ def frames_() -> Seeds:
 
 
 def handshakes() -> Seeds:
-    """Alerts, a hello, and what is no TLS."""
+    """Return alerts, a hello, and bytes that are not TLS."""
     yield "alert", bytes.fromhex("15030300020246")
     yield "handshake_failure", bytes.fromhex("15030300020228")
     hello = bytes.fromhex("0303") + bytes(32) + bytes.fromhex("00c02f0000050017000000")
@@ -102,7 +102,7 @@ def _transactions() -> bytes:
 
 
 def batches_() -> Seeds:
-    """Kafka's own, and ours; two with other options of reading."""
+    """Return Kafka's batches and ours; two have other options for reading."""
     for number, data in enumerate(VECTORS.values()):
         yield f"kafka-{number:02}", _PLAIN + data
     for codec in Codec:
@@ -131,7 +131,7 @@ def _tiny(codec: Codec) -> bytes:
 
 
 def rewritten() -> Seeds:
-    """The batches, their records as they were before compression."""
+    """Return the batches with uncompressed records."""
     for name, data in batches_():
         if name.startswith(("many", "kafka-1", "unchecked", "tiny")):
             continue
@@ -148,11 +148,11 @@ def rewritten() -> Seeds:
 
 
 def _member(data: bytes) -> bytes:
-    return gzip.compress(data, mtime=0)  # The same at each run.
+    return gzip.compress(data, mtime=0)  # Equal bytes at each run.
 
 
 def recompressed() -> Seeds:
-    """Each codec's framings."""
+    """Return the framings of each codec."""
     body = encode_batch(_RECORDS)[HEADER_BYTES:]
     block: bytes = pa.Codec("snappy").compress(body, asbytes=True)
     payloads = {
@@ -184,7 +184,7 @@ def recompressed() -> Seeds:
 
 
 def conversations() -> Seeds:
-    """Each question with true answers, and with some that are not."""
+    """Return each call with true answers, and with some changed answers."""
     for question in range(7):
         yield f"true-{question}", bytes([question])
         for lie in range(4):
@@ -296,7 +296,7 @@ _ALL = (
 
 
 def main() -> None:
-    """Replaces what is there."""
+    """Replace the corpus."""
     shutil.rmtree(CORPUS, ignore_errors=True)
     for make in _ALL:
         folder = CORPUS / make.__name__.removesuffix("_")

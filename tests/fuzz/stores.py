@@ -15,7 +15,7 @@ _TRUSTED = Secret(authority().certificate_pem)
 
 
 def pem(data: bytes) -> None:
-    """Trusted certificates, and the same text as our own chain and key."""
+    """Read the text as trusted certificates, and as our own chain and key."""
     text = Secret(data.decode("latin-1"))
     _refusing(TlsSettings(ssl_truststore_certificates=text))
     _refusing(
@@ -36,7 +36,7 @@ def _refusing(settings: TlsSettings) -> None:
 
 
 def pkcs12(data: bytes) -> None:
-    """A keystore. `cryptography` warns of one in BER, which it reads all the same."""
+    """Read a keystore. `cryptography` warns of BER, but reads it."""
     with tempfile.NamedTemporaryFile() as file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PKCS#12 bundle could not be parsed as DER")
         Path(file.name).write_bytes(data)
@@ -50,7 +50,7 @@ def pkcs12(data: bytes) -> None:
 
 
 def pem_seeds() -> list[bytes]:
-    """A certificate with its key, in two forms, in lines and without."""
+    """Return a certificate with its key in two forms, with and without line breaks."""
     certified = authority()
     text = certified.certificate_pem + certified.key_pem()
     old = certified.certificate_pem + certified.old_key_pem(PASSWORD)
@@ -58,7 +58,7 @@ def pem_seeds() -> list[bytes]:
 
 
 def pkcs12_seeds() -> list[bytes]:
-    """Stores with a password and without, and one of Java's."""
+    """Return stores with and without a password, and one from Java."""
     certified = authority()
     with_password = certified.pkcs12(PASSWORD, authority=authority())
     return [with_password, certified.pkcs12(""), bytes.fromhex("feedfeed0000000200000001")]

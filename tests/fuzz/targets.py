@@ -1,4 +1,4 @@
-"""All targets by name: what is fuzzed, and how its inputs are changed."""
+"""All targets by name, with their functions and the changes to their inputs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ BEFORE_RECORDS = batches.OPTIONS_BYTES + batches.FACTS_BYTES
 
 
 def _rewritten(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """Mostly one record, the lengths around it kept right; else any byte."""
+    """Change mostly one record, and correct the lengths around it. Sometimes change any byte."""
     if edits and edits[0].value % 4 == 0:
         return edited(data, edits)
     return data[:BEFORE_RECORDS] + records_edited(data[BEFORE_RECORDS:], edits)
@@ -39,7 +39,7 @@ def _rewritten(data: bytes, edits: Sequence[Edit]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A function of bytes, what changes its inputs, and how large they grow."""
+    """A function of bytes, the changer of its inputs, and their largest size."""
 
     name: str
     function: Function
@@ -49,19 +49,19 @@ class Target:
 
     @property
     def knows_records(self) -> bool:
-        """Whether its inputs are changed by more than bytes."""
+        """Whether the changes to inputs know records."""
         return self.change is not edited
 
     def changed(self, data: bytes, random: Random) -> bytes:
-        """Another input, by chance."""
+        """Return another input at random."""
         return self.change(data, random_edits(random))[: self.most_bytes]
 
     def tiny_seeds(self) -> list[bytes]:
-        """Those so small that all of their bytes can be changed in turn."""
+        """Return the seeds that are small enough to change each byte in turn."""
         return [path.read_bytes() for path in sorted((CORPUS / self.name).glob("tiny*"))]
 
     def seeds(self) -> list[bytes]:
-        """The inputs that are kept with the sources, and those that are made at each run."""
+        """Return the inputs in the repository, and the inputs made at each run."""
         kept = sorted((CORPUS / self.name).glob("*"))
         return [*(path.read_bytes() for path in kept), *self.made_seeds()]
 

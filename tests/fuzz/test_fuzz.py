@@ -1,7 +1,7 @@
-"""The short run: every seed, and every seed edited in some hundred ways, keeps the promises.
+"""The short run: every seed, and some hundred edits of every seed, keep the promises.
 
-`make fuzz` goes on from here. A finding of its that is mended becomes a test where it was mended,
-and a seed, if it is another kind of input than there was.
+`make fuzz` runs longer. A fixed finding gets a test beside the fixed code. A new kind of input also
+becomes a seed.
 """
 
 import json
@@ -42,7 +42,7 @@ EDITS = st.lists(
     max_size=4,
 )
 SLOW = {"pem": 1, "pkcs12": 3, "logs": 4, "handshakes": 5, "protobuf": 4}
-"""Examples of targets whose libraries take milliseconds for each input."""
+"""Number of examples for targets with slow libraries (milliseconds per input)."""
 
 EACH = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 
@@ -55,7 +55,7 @@ def test_seeds_keep_the_promises(target: Target) -> None:
 
 @EACH
 def test_edited_seeds_keep_the_promises(target: Target) -> None:
-    """Each edit is made to every seed: drawing it takes longer than trying it."""
+    """Each edit applies to every seed, since to draw an edit takes longer than to try it."""
     seeds = target.seeds()
 
     @settings(
@@ -93,7 +93,7 @@ def test_tiny_batches_keep_the_promises_whatever_byte_is_changed(name: str) -> N
 def test_batches_keep_the_promises_whatever_two_places_are_changed(
     seed: str, changes: Callable[[bytes], Iterator[bytes]], after: int
 ) -> None:
-    """Bytes of the records, where one length hides what is wrong with another; or counts."""
+    """The two places are bytes of records, or counts. One length can hide another wrong length."""
     data = (CORPUS / "rewritten" / seed).read_bytes()
     for changed in changes(data[after:]):
         found = finding("rewritten", TARGETS["rewritten"].function, data[:after] + changed)
@@ -107,13 +107,13 @@ def test_inputs_may_be_empty_or_one_byte_long(target: Target) -> None:
 
 
 def test_a_response_full_of_the_smallest_elements_is_within_the_bound() -> None:
-    """Of more than its bytes no response makes so much as these."""
-    newest = dict(RESPONSES)  # The last version of each is the newest.
+    """These responses use the most memory per byte."""
+    newest = dict(RESPONSES)  # The last version of each class is the newest.
     times = []
     for message_type, version in newest.items():
         for message in bombs(message_type, version, 500):
             data = encode(message, version)
-            decode(message_type, version, data)  # So that compiling is not counted.
+            decode(message_type, version, data)  # Compile before the measurement.
             tracemalloc.start()
             decode(message_type, version, data)
             times.append(tracemalloc.get_traced_memory()[1] / len(data))
@@ -128,7 +128,7 @@ def test_the_corpus_stays_small() -> None:
 
 
 def broken(data: bytes) -> None:
-    """A reader that does not check how much there is."""
+    """A reader that does not check the length of its input."""
     if data[:1] == b"\x07":
         data[data[1]]
 
@@ -143,7 +143,7 @@ def test_a_raw_error_is_found() -> None:
 
 
 def endless(_: bytes) -> None:
-    """A reader that does not go on."""
+    """A reader that does not advance."""
     while True:
         pass
 
@@ -156,7 +156,7 @@ def test_a_hang_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def greedy(_: bytes) -> None:
-    """A reader that believes what is claimed."""
+    """A reader that trusts a claimed length."""
     assert bytes(100 << 20)
 
 

@@ -1,6 +1,6 @@
-"""Avro that nobody should have written: it is what fastavro reads, or bad, and no other row is.
+"""Malformed Avro. A row equals fastavro's result, or is bad, and does not change other rows.
 
-The first byte of an input says which schema wrote it and which one reads it.
+The first byte of an input selects the writer's and the reader's schema.
 """
 
 import os
@@ -67,7 +67,7 @@ _EMPTY: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """A writer's schema and a reader's, and sound values of the writer's."""
+    """A writer's schema, a reader's schema, and valid values of the writer's schema."""
 
     writer: Any
     reader: Any
@@ -97,7 +97,7 @@ ENGINES = (
 
 
 def avro(data: bytes) -> None:
-    """The engines agree; a bad row is null; the rows beside it are what they are without it."""
+    """The engines agree. A bad row is null, and does not change the other rows."""
     pair = PAIRS[data[0] % len(PAIRS)] if data else PAIRS[0]
     row = data[1:]
     reader, resolved, good = pair.ready()
@@ -120,5 +120,5 @@ def _decoded(reader: Reader, resolved: Program, rows: list[bytes], engine: str) 
 
 
 def avro_seeds() -> list[bytes]:
-    """Sound values of each pair."""
+    """Return valid values of each pair."""
     return [bytes([place]) + row for place, pair in enumerate(PAIRS) for row in pair.ready()[2]]

@@ -1,5 +1,6 @@
-"""Faults planted at random in the package, and the tests that do not see them.
+"""Random faults planted in the package, and a search for faults that the tests miss.
 
-mutmut and cosmic-ray plant each fault there is and run one command for all; a seeded draw over what
-a change touches, each fault against the tests that mirror its module, is less than either's set-up.
+mutmut and cosmic-ray plant every possible fault, and run one command for all. This program draws
+faults in changed modules with a seed, and runs the tests that mirror the module. It is smaller than
+the set-up of either tool.
 """

@@ -1,4 +1,4 @@
-"""Plants a seeded draw of faults, one at a time, and lists those that the tests do not see."""
+"""Plant randomly drawn faults, one at a time, and list the faults that the tests miss."""
 
 import argparse
 import random
@@ -16,14 +16,14 @@ from tests.mutants.run import PACKAGE, Copy, Verdict
 
 
 def changed(root: Path, base: str) -> list[str]:
-    """The package's modules that are not as they were in a commit."""
+    """Return the package's modules that differ from a commit."""
     command = ["git", "diff", "--name-only", "--diff-filter=d", base, "--", f"{PACKAGE}/*.py"]
     found = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     return found.stdout.split()
 
 
 def modules(root: Path, names: Iterable[str]) -> list[str]:
-    """Files as they are, and all modules of folders."""
+    """Return the given files, and all modules of the given folders."""
     found: set[Path] = set()
     for name in names:
         path = root / name
@@ -32,13 +32,13 @@ def modules(root: Path, names: Iterable[str]) -> list[str]:
 
 
 def is_equivalent(fault: Fault) -> bool:
-    """Whether it is listed as one that is none."""
+    """Return whether the fault is listed as one that changes no behaviour."""
     before, _, after = fault.diff.partition("\n+")
     return (fault.path, before[1:].strip(), after.strip()) in EQUIVALENT
 
 
 def drawn(root: Path, paths: Iterable[str], count: int, seed: int) -> list[Fault]:
-    """So many faults, each kind as likely as the others, the same for the same seed."""
+    """Draw `count` faults. All kinds are equally likely, and a seed gives the same faults."""
     chance = random.Random(seed)
     by_kind: dict[str, list[Fault]] = defaultdict(list)
     for path in paths:
@@ -56,7 +56,7 @@ def drawn(root: Path, paths: Iterable[str], count: int, seed: int) -> list[Fault
 
 
 def main(arguments: Sequence[str], root: Path) -> None:
-    """Ends well whatever survives: what to do about it is for people."""
+    """Run the program. Surviving faults are no failure: a person decides about them."""
     parser = argparse.ArgumentParser(prog="tests.mutants", description=__doc__)
     parser.add_argument("files", nargs="*", help="modules and folders; else what changed")
     parser.add_argument("--base", default="HEAD~20", help="the commit since which it changed")
@@ -81,6 +81,6 @@ def main(arguments: Sequence[str], root: Path) -> None:
 
 
 if __name__ == "__main__":
-    # So that one who ends this process ends the tests as well.
+    # A signal that ends this process then ends the tests as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     main(sys.argv[1:], Path(__file__).parents[2])

@@ -1,4 +1,4 @@
-"""Faults that are none, by path, line before and line after, each with its reason."""
+"""Faults that change no behaviour, by path, old line and new line, each with its reason."""
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (

@@ -1,4 +1,4 @@
-"""The faults that can be planted in a module: each changes one place of its text."""
+"""Possible faults of a module. Each fault changes one place of the module's text."""
 
 import ast
 import copy
@@ -28,13 +28,13 @@ _OTHER_OPERATOR: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
-# What these do shows in nothing that a test should look at.
+# Tests should not check the effects of these names.
 _OF_NO_ACCOUNT = ("logger", "_log", "warnings")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A module's text, at a line that counts from 1, and what stands in the place of some bytes."""
+    """A fault: a module's text, a line (from 1), and the replacement of some bytes."""
 
     path: str
     line: int
@@ -46,13 +46,13 @@ class Fault:
 
     @property
     def after(self) -> str:
-        """The text with the fault in it."""
+        """Text of the module with the fault."""
         data = self.before.encode()
         return (data[: self.start] + self.replacement.encode() + data[self.end :]).decode()
 
     @property
     def diff(self) -> str:
-        """The lines that are not the same, those before with a minus, those after with a plus."""
+        """Changed lines: old lines with a minus, new lines with a plus."""
         before, after = self.before.splitlines(), self.after.splitlines()
         while before and after and before[-1] == after[-1]:
             del before[-1], after[-1]
@@ -63,13 +63,13 @@ class Fault:
 
 
 def faults(path: str, text: str) -> Iterator[Fault]:
-    """All that this can plant in a module."""
+    """Return all possible faults of a module."""
     lengths = [len(line) for line in text.encode().splitlines(keepends=True)]
     starts = [0, *accumulate(lengths)]
     for node in _nodes(ast.parse(text)):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        # Python says places as a line, from 1, and bytes of UTF-8.
+        # Python gives places as a line, from 1, and an offset in bytes of UTF-8.
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
         for kind, replacement in _replacements(node):
@@ -77,7 +77,7 @@ def faults(path: str, text: str) -> Iterator[Fault]:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Those that do something: no types, no texts, and nothing of an f-string, whose places lie."""
+    """Yield nodes with an effect: no types, no texts, no parts of f-strings (wrong places)."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns") or isinstance(tree, ast.JoinedStr):
             continue
@@ -91,7 +91,7 @@ def _nodes(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
 
 
 def _replacements(node: ast.expr | ast.stmt) -> Iterator[tuple[str, str]]:
-    """Each a kind, and the text to stand in the place of the node's."""
+    """Yield kinds of faults, each with the text that replaces the node's text."""
     match node:
         case ast.Compare():
             for place, found in enumerate(node.ops):
@@ -123,7 +123,7 @@ def _replacements(node: ast.expr | ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _can_go(node: ast.AST) -> bool:
-    """Whether the module still makes sense without the statement."""
+    """Return whether the module is still valid without the statement."""
     match node:
         case ast.Expr(ast.Call(function)):
             return not ast.unparse(function).startswith(_OF_NO_ACCOUNT)

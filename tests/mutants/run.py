@@ -1,4 +1,4 @@
-"""A fault, planted in a copy of the tree, and the tests that mirror its module."""
+"""Running the tests that mirror a module, with a fault planted in a copy of the tree."""
 
 import os
 import re
@@ -17,11 +17,11 @@ from tests.mutants.faults import Fault
 PACKAGE, TESTS = "spark_kafka_source", "tests"
 
 _LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "notebooks", "__pycache__", "corpus")
-_NO_TESTS = 5  # As pytest ends where it found none.
+_NO_TESTS = 5  # pytest's exit code if it found no tests.
 
 
 class Verdict(Enum):
-    """What the tests made of a fault."""
+    """Result of the tests for a fault."""
 
     CAUGHT = "caught"
     TIMED_OUT = "timed out"
@@ -29,10 +29,10 @@ class Verdict(Enum):
 
 
 def matching(root: Path, path: str) -> list[list[str]]:
-    """The tests of a module, nearest first: those that name it, then all of its package's.
+    """Return the tests of a module: first the tests that name it, then the rest of its package's.
 
-    `spark_kafka_source/a/b.py` is mirrored by `tests/a`, and a module outside of the packages by
-    the tests outside of theirs.
+    `tests/a` mirrors `spark_kafka_source/a/b.py`. The test files directly in `tests` mirror the
+    modules outside of packages.
     """
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     folder = Path(TESTS, *Path(path).parts[1:-1])
@@ -51,18 +51,18 @@ def matching(root: Path, path: str) -> list[list[str]]:
 
 
 class Copy:
-    """A copy of the tree, where faults are planted one at a time; nothing is changed in place."""
+    """A copy of the tree for one fault at a time. The original tree does not change."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder / "tree"
         shutil.copytree(root, self._folder, ignore=_LEFT_OUT)
-        # Python goes by a file's age in seconds: what it compiled of one fault would pass for all.
+        # Python compares file times in seconds, so it would reuse the bytecode of another fault.
         environment = {"PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
         self._environment = os.environ | environment
         self._seconds: dict[str, float] = {}
 
     def verdict(self, fault: Fault, limit_seconds: float) -> Verdict:
-        """What the tests make of it, given the limit beyond what all take without a fault."""
+        """Run the tests with the fault. `limit_seconds` adds to their time without a fault."""
         steps = matching(self._folder, fault.path)
         usual_seconds = self._usual_seconds(sorted(chain.from_iterable(steps)), limit_seconds)
         module = self._folder / fault.path
@@ -76,7 +76,7 @@ class Copy:
             module.write_text(fault.before)
 
     def _usual_seconds(self, tests: Sequence[str], limit_seconds: float) -> float:
-        """What they take without a fault. Where one fails then, no verdict is worth a thing."""
+        """Return the tests' time without a fault. Raise an error if a test fails then."""
         key = " ".join(tests)
         if key not in self._seconds:
             began_seconds = time.monotonic()
@@ -86,7 +86,7 @@ class Copy:
         return self._seconds[key]
 
     def _pass(self, tests: Sequence[str], limit_seconds: float) -> bool | None:
-        """Whether they all pass; None where they are not done in time."""
+        """Return whether all tests pass; None if they do not end in time."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         process = subprocess.Popen(
             command,
@@ -101,6 +101,6 @@ class Copy:
         except subprocess.TimeoutExpired:
             return None
         finally:
-            if process.poll() is None:  # With all that it has started.
+            if process.poll() is None:  # Kill pytest and its children.
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()

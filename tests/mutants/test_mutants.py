@@ -1,4 +1,4 @@
-"""What is planted, which tests are asked, and what is said of those that see nothing."""
+"""Planted faults, the tests chosen for them, and the report of surviving faults."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`make notebooks`: runs the notebooks on a real broker, and writes what they show into them."""
+"""`make notebooks`: run the notebooks on a real broker, and write their outputs into them."""
 
 from tests.notebooks.running import NOTEBOOKS, read, run, write
 

@@ -1,4 +1,4 @@
-"""Running a notebook as a reader would, and keeping of it what is the same each time."""
+"""Running a notebook as a reader does, and keeping its repeatable outputs."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def write(path: Path, notebook: NotebookNode) -> None:
 
 
 def run(notebook: NotebookNode, **environment: str) -> NotebookNode:
-    """Runs it top to bottom in a kernel of its own. Raises `CellExecutionError`."""
+    """Run the notebook top to bottom in its own kernel. Raise `CellExecutionError` on failure."""
     with patch.dict(os.environ, environment):
         client = NotebookClient(notebook, timeout=_TIMEOUT_SECONDS, kernel_name="python3")
         executed: NotebookNode = client.execute()
@@ -32,7 +32,7 @@ def run(notebook: NotebookNode, **environment: str) -> NotebookNode:
 
 
 def kept(notebook: NotebookNode) -> NotebookNode:
-    """Keep what is the same in each run: what cells print and draw; no times, versions or logs."""
+    """Keep the printed texts and pictures of the cells. Remove times, versions and logs."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -52,12 +52,12 @@ def _pictures(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def drawn(notebook: NotebookNode) -> list[int]:
-    """Return how many pictures each of the cells of code draws."""
+    """Return the number of pictures of each code cell."""
     return [len(_pictures(cell)) for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def _stdout(cell: NotebookNode) -> str:
-    """What it printed; that comes in pieces, now in more and now in fewer."""
+    """Return the printed text of a cell. It comes in a varying number of pieces."""
     return "".join(each["text"] for each in cell.outputs if each.get("name") == "stdout")
 
 
@@ -66,11 +66,11 @@ def _printed(text: str) -> NotebookNode:
 
 
 def shown(notebook: NotebookNode) -> list[str]:
-    """What each of the cells of code shows."""
+    """Return the printed text of each code cell."""
     return [_stdout(cell) for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def code_cell(source: str) -> NotebookNode:
-    """A cell more, for a notebook that is only run."""
+    """Return an additional cell, for a notebook that is run but not saved."""
     cell: NotebookNode = new_code_cell(source)  # type: ignore[no-untyped-call]
     return cell

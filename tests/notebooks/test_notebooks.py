@@ -1,4 +1,4 @@
-"""The notebooks run top to bottom, as a reader would run them, and show what is written in them."""
+"""The notebooks run top to bottom, as a reader runs them, and show their saved outputs."""
 
 import json
 import re
@@ -16,7 +16,7 @@ IN_SPARK = (pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow)
 BY_NAME = {path.stem: path for path in NOTEBOOKS}
 FROM_MS = 1_760_000_000_000
 
-# What a cluster gives, and what must not be used there.
+# Names that a cluster provides, and functions that must not run there.
 GIVEN = """
 from pyspark.sql import SparkSession
 import spark_kafka_source.testing
@@ -65,7 +65,7 @@ def order(partition: int, number: int) -> Record:
 def test_on_databricks_it_starts_neither_a_broker_nor_a_session(
     name: str, topic: str, partitions: int, count: int, record: Callable[[int, int], Record]
 ) -> None:
-    """And stops none: it reads the topic that is there, and shows the same of it."""
+    """It also stops none. It reads the existing topic, and shows the same outputs."""
     notebook = read(BY_NAME[name])
     written = shown(notebook)
     with LocalKafka() as kafka:
@@ -79,7 +79,7 @@ def test_on_databricks_it_starts_neither_a_broker_nor_a_session(
         notebook.cells = [code_cell(GIVEN), *notebook.cells, code_cell(STILL_THERE)]
         found = shown(run(notebook, DATABRICKS_RUNTIME_VERSION="17.3"))
 
-    # Kafka's own tool is not at hand there.
+    # Kafka's own tool is not available there.
     own = [each.partition("\nGROUP ")[0] for each in written]
     assert found == ["", *own, ""]
 

@@ -1,5 +1,5 @@
-"""The scenarios of the suites of Spark's own Kafka connector, run against it and against this one.
+"""Scenarios from the test suites of Spark's own Kafka connector, run with it and with this source.
 
-A module is a suite, a test function a scenario, written once; `source` runs it with either format.
-What must differ is asserted for each, and explained in `differences.py`; `suites.py` counts.
+A module is a suite. A test function is a scenario, and `source` runs it with each format. The tests
+assert intended differences for each format. `differences.py` explains them; `suites.py` counts.
 """

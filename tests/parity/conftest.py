@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios, and the table of how they end: `--parity-table docs/parity.md`."""
+"""Fixtures of the scenarios, and the table of their results: `--parity-table docs/parity.md`."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -25,9 +25,9 @@ _OUTCOMES = pytest.StashKey[list[Outcome]]()
 
 @pytest.fixture(params=[pytest.param(PEER, marks=pytest.mark.parity_full), OURS])
 def format_name(request: pytest.FixtureRequest) -> str:
-    """Either format; `@pytest.mark.parametrize("format_name", [OURS])` where the peer cannot.
+    """Each format. Use `@pytest.mark.parametrize("format_name", [OURS])` if the peer cannot run.
 
-    The peer runs in `make parity` only: it does not change with this project.
+    The peer runs in `make parity` only, since it does not change with this project.
     """
     name: str = request.param
     return name
@@ -35,19 +35,19 @@ def format_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def source(spark: SparkSession, format_name: str) -> Source:
-    """The format under test."""
+    """Source in the format under test."""
     return Source(spark, format_name)
 
 
 @pytest.fixture
 def sink(format_name: str) -> Sink:
-    """The format under test, to write to."""
+    """Sink in the format under test."""
     return Sink(format_name)
 
 
 @pytest.fixture
 def follow(start: Start) -> Follow:
-    """Starts a stream that keeps what it reads, and stops it after the test.
+    """Function that starts a stream and keeps its rows. The stream stops after the test.
 
     Another stream of the same test has its own checkpoint.
     """
@@ -74,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     path = _table_path(config)
     if path:
         try:
-            MARKS.split(path)  # Before the scenarios are run, not after.
+            MARKS.split(path)  # Fail before the scenarios run, not after.
         except (OSError, ValueError) as error:
             raise pytest.UsageError(f"--parity-table: {error}") from error
 

@@ -1,11 +1,11 @@
-"""Where the two formats differ on purpose: the tests assert what either does, this says why."""
+"""Intended differences of the two formats, with reasons. The tests assert each behaviour."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`verdict` is `better` or `different`, seen from `pykafka`."""
+    """A difference. `verdict` is `better` or `different`, as seen from `pykafka`."""
 
     verdict: str
     why: str
@@ -95,4 +95,4 @@ DIFFERENCES: dict[str, Difference] = {
         "those as tasks, and cuts nothing",
     ),
 }
-"""By scenario: `suite/scenario`, with all its parameters, or `suite/scenario[parameters]`."""
+"""Differences by scenario: `suite/scenario` for all parameters, or `suite/scenario[parameters]`."""

@@ -1,4 +1,4 @@
-"""What an error says, whoever raised it: Spark, its Kafka connector, or this package."""
+"""Texts of errors from Spark, from its Kafka connector, and from this package."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,11 +10,11 @@ from pyspark.errors import PySparkException
 
 
 def refused(action: Callable[[], object]) -> str:
-    """The text of the error that an action ends with and, line by line, of those that caused it.
+    """Return the text of an action's error and, line by line, of its causes.
 
-    The names of their conditions go first, in brackets. The peer's are on the causes only, which
-    do not come through `foreachBatch`. PySpark knows Spark's own exceptions; some of the peer's
-    come as Java's.
+    The condition's name stands first, in brackets. Only the causes of the peer's errors have one,
+    and causes do not pass through `foreachBatch`. PySpark converts Spark's own exceptions. Some of
+    the peer's exceptions stay Java exceptions.
     """
     error: Any
     try:
@@ -22,8 +22,8 @@ def refused(action: Callable[[], object]) -> str:
     except (PySparkException, Py4JJavaError) as failed:
         error = failed
     else:
-        # Not by `pytest.raises`: its failure is no Exception, and where such a one ends a callback
-        # of `foreachBatch`, Spark waits for ever.
+        # Do not use `pytest.raises`: its failure is not an Exception. If such a failure ends a
+        # callback of `foreachBatch`, Spark waits for ever.
         raise AssertionError("it was not refused")
     thrown = error.java_exception if isinstance(error, Py4JJavaError) else error._origin
     return "\n".join([str(error), *map(_text, _causes(thrown))])
@@ -53,4 +53,4 @@ BAD_SUBSCRIPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
         "subscribePattern",
     ),
 }
-"""What neither a batch nor a stream takes: options, the one that ours names, the peer's words."""
+"""Options that batches and streams refuse, the option in our error, words of the peer's error."""

@@ -1,4 +1,4 @@
-"""What scenarios are written in: either format to read and to write, streams to start again."""
+"""Helpers of scenarios: a source and a sink in either format, and streams that can restart."""
 
 from collections.abc import Callable, Mapping
 from threading import Thread
@@ -18,7 +18,7 @@ OURS = "pykafka"
 
 
 class Source:
-    """One of the two formats. Options that are None are left out."""
+    """Source in one of the two formats. Options with the value None are left out."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
@@ -29,7 +29,7 @@ class Source:
         return self.name == OURS
 
     def batch(self, options: Mapping[str, Any]) -> DataFrame:
-        """A batch read; `Events.options` has the options of a topic."""
+        """Return a batch. `Events.options` has the options of a topic."""
         return traffic.batch(self.spark, options, self.name)
 
     def stream(self, options: Mapping[str, Any]) -> DataFrame:
@@ -38,7 +38,7 @@ class Source:
 
 
 class Sink:
-    """One of the two formats, to write to. Options that are None are left out."""
+    """Sink in one of the two formats. Options with the value None are left out."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class Sink:
         return self.name == OURS
 
     def batch(self, frame: DataFrame, options: Mapping[str, Any]) -> DataFrameWriter:
-        """Appends the frame once it is saved."""
+        """Return a writer that appends the frame when `save` is called."""
         return frame.write.format(self.name).options(**_given(options)).mode("append")
 
     def stream(self, frame: DataFrame, options: Mapping[str, Any]) -> DataStreamWriter:
@@ -62,9 +62,9 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Stream:
-    """A stream that keeps the values it reads: stopped and started again, it goes on.
+    """A stream that keeps its values. After a stop and a start it continues.
 
-    `trigger` is Spark's; without one, a micro-batch follows the other at once.
+    `trigger` is Spark's trigger. Without one, the next micro-batch follows at once.
     """
 
     def __init__(self, frame: DataFrame, start: Start, trigger: Mapping[str, Any]) -> None:
@@ -74,37 +74,37 @@ class Stream:
 
     @property
     def batches(self) -> list[list[str]]:
-        """The values of each micro-batch so far."""
+        """Values of each micro-batch so far."""
         return [values for _, values in sorted(dict(self.sink.seen).items())]
 
     def start(self) -> StreamingQuery:
-        """Starts it on its checkpoint."""
+        """Start the stream on its checkpoint."""
         writer = self._frame.writeStream.foreachBatch(self.sink)
         self.query = self._start(writer.trigger(**self._trigger) if self._trigger else writer)
         return self.query
 
     def stop(self) -> None:
-        """Stops it."""
+        """Stop the stream."""
         self.query.stop()
 
     def read(self) -> list[str]:
-        """All values, sorted, of its whole life, once it has read all that there is."""
+        """Wait until the stream has read everything. Return all its values so far, sorted."""
         process_all_available(self.query)
         return self.sink.values
 
     def numbers(self) -> list[int]:
-        """The same, as numbers."""
+        """Do the same as `read`. Return the values as numbers."""
         return sorted(map(int, self.read()))
 
 
 Follow = Callable[..., Stream]
-"""`follow(frame, **trigger)` starts a stream that keeps what it reads."""
+"""`follow(frame, **trigger)` starts a stream that keeps its values."""
 
 
 def process_all_available(query: StreamingQuery) -> None:
-    """Returns when the query has read all that there is; raises what ended it, or after a minute.
+    """Wait until the query has read everything. Raise the query's error, or fail after a minute.
 
-    Spark's own waits for ever.
+    Spark's own method waits for ever.
     """
     raised: list[Exception] = []
 

@@ -1,7 +1,7 @@
-"""The peer's suites of Spark 4.2: how many tests each has, which are not here, what is in addition.
+"""Suites of Spark 4.2's own connector: number of tests, left-out tests, and additional scenarios.
 
-Counted in `connector/kafka-0-10-sql/src/test` of Apache Spark: a test counts once, however many of
-the peer's plans and offset readers it is run with.
+The numbers come from `connector/kafka-0-10-sql/src/test` of Apache Spark. A test counts once, also
+if it runs with several of the peer's plans and offset readers.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """So many tests of the peer's that are not here: what they hold, and why it is left out."""
+    """Number of the peer's tests that are left out, with their subject and the reason."""
 
     tests: int
     what: str
@@ -17,7 +17,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`tests` is the peer's number; `added` are scenarios of ours that it has none for."""
+    """A suite. `tests` counts the peer's tests; `added` are scenarios without a peer's test."""
 
     title: str
     tests: int
@@ -26,11 +26,11 @@ class Suite:
 
     @property
     def here(self) -> int:
-        """How many of the peer's tests are here."""
+        """Number of the peer's tests that are here."""
         return self.tests - sum(each.tests for each in self.left_out)
 
     def has_added(self, scenario: str, parameters: str) -> bool:
-        """Whether the peer has no test for a scenario, or for it with these parameters."""
+        """Whether the peer has no test for a scenario, or none with these parameters."""
         return scenario in self.added or f"{scenario}[{parameters}]" in self.added
 
 
@@ -103,7 +103,7 @@ SUITES: dict[str, Suite] = {
         ),
     ),
 }
-"""By module, in the table's order."""
+"""Suites by module, in the table's order."""
 
 NOT_COUNTED = (
     "Not counted are the peer's suites of continuous processing and real-time mode, "

@@ -1,4 +1,4 @@
-"""The table of `make parity`: each scenario with each format, for docs/parity.md."""
+"""Table of `make parity`: each scenario with each format, for docs/parity.md."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,13 +16,13 @@ MARKS = Marks("<!-- parity: written by make parity -->", "<!-- end of parity -->
 FAILS = "**fails**"
 NOT_RUN = "**not run**"
 _VERDICTS = ("same", "better", "different", FAILS, NOT_RUN)
-# The first of the parameters that is a format and nothing else.
+# The first parameter that is exactly a format.
 _FORMAT = re.compile(rf"(\[|-)({PEER}|{OURS})(-|\])")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an instance of a scenario ended with a format; `scenario` is `suite/name[parameters]`."""
+    """Result of a scenario's instance with a format. `scenario` is `suite/name[parameters]`."""
 
     scenario: str
     format_name: str
@@ -31,7 +31,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the two formats made of an instance; `why` says how they differ, or what failed."""
+    """Comparison of both formats on an instance. `why` names the difference or the failure."""
 
     word: str
     why: str = ""
@@ -42,7 +42,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A scenario with one set of parameters, `""` where it has none."""
+    """A scenario with one set of parameters; `""` if it has none."""
 
     suite: str
     scenario: str
@@ -51,7 +51,7 @@ class Instance:
 
 
 def instances(outcomes: Iterable[Outcome], differences: Mapping[str, Difference]) -> list[Instance]:
-    """One for each scenario and its parameters. An outcome that failed once has failed."""
+    """Return one instance for each scenario and its parameters. One failed outcome fails it."""
     passed: dict[str, dict[str, bool]] = defaultdict(dict)
     for each in outcomes:
         formats = passed[each.scenario]
@@ -65,7 +65,7 @@ def instances(outcomes: Iterable[Outcome], differences: Mapping[str, Difference]
 
 
 def outcome(node_id: str, *, passed: bool) -> Outcome | None:
-    """That of a test by pytest's name for it; None for one that is of neither format."""
+    """Return the outcome of the test with this node id; None if the test has no format."""
     path, _, test = node_id.partition("::")
     match = _FORMAT.search(test)
     if match is None:
@@ -78,19 +78,19 @@ def outcome(node_id: str, *, passed: bool) -> Outcome | None:
 
 
 def split_name(name: str) -> tuple[str, str, str]:
-    """Suite, scenario and parameters of `suite/name[parameters]`."""
+    """Return suite, scenario and parameters of `suite/name[parameters]`."""
     suite, _, rest = name.partition("/")
     scenario, _, parameters = rest.partition("[")
     return suite, scenario, parameters.removesuffix("]")
 
 
 def difference_of(name: str, differences: Mapping[str, Difference]) -> Difference | None:
-    """The one of the instance, else that of its scenario."""
+    """Return the difference of the instance, or else of its scenario."""
     return differences.get(name) or differences.get(name.partition("[")[0])
 
 
 def render(found: Sequence[Instance], suites: Mapping[str, Suite] = SUITES) -> str:
-    """Markdown: a row for each suite, and folded away one for each scenario and verdict of it."""
+    """Return Markdown: a row for each suite, and folded rows for each scenario and verdict."""
     total = Counter(each.verdict.word for each in found)
     of_suites = {name: [each for each in found if each.suite == name] for name in suites}
     scenarios = {(each.suite, each.scenario) for each in found}
@@ -126,7 +126,7 @@ def _verdict(passed: Mapping[str, bool], difference: Difference | None) -> Verdi
 
 
 def _words(found: Iterable[Instance]) -> list[str]:
-    """The verdicts there are, in their order."""
+    """Return the occurring verdicts, in their order."""
     there = {each.verdict.word for each in found}
     return [word for word in _VERDICTS if word in there]
 
@@ -149,14 +149,14 @@ def _totals(
 
 
 def _counts(found: Sequence[Instance], suite: Suite, words: Iterable[str]) -> list[int]:
-    """All, those in addition to the peer's, and those of each verdict."""
+    """Return the number of all instances, of the added instances, and of each verdict."""
     added = sum(suite.has_added(each.scenario, each.parameters) for each in found)
     counted = Counter(each.verdict.word for each in found)
     return [len(found), added, *(counted[word] for word in words)]
 
 
 def _scenarios(title: str, found: Sequence[Instance]) -> Iterable[str]:
-    """A row for each scenario; more where its instances end differently, with their parameters."""
+    """Yield a row for each scenario, or one for each verdict if its instances differ."""
     by_scenario: dict[str, dict[Verdict, list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in found:
         by_scenario[each.scenario][each.verdict].append(each.parameters)
@@ -168,5 +168,5 @@ def _scenarios(title: str, found: Sequence[Instance]) -> Iterable[str]:
 
 
 def _row(cells: Iterable[object]) -> str:
-    """A row of Markdown; nothing stands for 0."""
+    """Return a row of Markdown. A 0 gives an empty cell."""
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)

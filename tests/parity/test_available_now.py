@@ -1,4 +1,4 @@
-"""`Trigger.AvailableNow`: what is there when a run begins, all of it, nothing else, or an error."""
+"""`Trigger.AvailableNow`: a run reads exactly the records that exist at its start, or fails."""
 
 import pytest
 from pyspark.sql import DataFrame
@@ -28,7 +28,7 @@ def test_what_is_there_is_read_in_limited_batches(
     assert sink.values == sorted(f"0:{offset}" for offset in range(15))
 
 
-# The peer's errors have these conditions' texts, but not their names.
+# The peer's errors have the texts of these conditions, but not the names.
 LOST = ("partitions in Kafka topic(s) have been lost", "LOST_TOPIC_PARTITIONS_IN_END_OFFSET")
 SHRUNK = (
     "available offset which is less than end offset",

@@ -1,4 +1,4 @@
-"""Batch reads, as in the peer's relation suites: ranges by offset and time, and what is refused."""
+"""Batch reads, as in the peer's relation suites: ranges by offset and time, refused options."""
 
 import uuid
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ PARTITIONS = 3
 
 @pytest.fixture
 def filled(events: Events) -> Events:
-    """0 to 9, 10 to 19 and 20 in three partitions."""
+    """Topic with 0 to 9, 10 to 19 and 20 in three partitions."""
     events.create(PARTITIONS)
     for partition, numbers in enumerate([range(10), range(10, 20), [20]]):
         events.write(numbers, partition)
@@ -31,7 +31,7 @@ def filled(events: Events) -> Events:
 
 @pytest.fixture(scope="module")
 def timed(kafka: LocalKafka) -> Events:
-    """Numbers 0 to 29, in turn over three partitions, ten of each time; it is only read."""
+    """Topic with 0 to 29, in turn over three partitions, ten of each time. Tests only read it."""
     events = Events(kafka, f"timed-{uuid.uuid4().hex[:8]}")
     events.create(PARTITIONS)
     with Writer(kafka.bootstrap_servers) as writer:
@@ -46,7 +46,7 @@ def timed(kafka: LocalKafka) -> Events:
 
 
 def numbers(frame: DataFrame) -> list[int]:
-    """The values as numbers, sorted."""
+    """Return the values as sorted numbers."""
     return sorted(map(int, values(frame)))
 
 
@@ -114,7 +114,7 @@ def test_records_aged_out_between_runs(source: Source, events: Events) -> None:
     assert numbers(frame) == [*range(10)]
     events.trim({0: -1})
     events.write(range(10, 20))
-    # Spark plans a Python data source once for each `load`, and what it planned is gone.
+    # Spark plans a Python data source once for each `load`. The planned records are gone now.
     if source.is_ours:
         assert "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE" in refused(frame.collect)
     else:
@@ -134,7 +134,7 @@ def test_min_partitions(source: Source, filled: Events) -> None:
 # -- timestamps ----------------------------------------------------------------------------------
 
 Given = Mapping[str, int | tuple[int, ...]]
-"""Options; a tuple has a number for each partition."""
+"""Options. A tuple has a number for each partition."""
 
 TIMES: dict[str, tuple[Given, list[int]]] = {
     "start and end": (
@@ -193,7 +193,7 @@ TIMES: dict[str, tuple[Given, list[int]]] = {
 
 
 def by_partition(events: Events, given: Given) -> dict[str, Any]:
-    """The options of a source that reads `events`, tuples as JSON."""
+    """Return the options of a source that reads `events`. Tuples become JSON."""
     found = {
         name: events.offsets(*each) if isinstance(each, tuple) else each
         for name, each in given.items()
@@ -242,10 +242,10 @@ def test_transactions_at_both_isolation_levels(
     assert read() == ([1, 2, 3, 6, 7] if committed else [1, 2, 3, 4, 5, 6, 7])
 
 
-# -- what is refused -----------------------------------------------------------------------------
+# -- refused options -----------------------------------------------------------------------------
 
 
-# The option of each error as ours names it, and the words of the peer's, which names none.
+# The option in our error, and words of the peer's error. The peer's error names no option.
 BAD_OPTIONS: dict[str, tuple[dict[str, str | None], str, str]] = {
     "start at latest": (
         {"startingOffsets": "latest"},

@@ -1,7 +1,7 @@
-"""Records that are gone before they were read: skipped or an error, and never read twice.
+"""Records that are deleted before a read: skipped or an error. No record is read twice.
 
-The peer's suite has the broker's retention delete segments of 70 bytes, which Kafka 4 no longer
-makes; here records are deleted by request, with the same effect at a moment of the test's choice.
+In the peer's suite, retention deletes segments of 70 bytes. Kafka 4 no longer makes such segments.
+Here a request deletes the records. The effect is the same, and the test chooses the moment.
 """
 
 import random
@@ -27,7 +27,7 @@ STRESS_STEPS = 200
 
 @pytest.fixture
 def aged(events: Events) -> Events:
-    """A topic of 50 records, the first 30 of them gone."""
+    """Topic of 50 records. The first 30 are deleted."""
     events.create()
     events.write(WRITTEN)
     events.trim({0: len(GONE)})
@@ -35,12 +35,12 @@ def aged(events: Events) -> Events:
 
 
 def from_zero(events: Events, **more: Any) -> dict[str, Any]:
-    """The options of a source that is told to start at offset 0."""
+    """Return the options of a source that starts at offset 0."""
     return events.options(startingOffsets=events.offsets(0), **more)
 
 
 def aged_out(source: Source) -> str:
-    """The condition of a start that is gone: the peer sees it when it reads, ours when it plans."""
+    """Return the condition of a deleted start. The peer finds it in a read, ours in planning."""
     return f"[KAFKA_DATA_LOSS.{'START_OFFSET_RESET' if source.is_ours else _UNREADABLE}]"
 
 
@@ -141,7 +141,7 @@ def test_stress(source: Source, events: Events, follow: Follow) -> None:
     def goes_on() -> bool:
         error = stream.query.exception()
         if error is not None:
-            # A task of the peer's may fail and is to be tried again, which `local[2]` does not do.
+            # A task of the peer may fail, and needs a retry. `local[2]` does not retry tasks.
             assert not source.is_ours, error
             stream.start()
         return True
@@ -158,38 +158,38 @@ def test_stress(source: Source, events: Events, follow: Follow) -> None:
 
 
 class Topics:
-    """Topics that come, go and come again; every record that they ever have is another."""
+    """Topics that are created, deleted and recreated. Each record has its own value."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
-        self._random = random.Random(4)  # Always the same steps.
+        self._random = random.Random(4)  # The steps are always the same.
         self._there: list[Events] = []
         self._gone: list[Events] = []
         self._written = 0
 
     def change(self) -> None:
-        """Creates or deletes a topic, or writes to all."""
+        """Create or delete a topic, or write to all topics."""
         steps: list[Callable[[], object]] = [self.create, self.delete, self.recreate]
         self._random.choice([*steps, *[self.write] * 7])()
 
     def create(self) -> Events:
-        """A topic with a new name."""
+        """Create a topic with a new name."""
         return self._create(self._events.another(str(len(self._there) + len(self._gone))))
 
     def recreate(self) -> None:
-        """A topic with the name of one that is gone."""
+        """Create a topic with the name of a deleted topic."""
         if self._gone:
             self._create(self._gone.pop(self._random.randrange(len(self._gone))))
 
     def delete(self) -> None:
-        """Deletes a topic."""
+        """Delete a topic."""
         if self._there:
             topic = self._there.pop(self._random.randrange(len(self._there)))
             topic.delete()
             self._gone.append(topic)
 
     def write(self) -> None:
-        """A few records to each topic."""
+        """Write a few records to each topic."""
         for topic in self._there:
             first, self._written = self._written, self._written + self._random.randrange(10)
             topic.write(range(first, self._written))

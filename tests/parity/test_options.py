@@ -1,4 +1,4 @@
-"""What options are refused, how rows look, and what a query's progress and checkpoint say."""
+"""Refused options, rows, and a query's progress and checkpoint."""
 
 import json
 import re
@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 TIME_MS = 1_700_000_001_234
 TIME = datetime.fromtimestamp(TIME_MS / 1000, UTC)
 
-# -- what is refused -----------------------------------------------------------------------------
+# -- refused options -----------------------------------------------------------------------------
 
-# The option of each error as ours names it, and the words of the peer's.
+# The option in our error, and words of the peer's error.
 BAD_OPTIONS: dict[str, tuple[Mapping[str, object], str, str]] = {
     "an end": ({"endingOffsets": "latest"}, "endingOffsets", "ending offset not valid"),
     "an end by timestamp": (
@@ -41,14 +41,14 @@ BAD_OPTIONS: dict[str, tuple[Mapping[str, object], str, str]] = {
 
 
 def anywhere(**more: object) -> dict[str, Any]:
-    """The options of a source whose brokers are never asked."""
+    """Return the options of a source that never asks its brokers."""
     return {"kafka.bootstrap.servers": "127.0.0.1:9", "subscribe": "t"} | more
 
 
 @pytest.mark.parametrize("bad", BAD_OPTIONS)
 def test_bad_options_are_refused(source: Source, run: Run, bad: str) -> None:
     given, option, words = BAD_OPTIONS[bad]
-    # A Python data source does not hear before the start that it is to be a stream.
+    # Before the start, a Python data source does not know that it is a stream.
     text = refused(lambda: run(source.stream(anywhere(**given)), Batches()))
     assert (f"Option '{option}'" if source.is_ours else words) in text
 
@@ -57,7 +57,7 @@ def test_an_end_by_one_timestamp_is_refused(source: Source, events: Events, run:
     events.fill(1)
     frame = source.stream(events.options(endingTimestamp=1_000))
     sink = Batches()
-    # The peer reads on as if it were not there.
+    # The peer ignores it and reads on.
     if source.is_ours:
         assert "Option 'endingTimestamp'" in refused(lambda: run(frame, sink))
     else:
@@ -99,7 +99,7 @@ def test_unsupported_kafka_settings_are_refused(source: Source, name: str, value
 def test_names_of_options_in_any_case(source: Source, events: Events, run: Run, name: str) -> None:
     events.create()
     found = events.options(**{name.swapcase(): "no number"})
-    # What is refused was read.
+    # The error shows that the source read the option.
     assert "no number" in refused(lambda: run(source.stream(found), Batches()))
 
 
@@ -189,7 +189,7 @@ def test_watermark(source: Source, events: Events, start: Start) -> None:
 
 @pytest.fixture(params=["false", "true"], ids=["scanned twice", "scanned once"])
 def reuse(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Whether Spark reads a source once that a query uses twice."""
+    """Whether Spark reads a source only once if a query uses it twice."""
     spark.conf.set("spark.sql.exchange.reuse", request.param)
     yield request.param == "true"
     spark.conf.unset("spark.sql.exchange.reuse")
@@ -242,12 +242,12 @@ def test_offsets_behind_the_latest(
 
 
 def behind_latest(source: Source, progress: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Least, greatest and average lag of the partitions at the end of a micro-batch."""
+    """Return the least, greatest and average lag of the partitions after a micro-batch."""
     if not source.is_ours:
         names = [f"{name}OffsetsBehindLatest" for name in ("min", "max", "avg")]
         least, most, average = (float(progress["metrics"][name]) for name in names)
         return least, most, average
-    # A Python data source has no metrics of its own: both offsets are there, by partition.
+    # A Python data source has no own metrics. The progress has both offsets, by partition.
     end, latest = (
         next(iter(json.loads(progress[name])["offsets"].values()))
         for name in ("endOffset", "latestOffset")
@@ -262,14 +262,14 @@ def test_a_group_is_named(source: Source, events: Events, run: Run, name: str) -
     sink = Batches()
     run(source.stream(events.options(**{name: events.name})), sink)
     assert sink.values == ["0:0", "0:1"]
-    # The peer never commits; ours only to a group that was named.
+    # The peer never commits. Ours commits only to a named group.
     assert committed(events) == (2 if source.is_ours and name == "kafka.group.id" else None)
 
 
 def committed(events: Events) -> int | None:
-    """The offset that the group of the topic's name has of its first partition.
+    """Return the committed offset of partition 0. The group has the topic's name.
 
-    The first group of a broker may be asked for before its coordinator has come to know that it is.
+    A broker's first coordinator may not be ready for the first request.
     """
     servers = events.kafka.bootstrap_servers
     consumer = Consumer({"bootstrap.servers": servers, "group.id": events.name, "log_level": 0})
@@ -327,7 +327,7 @@ def test_a_newer_checkpoint_is_refused(
 
 
 def make_ours_newer(checkpoint: Path) -> None:
-    """The offset of the first micro-batch, which is yet to run, is of a version to come."""
+    """Give the first micro-batch, not yet committed, an offset of a future version."""
     (checkpoint / "commits" / "0").unlink()
     offsets = checkpoint / "offsets" / "0"
     offsets.write_text(re.sub(r'"version": ?\d+', '"version": 99999', offsets.read_text()))
@@ -335,7 +335,7 @@ def make_ours_newer(checkpoint: Path) -> None:
 
 
 def make_peers_newer(checkpoint: Path) -> None:
-    """Nothing is there but the initial offsets, in a version to come."""
+    """Delete all but the initial offsets, and give these a future version."""
     for directory in ("commits", "offsets"):
         for path in (checkpoint / directory).iterdir():
             path.unlink()
@@ -364,5 +364,5 @@ def test_async_progress_tracking(source: Source, events: Events, start: Start) -
         )
         process_all_available(query)
         query.stop()
-        # It may write some again after a restart, but drops none.
+        # The sink may repeat rows after a restart, but drops none.
         assert set(values(source.batch(target.options()))) == set(written)

@@ -1,6 +1,6 @@
-"""How `minPartitions` and `maxRecordsPerPartition` cut ranges: the peer's range calculator suite.
+"""Ranges with `minPartitions` and `maxRecordsPerPartition`: the peer's range calculator suite.
 
-Each case is held against the pure function, and against what the tasks of both formats read.
+Each case checks the pure function, and the rows that the tasks of both formats read.
 """
 
 import json
@@ -17,13 +17,13 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.parity.scenario import Source
 from tests.spark.traffic import Events, Writer
 
-# As many as the cases ask for of partitions 0, 1 and 2.
+# Enough records in partitions 0, 1 and 2 for all cases.
 RECORDS = (10_000, 15_000, 20_000)
 
 
 @dataclass(frozen=True)
 class Case:
-    """Ranges of partitions 0, 1 and 2; `ends` says where the parts of each are to end."""
+    """Ranges of partitions 0, 1 and 2. `ends` has the expected ends of each range's parts."""
 
     scenario: str
     wanted: list[tuple[int, int]]
@@ -109,7 +109,7 @@ def test_split_ranges(case: Case) -> None:
 
 @pytest.fixture(scope="module")
 def filled(kafka: LocalKafka) -> Events:
-    """A topic that the cases share, for they only read: it has all their offsets."""
+    """Topic with the offsets of all cases. The cases share it, since they only read."""
     events = Events(kafka, f"ranges-{uuid.uuid4().hex[:8]}")
     events.create(len(RECORDS))
     with Writer(kafka.bootstrap_servers, linger_ms=50) as writer:
@@ -138,7 +138,7 @@ def test_empty_partitions_do_not_count(source: Source, filled: Events) -> None:
 
 
 def tasks(source: Source, filled: Events, case: Case) -> list[tuple[int, int, int]]:
-    """Partition, start and end of what each task reads."""
+    """Return partition, start and end of each task's rows."""
     found = source.batch(
         filled.options(
             subscribe=None,

@@ -1,4 +1,4 @@
-"""How much a micro-batch takes: the most and the least offsets, and how many tasks read them."""
+"""Limits of a micro-batch: the most and the least offsets, and the number of tasks."""
 
 from collections import Counter
 
@@ -15,12 +15,12 @@ FULL = pytest.mark.parity_full
 
 
 def sizes(stream: Stream) -> list[int]:
-    """How many rows each micro-batch has."""
+    """Return the number of rows of each micro-batch."""
     return [len(values) for values in stream.batches]
 
 
 def shares(stream: Stream) -> list[dict[str, int]]:
-    """How many rows of each partition each micro-batch has, of a topic that was filled."""
+    """Return the rows per partition of each micro-batch. The topic was filled by `fill`."""
     return [Counter(value.partition(":")[0] for value in values) for values in stream.batches]
 
 
@@ -118,7 +118,7 @@ def test_two_limited_sources_of_which_one_falls_idle(
 
 
 class Split:
-    """A sink that also keeps how many tasks each micro-batch has."""
+    """A sink that also keeps the number of tasks of each micro-batch."""
 
     def __init__(self) -> None:
         self.sink, self.tasks = Batches(), list[int]()

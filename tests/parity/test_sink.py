@@ -19,12 +19,12 @@ PARTITIONS = 4
 ROUND_ROBIN = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
 
 Write = Callable[..., Any]
-"""`write(*columns, **options)` starts a stream of the input's values, as SQL, to the sink."""
+"""`write(*columns, **options)` starts a stream from the input to the sink. Columns are SQL."""
 
 
 @pytest.fixture
 def target(events: Events) -> Events:
-    """The topic that is written to; `events` is what a stream reads."""
+    """Topic to write to. A stream reads `events`."""
     target = events.another("target")
     target.create(PARTITIONS)
     return target
@@ -63,7 +63,7 @@ def test_the_topic_of_a_stream(write: Write, events: Events, target: Events, nam
 
 
 def refused_stream(write: Write, events: Events, *columns: str, **options: Any) -> str:
-    """What is said of a stream that has a row to write."""
+    """Return the error of a stream that has a row to write."""
     events.write(["1"])
     return refused(lambda: process_all_available(write(*columns, **options)))
 
@@ -120,7 +120,7 @@ def test_progress_says_how_many_rows(
 ) -> None:
     events.fill(3)
     frame = stream(spark, events.options()).select("value")
-    # Spark takes no Python sink in update mode.
+    # Spark refuses a Python sink in update mode.
     mode = "append" if sink.is_ours else "update"
     query = start(sink.stream(frame, to(target)).outputMode(mode))
     process_all_available(query)
@@ -174,7 +174,7 @@ def test_partition_column_and_partitioner(
 def test_a_partitioner_without_a_column(spark: SparkSession, sink: Sink, target: Events) -> None:
     frame = spark.range(0, 4_000, 1, 1).selectExpr("'k' AS key", "repeat('v', 2000) AS value")
     saved(sink, frame, target, **{"kafka.partitioner.class": ROUND_ROBIN})
-    # Without it, all would be in one. Java's leaves some out (KAFKA-9965).
+    # Without the option, one partition would get all. Java's skips some (KAFKA-9965).
     assert len({each.partition for each in written(target)}) > 1
 
 

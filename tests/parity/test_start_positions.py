@@ -1,7 +1,7 @@
-"""Where a new stream starts, and that it then goes on: restarted, written to, with new partitions.
+"""Start of a new stream. The stream then continues after restarts, writes and new partitions.
 
-Five partitions have rows of two moments; those of the fifth are all of the first, unless a test
-adds some.
+Five partitions have rows of two moments. The fifth partition has only rows of the first moment,
+unless a test adds some.
 """
 
 import time
@@ -27,7 +27,7 @@ ALSO_AT_SECOND = [23, 24]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The options of a start, and the rows that it has a stream read."""
+    """The options of a start, and the rows that a stream then reads."""
 
     options: Callable[[Events], dict[str, Any]]
     expected: list[int]
@@ -61,7 +61,7 @@ POSITIONS = {
 
 @pytest.fixture
 def written(events: Events) -> Events:
-    """The topic with the rows of both moments."""
+    """Topic with the rows of both moments."""
     events.create(5)
     for rows_by_partition, timestamp_ms in ((AT_FIRST, FIRST_MS), (AT_SECOND, SECOND_MS)):
         for partition, rows in enumerate(rows_by_partition):
@@ -88,7 +88,7 @@ STARTS = [
     )
     for each in product(STRATEGIES, POSITIONS, (True, False))
 ]
-"""All combinations; each position and each strategy is in CI."""
+"""All combinations. CI has each position and each strategy."""
 
 
 @pytest.mark.parametrize(("strategy", "position", "fails_on_data_loss"), STARTS)

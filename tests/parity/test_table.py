@@ -1,4 +1,4 @@
-"""The table of `make parity`: what is the same, what is not and why, what fails; all of it."""
+"""Table of `make parity`: equal results, differences with reasons, failures, and completeness."""
 
 import subprocess
 import sys
@@ -81,7 +81,7 @@ def test_a_row_for_each_scenario_and_verdict() -> None:
 
 
 def test_the_scenario_of_a_test() -> None:
-    # Not by parameters: these would be taken for scenarios themselves.
+    # Do not parametrize this test: the table would take its instances for scenarios.
     for test, scenario, format_name in (
         ("test_watermark[kafka]", "options/watermark", "kafka"),
         ("test_group[pykafka-kafka.group.id]", "options/group[kafka.group.id]", "pykafka"),
@@ -129,7 +129,7 @@ def test_what_is_skipped_or_left_out_fails_the_run(tmp_path: Path) -> None:
 
 
 def pytest_in_a_process(*arguments: object, check: bool) -> subprocess.CompletedProcess[str]:
-    """Runs pytest from the project's directory."""
+    """Run pytest from the project's directory."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q"]
     return subprocess.run(
         [*command, *map(str, arguments)],
@@ -141,12 +141,12 @@ def pytest_in_a_process(*arguments: object, check: bool) -> subprocess.Completed
     )
 
 
-# -- what there is -------------------------------------------------------------------------------
+# -- existing scenarios --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def all_passed() -> list[Outcome]:
-    """Every scenario with each of its formats, as pytest collects them, as if all had passed."""
+    """Outcomes of all scenarios that pytest collects, with each format, as if all had passed."""
     collected = pytest_in_a_process("--collect-only", "-m", "", "tests/parity", check=True)
     found = (outcome(line, passed=True) for line in collected.stdout.splitlines())
     return [each for each in found if each]
@@ -154,7 +154,7 @@ def all_passed() -> list[Outcome]:
 
 @pytest.fixture(scope="module")
 def scenarios(all_passed: list[Outcome]) -> set[str]:
-    """Their names, with and without parameters."""
+    """Names of the scenarios, with and without parameters."""
     names = {each.scenario for each in all_passed}
     return names | {name.partition("[")[0] for name in names}
 
@@ -175,5 +175,5 @@ def test_each_suite_is_counted_and_what_it_adds_is_there(scenarios: set[str]) ->
 
 def test_the_readme_has_exactly_the_scenarios_that_there_are(all_passed: list[Outcome]) -> None:
     _, table, _ = MARKS.split(PROJECT / "docs" / "parity.md")
-    # So that a table with a failure in it, too, is no table for the page.
+    # A table with a failure must not go into the page either.
     assert table == render(instances(all_passed, DIFFERENCES)), "run `make parity`"

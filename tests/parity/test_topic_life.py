@@ -1,4 +1,4 @@
-"""Topics that come and go, grow and are made anew, while a stream reads them."""
+"""Topics that are created, deleted, grown and recreated while a stream reads them."""
 
 import random
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.spark_session import Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 
-# A topic that is gone is not to be waited for.
+# The stream must not wait for a deleted topic.
 QUICK = {
     "kafka.request.timeout.ms": 3_000,
     "kafka.default.api.timeout.ms": 3_000,
@@ -22,14 +22,14 @@ QUICK = {
 
 
 def pattern(events: Events, **more: object) -> dict[str, object]:
-    """The options of a stream of all topics whose names go on after this one's."""
+    """Return the options of a stream of all topics whose names begin with this topic's name."""
     named = {"subscribe": None, "subscribePattern": events.name + "-.*"}
     return events.options(**more) | named | QUICK
 
 
 @pytest.fixture
 def at_latest(source: Source, events: Events, follow: Follow) -> Stream:
-    """A stream of a pattern that has read three rows, from the latest on, and may lose some."""
+    """Stream of a pattern from `latest` on, without `failOnDataLoss`. It has read three rows."""
     first = events.another("first")
     first.create(5)
     first.write([-1])
@@ -109,7 +109,7 @@ def test_a_topic_is_made_anew_while_the_stream_is_stopped(
 def test_a_topic_that_the_peer_has_read_is_made_anew_and_shorter(
     spark: SparkSession, source: Source, events: Events, start: Start
 ) -> None:
-    # The peer's checkpoint has no topic's id: its offsets are all that there is to go by.
+    # The peer's checkpoint has no topic ids. The peer can only compare offsets.
     events.fill(2)
     found = events.options() | QUICK
     of_peer = start(Source(spark, PEER).stream(found).writeStream.foreachBatch(Batches()))
@@ -142,7 +142,7 @@ def test_a_topic_is_made_anew_while_a_job_is_to_read_it(
 
 
 class Life:
-    """What happens at random to topics of a pattern that a stream reads; nothing is lost to it."""
+    """Random changes to the topics of a stream's pattern. The stream loses no record."""
 
     def __init__(self, events: Events, seed: int) -> None:
         self._events, self._random = events, random.Random(seed)
@@ -152,33 +152,33 @@ class Life:
         self.add()
 
     def add(self) -> None:
-        """Creates a topic."""
+        """Create a topic."""
         topic = self._events.another(f"{self._created}")
         topic.create(self._random.randint(1, 5))
         self._topics.append(topic)
         self._created += 1
 
     def delete(self) -> None:
-        """Deletes any topic but the first."""
+        """Delete any topic but the first."""
         if len(self._topics) > 1:
             self._topics.pop(self._random.randrange(1, len(self._topics))).delete()
 
     def grow(self) -> None:
-        """Gives a topic more partitions."""
+        """Give a topic more partitions."""
         topic = self._random.choice(self._topics)
         topic.grow(topic.partitions + self._random.randint(1, 3))
 
     def write(self) -> None:
-        """Writes a few rows to any partition of any topic."""
+        """Write a few rows to any partition of any topic."""
         topic = self._random.choice(self._topics)
         rows = range(len(self.written), len(self.written) + self._random.randint(1, 5))
         topic.write(rows, self._random.randrange(topic.partitions))
         self.written.extend(rows)
 
     def happens(self, stream: Stream) -> None:
-        """Stops and starts the stream, or does something to the topics, then writes.
+        """Stop and start the stream, or change the topics. Then write.
 
-        Topics are deleted only when the stream has read them.
+        A topic is deleted only after the stream has read it.
         """
         if not stream.query.isActive:
             self._random.choice([stream.start, self.add, self.grow, self.write])()

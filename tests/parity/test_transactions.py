@@ -1,6 +1,6 @@
-"""Transactions: what is open or aborted is not read committed, and markers are never rows.
+"""Transactions: `read_committed` skips open and aborted ones, and markers are never rows.
 
-Each record says its own offset, so that the offsets without one are those of the markers.
+The value of each record is its offset. Offsets without a record belong to markers.
 """
 
 import pytest
@@ -16,27 +16,27 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 
 @pytest.fixture
 def writer(events: Events) -> Transactions:
-    """A transactional producer, and a topic of one partition."""
+    """Transactional producer for a topic with one partition."""
     events.create()
     return Transactions(events, "only")
 
 
 def limited(source: Source, events: Events, isolation: str) -> DataFrame:
-    """A stream that takes three offsets at a time."""
+    """Return a stream with at most three offsets per micro-batch."""
     return source.stream(
         events.options(maxOffsetsPerTrigger=3, **{"kafka.isolation.level": isolation})
     )
 
 
 def batches(run: Run, frame: DataFrame) -> list[list[int]]:
-    """The values of each micro-batch, once all that is there was read."""
+    """Wait until everything is read. Return the values of each micro-batch."""
     sink = Batches()
     run(frame, sink)
     return [[*map(int, batch)] for _, batch in sink.seen]
 
 
 def finish(writer: Transactions) -> None:
-    """Commits what is open, 0 to 4, and goes on to offset 24."""
+    """Commit the open transaction (0 to 4). Write on to offset 24."""
     writer.producer.commit_transaction(60)
     writer.abort("6", "7", "8", "9", "10")
     writer.commit("12", "13", "14", "15", "16")

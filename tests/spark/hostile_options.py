@@ -170,7 +170,7 @@ def read(options: dict[str, str]) -> None:
 
 
 def write(options: dict[str, str]) -> None:
-    """Do the same for a write, and run a task. Without rows it does not connect."""
+    """Do as Spark does for a write, and run a task. A task without rows does not connect."""
     source = KafkaDataSource(options)
     writer = source.streamWriter(ROWS, overwrite=False)
     source.writer(ROWS, overwrite=False)
@@ -188,7 +188,7 @@ def named(event: str, value: str) -> bool:
 
 
 class Run:
-    """All attempts, and those that went wrong."""
+    """All attempts, and the failed ones."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch

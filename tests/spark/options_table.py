@@ -13,7 +13,7 @@ from tests.marks import Marks
 PROJECT = Path(__file__).parents[2]
 REFERENCE = PROJECT / "docs" / "options.md"
 NOT_OF_JAVA = {"kafka.partitioner"}
-"""Settings of another client, which Kafka's page does not have."""
+"""Settings of another client. Kafka's page does not have them."""
 MARKS = Marks("<!-- options: written by make options -->", "<!-- end of options -->")
 
 _FOR = {

@@ -29,7 +29,7 @@ Plan = Callable[..., OffsetPlanner]
 
 
 def pauses_taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Make this thread's sleeps return at once from now on. Return the list that gets them.
+    """Make this thread's sleeps return at once from now on. Return the list that records them.
 
     Other threads, such as those of other tests' Spark, sleep as before.
     """

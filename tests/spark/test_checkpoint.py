@@ -1,4 +1,4 @@
-"""A checkpoint goes from `format("kafka")` to `format("pykafka")` and back, and loses no row."""
+"""A checkpoint moves from `format("kafka")` to `format("pykafka")` and back without lost rows."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Errors carry the condition names of Spark's own connector, and say what was found."""
+"""Errors have the condition names of Spark's own connector, and name the found value."""
 
 import pickle
 

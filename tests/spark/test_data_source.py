@@ -1,4 +1,4 @@
-"""The data source as Spark meets it: its name, its columns, and that it can be shipped."""
+"""The data source as Spark sees it: its name, its columns, and its pickling."""
 
 import inspect
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def test_the_columns_are_the_peers() -> None:
 @pytest.mark.parametrize("include_headers", [False, True])
 def test_batches_have_the_types_that_spark_wants(include_headers: bool) -> None:
     columns = records.COLUMNS_WITH_HEADERS if include_headers else records.COLUMNS
-    # Spark before 4.1 has no such parameter: its timestamps are always in UTC.
+    # Spark before 4.1 does not have this parameter. Its timestamps are always in UTC.
     is_known = "timezone" in inspect.signature(to_arrow_schema).parameters
     zone: dict[str, Any] = {"timezone": "UTC"} if is_known else {}
     wanted = to_arrow_schema(kafka_schema(columns), **zone)
@@ -77,7 +77,7 @@ def test_another_schema_is_refused(
 
 def test_it_crosses_processes_without_the_options_text() -> None:
     source = KafkaDataSource(GIVEN | {"zzz": "canary", "kafka.zzz": "canary"})
-    assert source.schema() == PEER  # Before Spark ships it, it asks for this.
+    assert source.schema() == PEER  # Spark asks for the schema before it pickles the source.
     assert b"canary" not in cloudpickle.dumps(source)  # type: ignore[no-untyped-call]
     assert shipped(source).schema() == PEER
 
@@ -87,7 +87,7 @@ def test_a_batch_reader_crosses_processes() -> None:
     assert list(reader.read(InputPartition(None))) == []
 
 
-# -- what a batch plans --------------------------------------------------------------------------
+# -- plan of a batch -----------------------------------------------------------------------------
 
 
 def planned(options: SourceOptions) -> list[str]:

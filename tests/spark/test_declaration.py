@@ -1,4 +1,4 @@
-"""An option is declared once: reading, reasons and tables come from that."""
+"""An option has one declaration. Parsing, reasons and tables come from the declaration."""
 
 from dataclasses import dataclass, fields
 
@@ -105,7 +105,7 @@ def test_kafkas_settings_are_options_with_defaults_of_ours() -> None:
         linger.of({"kafka.linger.ms": str(2**31)})
 
 
-# -- those of the source ---------------------------------------------------------------------------
+# -- options of the source -------------------------------------------------------------------------
 
 
 def test_each_option_is_declared_once_and_says_what_it_means() -> None:

@@ -1,4 +1,4 @@
-"""No option runs code, and none opens a file or an address that it does not name."""
+"""No option runs code. No option opens a file or an address that its value does not name."""
 
 import json
 import subprocess
@@ -21,5 +21,5 @@ def test_what_options_with_hostile_values_set_in_motion(values: str) -> None:
     print({name: found[name] for name in ("options", "values", "tried", "slowest")})
     assert found["wrong"] == []
     assert found["tried"] > 500
-    # The hook does see what it is to see.
+    # The audit hook sees these events.
     assert "open" in found["seen"]

@@ -1,4 +1,4 @@
-"""Every setting of Kafka's own clients is read, refused, or warned of with a reason."""
+"""Each setting of Kafka's own clients is read, refused, or ignored with a warning and a reason."""
 
 import os
 import re
@@ -30,14 +30,14 @@ REFUSED = (
     "kafka.sasl.oauthbearer.jwt.validator.class",
     "kafka.ssl.engine.factory.class",
 )
-"""Without them someone else would be let in, or nobody."""
+"""Security settings. To ignore them would let in the wrong peer, or none."""
 OURS = {"kafka.client.id", "kafka.receive.buffer.bytes", "kafka.send.buffer.bytes"}
-"""Whose defaults are not Kafka's: who we are, and buffers as large as the system makes them."""
+"""Settings with other defaults than Kafka's: the client id, and buffers of the system's size."""
 
 
 @pytest.fixture(scope="module")
 def defaults(kafka_jars: list[Path]) -> dict[str, dict[str, str]]:
-    """The text of each default by option, of Kafka's consumer and producer."""
+    """Text of each option's default in Kafka's consumer and producer."""
     source = Path(__file__).with_name("ConfigNames.java")
     command = ["java", "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, kafka_jars))]
     asked = subprocess.run([*command, str(source)], capture_output=True, text=True, check=True)
@@ -56,7 +56,7 @@ Parse = Callable[[dict[str, str]], object]
 
 
 def answer(parse: Parse, options: dict[str, str], caplog: pytest.LogCaptureFixture) -> str:
-    """What is said to who gives the options; nothing, where they are read."""
+    """Return the error or warning for the options; an empty text if they are read."""
     caplog.clear()
     try:
         parse(options)

@@ -1,4 +1,4 @@
-"""What a `LagListener` makes of Spark's progress, without Spark: lag, and commits to the group."""
+"""Lag and group commits of a `LagListener` from Spark's progress, without Spark."""
 
 import json
 import logging
@@ -29,10 +29,10 @@ FORMAT_1 = {"version": 1, "offsets": {"a": {"0": 3, "1": 5}}}
 FORMAT_2 = SourceOffset({A0: 3, A1: 5}, leader_epochs={A0: 7}).to_json()
 LATEST = SourceOffset({A0: 10, A1: 5}).to_json()
 NOT_OURS = [
-    {"a": {"0": 3}},  # Spark's own Kafka connector's
-    {"version": {"0": 3}},  # the same, of a topic that is called so
+    {"a": {"0": 3}},  # of Spark's own Kafka connector
+    {"version": {"0": 3}},  # the same, with a topic named `version`
     {"version": True, "offsets": {}},
-    {"version": 3, "offsets": {"a": {"0": 3}}},  # a newer release's
+    {"version": 3, "offsets": {"a": {"0": 3}}},  # of a newer release
     {"version": 2},
     INITIAL.to_json(),
     {"seconds": 5, "version": None},
@@ -46,7 +46,7 @@ NOT_OURS = [
 
 
 class Told:
-    """A callback that keeps what it is called with, and raises `error` if it has one."""
+    """A callback that keeps its arguments, and raises `error` if that is set."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -84,7 +84,7 @@ def progressed(*sources: dict[str, Any], batch_id: int = 4) -> QueryProgressEven
         "sources": list(sources),
         "sink": {"description": "sink", "numOutputRows": 1},
     }
-    # As Spark Connect sends it; objects of the JVM give the offsets as text.
+    # Spark Connect sends this form. Objects of the JVM give the offsets as text.
     return QueryProgressEvent.fromJson({"progress": json.loads(json.dumps(progress))})
 
 
@@ -107,7 +107,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @pytest.fixture
 def committing(broker: MemoryBroker) -> Iterator[Committing]:
-    """Makes a listener that commits to the group `g`."""
+    """Function that makes a listener. The listener commits to the group `g`."""
     options = {"kafka.bootstrap.servers": str(broker.address()), "kafka.group.id": "g"}
     with ExitStack() as opened:
 
@@ -125,7 +125,7 @@ def test_lag_is_what_is_left_of_each_partition(end: Any, as_sent: Any) -> None:
 
 
 def test_lag_is_never_negative() -> None:
-    """The latest offset is looked up at another moment than the end, and may fall back."""
+    """The latest offset and the end come from different moments. The latest may fall back."""
     assert lags(source(SourceOffset({A0: 11}).to_json(), LATEST)) == [{A0: 0}]
 
 
@@ -142,7 +142,7 @@ def test_reading_the_lag_leads_to_the_latest(partitions: dict[int, tuple[int, in
 def test_where_the_latest_is_missing_the_lag_is_not_said_to_be_zero(
     latest: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A null of the JVM comes as text, 'None'; and no other format says how far ours reaches."""
+    """A null of the JVM comes as the text 'None'. Another format of the latest gives no lag."""
     with caplog.at_level(logging.INFO):
         assert lags(source(FORMAT_2, latest)) == [{}]
     assert caplog.messages == [f"query {QUERY_ID} batch 4: lag unknown"]

@@ -1,4 +1,4 @@
-"""Values that a session hides from Spark's texts are in none of our errors either."""
+"""No error of this package shows a value that the session redacts in Spark's texts."""
 
 import pickle
 import traceback
@@ -21,7 +21,7 @@ OF_OFFSETS = Redaction(sql_redaction_options_regex="(?i)offsets")
 
 
 def refused(option: str, value: str, redaction: Redaction | None = None) -> str:
-    """The error with all that is known of where it came from."""
+    """Return the text of the error, with its representation and its traceback."""
     given = BOOTSTRAP_SERVERS | {"subscribe": "a", option: value}
     with pytest.raises(ConfigurationError) as caught:
         parse_source_options(given, redaction=redaction)
@@ -90,7 +90,7 @@ def test_when_the_brokers_are_asked_too() -> None:
 
 def test_an_error_travels() -> None:
     error = ConfigurationError("a", "found {} and {}", "Give b", "x\n" * 1_000, 7)
-    again = pickle.loads(pickle.dumps(error))  # our own bytes
+    again = pickle.loads(pickle.dumps(error))  # bytes of this test
     assert str(again) == str(error)
     assert str(error.without_values()) == f"Option 'a': found {REDACTED} and {REDACTED}. Give b"
     assert len(repr(error)) < 1_000

@@ -1,4 +1,4 @@
-"""A session knows the source by itself or is told of it: once, and without a warning."""
+"""Registration of the source in a session: automatic or explicit, without a warning."""
 
 import os
 import subprocess
@@ -54,7 +54,7 @@ def test_what_is_known_already_is_not_registered_again() -> None:
     for step in ended.stderr.split("step ")[1:]:
         name, _, lines = step.partition("\n")
         said[name] = "replaced a" in lines
-    # Spark warns where another class takes the place: the steps are seen to be told apart.
+    # Spark warns if another class replaces the source. So the test can tell the steps apart.
     assert said == {"found": False, "again": False, "other": True, "back": True, "last": False}
     assert ended.stdout.splitlines() == [f"{name} 7" for name in said]
 

@@ -1,4 +1,4 @@
-"""Typed values pickled for tasks: a registry's secrets travel only to tasks that ask it."""
+"""Pickles of typed values. Only tasks that ask the registry get its secrets."""
 
 import json
 from collections.abc import Iterator

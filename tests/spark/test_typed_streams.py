@@ -1,4 +1,4 @@
-"""Streams of typed values: registries that fail, schemas that change, and dead letters."""
+"""Streams of typed values: failing registries, changing schemas, and dead letters."""
 
 import json
 import struct
@@ -29,7 +29,7 @@ READ_AS_V1 = {"value.schema": json.dumps(V1), "schema.registry.timeout.ms": 2_00
 
 @pytest.fixture
 def registry() -> Iterator[TestRegistry]:
-    """One of the tests', which has the schemas 1 and 2."""
+    """Test registry with the schemas 1 and 2."""
     with registry_server() as known:
         known.on("/schemas/ids/1", schema(json.dumps(V1)))
         known.on("/schemas/ids/2", schema(json.dumps(V2)))
@@ -37,7 +37,7 @@ def registry() -> Iterator[TestRegistry]:
 
 
 class Kept:
-    """A sink for `foreachBatch`: the rows of an expression, in the order they were written in."""
+    """A sink for `foreachBatch`. It keeps an expression's values, in the order of the offsets."""
 
     def __init__(self, expression: str = "value") -> None:
         self.rows: list[Any] = []
@@ -58,7 +58,7 @@ def ran(start: Start, frame: DataFrame, sink: Callable[[DataFrame, int], None]) 
 
 
 class Fault(NamedTuple):
-    """What a registry does, none of it where no one listens, and what the query then says."""
+    """A registry's reply (None: no server listens), and the text of the query's error."""
 
     reply: Reply | None
     text: str
@@ -79,7 +79,7 @@ FAULTS = {
 def test_no_row_is_lost_while_a_registry_fails(
     events: Events, registry: TestRegistry, start: Start, fault: Fault
 ) -> None:
-    """Whatever becomes of bad records, a task fails; the query goes on where it was."""
+    """A task fails under each policy for bad records. The query later continues at its position."""
     spark = SparkSession.active()
     events.create(1)
     put(events, *framed(1, V1, {"id": 1}), b"{", None)
@@ -108,7 +108,7 @@ def test_ids_of_garbage_are_no_flood_of_questions(
     put(events, *framed(1, V1, {"id": 1}), *garbage, *framed(1, V1, {"id": 2}))
     options = typed(events, registry.url, badRecords="null", **READ_AS_V1)
     found = batch(spark, options).selectExpr("offset", "value.id", "value_error.reason")
-    # Spark would read it twice to sort it.
+    # To sort it, Spark would read the topic twice.
     rows = sorted(found.collect())
     assert [row.id for row in rows] == [1, *[None] * 1_400, 2]
     assert "is not looked for" in rows[-2].reason
@@ -120,7 +120,7 @@ def test_ids_of_garbage_are_no_flood_of_questions(
 def test_a_schema_evolves_while_a_stream_runs(
     events: Events, real_registry: LocalRegistry, client: RegistryClient, start: Start
 ) -> None:
-    """The stream's columns stay; started again it has the new one, and no row twice."""
+    """A running stream keeps its columns. After a restart it has the new one, and no row twice."""
     spark = SparkSession.active()
     events.create(1)
     first = register(client, events, V1)
@@ -163,7 +163,7 @@ def test_two_topics_whose_rows_have_two_schemas(
 def test_a_schema_named_in_a_header(
     spark: SparkSession, events: Events, registry: TestRegistry
 ) -> None:
-    """The header goes before what is in the value; the column `headers` has all of them."""
+    """The header wins over the prefix in the value. The column `headers` has all headers."""
     events.create(1)
     registry.on(f"/schemas/guids/{GUID}", schema(json.dumps(V2), guid=str(GUID)))
     named = ("__value_schema_id", b"\1" + GUID.bytes)
@@ -191,7 +191,7 @@ def test_a_schema_named_in_a_header(
 def test_only_some_fields_of_those_within(
     spark: SparkSession, events: Events, registry: TestRegistry
 ) -> None:
-    """What is not wanted needs no column, so it may be of a type that has none."""
+    """An unwanted field needs no column, so its type may have no column type."""
     inner = {"type": "record", "name": "Inner", "fields": [*V2["fields"], _field("up", "Outer")]}
     fields = [_field("inner", ["null", inner]), _field("more", "bytes")]
     outer = {"type": "record", "name": "Outer", "fields": fields}
@@ -214,7 +214,7 @@ def _field(name: str, kind: object) -> dict[str, object]:
 def test_dead_letters_are_written_as_they_came(
     events: Events, registry: TestRegistry, start: Start
 ) -> None:
-    """Keys that are bad, too: all bytes of a record go to another topic, in the same query."""
+    """All bytes of a record with a bad key or value go to another topic, in the same query."""
     spark = SparkSession.active()
     letters = events.another("letters")
     letters.create(1)

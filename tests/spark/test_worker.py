@@ -1,4 +1,4 @@
-"""The work of a Python worker before each of its tasks."""
+"""Work of a Python worker before each task."""
 
 import gc
 import platform
@@ -27,7 +27,7 @@ def test_imports_are_frozen_once_and_again_after_more(
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
 def test_what_a_task_frees_is_kept_for_its_next_fetch() -> None:
-    """In a process of its own, since a block that was ever freed counts for good."""
+    """The test uses its own process, because an earlier freed block would change the result."""
     run = subprocess.run([sys.executable, "-c", PAGE_FAULTS], capture_output=True, check=True)
     before, after = map(int, run.stdout.split())
     assert before > 1000

@@ -104,7 +104,7 @@ class Events:
         self._made(total)
 
     def delete(self) -> None:
-        """Delete the topic. It may be made anew."""
+        """Delete the topic. It can be created again."""
         self.kafka.delete_topic(self.name)
 
     def write(self, values: Iterable[object], partition: int = 0, *, timestamp_ms: int = 0) -> None:
@@ -151,12 +151,12 @@ class Events:
 
 
 def batch(spark: SparkSession, found: Mapping[str, Any], name: str = "pykafka") -> DataFrame:
-    """Return a batch with these options, without those that are None."""
+    """Return a batch with these options. Options with the value None are left out."""
     return spark.read.format(name).options(**_given(found)).load()
 
 
 def stream(spark: SparkSession, found: Mapping[str, Any], name: str = "pykafka") -> DataFrame:
-    """Return a stream with these options, without those that are None."""
+    """Return a stream with these options. Options with the value None are left out."""
     return spark.readStream.format(name).options(**_given(found)).load()
 
 

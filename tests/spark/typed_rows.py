@@ -1,4 +1,4 @@
-"""Avro values in a topic, framed as by Confluent's serializers, and the options to read them."""
+"""Avro values in a topic, with the framing of Confluent's serializers, and the options to read."""
 
 import json
 import struct

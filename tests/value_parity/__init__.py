@@ -1,1 +1,1 @@
-"""The odd cases of typed values beside Spark's own functions: `make value-parity`."""
+"""Odd cases of typed values, compared with Spark's own functions: `make value-parity`."""

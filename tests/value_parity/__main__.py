@@ -1,4 +1,4 @@
-"""`make value-parity`: asks Spark's own functions, and writes the answers into their page."""
+"""`make value-parity`: run Spark's own functions, and write the results into the page."""
 
 from pyspark.sql import SparkSession
 

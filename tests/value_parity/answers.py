@@ -1,4 +1,4 @@
-"""What the two say to a case, as one text each."""
+"""Results of both sides for a case, each as one text."""
 
 import datetime
 import json
@@ -33,7 +33,7 @@ from tests.values.test_protobuf_cases import proto
 from tests.values.test_protobuf_cases import reader as message_reader
 
 SPARK_AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
-"""The newest that can be had; it runs with Spark 4.2."""
+"""The newest available version. It runs with Spark 4.2."""
 
 NOTHING = "nothing of the kind"
 REFUSED, ERROR = "refused", "error"
@@ -41,7 +41,7 @@ _MOST_ITEMS = 10
 
 
 def ours(case: Case) -> str:
-    """What this package makes of it."""
+    """Return this package's result."""
     asked = case.asked
     if isinstance(asked, Shown):
         return asked.here
@@ -81,7 +81,7 @@ def _answer(
 
 
 def of_upb(asked: Protobuf) -> str:
-    """What Google's own parser makes of a message, with nulls where Spark has them."""
+    """Return the result of Google's own parser, with nulls in the same places as Spark."""
     if asked.data is None:
         return "`null`"
     message = proto(asked.message)()
@@ -102,13 +102,13 @@ class Spark:
             spark.sql(f"ADD JAR '{jar}'")
 
     def answers(self, cases: Sequence[Case]) -> list[str]:
-        """One for each, `NOTHING` for those that no function has to do with."""
+        """Return one answer for each case; `NOTHING` if no function applies to the case."""
         calls = [_call(each) for each in cases]
         found = iter(self._evaluated([each for each in calls if each]))
         return [next(found) if each else NOTHING for each in calls]
 
     def _evaluated(self, calls: Sequence[str]) -> list[str]:
-        """All at once; where that fails, one half after the other, down to those that do."""
+        """Evaluate all cases together. If that fails, split them in halves to find the failing."""
         if not calls:
             return []
         named = (f"{call} AS c{number}" for number, call in enumerate(calls))
@@ -125,7 +125,7 @@ class Spark:
 def _value(column: pa.ChunkedArray) -> Any:
     try:
         return column.to_pylist()[0]
-    except UnicodeDecodeError:  # Spark lets strings pass that are not UTF-8.
+    except UnicodeDecodeError:  # Spark accepts strings that are not UTF-8.
         kind = pa.struct([(each.name, pa.binary()) for each in column.type])
         (found,) = column.cast(kind).to_pylist()
         return {name: each.decode(errors="replace") for name, each in found.items()}
@@ -154,7 +154,7 @@ def _text(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value, whichever side it is of."""
+    """Return the text of a value of either side."""
     if isinstance(value, dict):
         found = (f"{name or repr(name)}: {shown(each)}" for name, each in value.items())
         return f"{{{', '.join(found)}}}"

@@ -1,4 +1,4 @@
-"""The odd cases of Avro."""
+"""Odd cases of Avro."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def case(  # noqa: PLR0917 - a row of the table
     verdict: str = "same",
     read_as: Any = None,
 ) -> Case:
-    """Of a value of the type `kind`."""
+    """Return the case of a value of the type `kind`."""
     reader = None if read_as is None else of(read_as)
     return Case(number, what, Avro(of(kind), data, reader), verdict)
 
@@ -31,7 +31,7 @@ def case(  # noqa: PLR0917 - a row of the table
 def of_records(  # noqa: PLR0917 - a row of the table
     number: int, what: str, writer: Any, reader: Any, data: bytes, verdict: str = "same"
 ) -> Case:
-    """Of two whole schemas."""
+    """Return the case of two whole schemas."""
     return Case(number, what, Avro(writer, data, reader), verdict)
 
 
@@ -139,4 +139,4 @@ AVRO = [
                record(("v", _REORDERED)), n(3) + text("z")),
     of_records(24, "two records of one name in two namespaces", _TWO, _TWO, n(3) + text("z")),
 ]  # fmt: skip
-"""All of them, by their numbers."""
+"""All cases, by their numbers."""

@@ -1,4 +1,4 @@
-"""An odd case: what is decoded, and what the two answers to it have to do with each other."""
+"""An odd case: the input, and the verdict on the two answers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """A value of the field `v`, and perhaps another type that it is read as."""
+    """A value of the field `v`, and perhaps another type to read it as."""
 
     writer: Any
     data: bytes | None
     reader: Any = None
-    """The writer's where it is None."""
+    """The reader's type. None stands for the writer's type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A text that is read as the type of a row."""
+    """A text that is read as a row's type."""
 
     ddl: str
     text: bytes | None
@@ -29,12 +29,12 @@ class Protobuf:
     message: str
     data: bytes | None
     columns: tuple[str, ...]
-    """What is shown of it."""
+    """The shown text of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What no function has anything to do with: a test, as `file::test`, holds it."""
+    """A case that applies to no function. The test `file::test` checks it."""
 
     here: str
     test: str
@@ -48,4 +48,4 @@ class Case:
     what: str
     asked: Avro | Json | Protobuf | Shown
     verdict: str
-    """`same`; or `better` or `different`, a colon, and how or why."""
+    """`same`, or `better` or `different` with a colon and the reason."""

@@ -1,4 +1,4 @@
-"""The odd cases of JSON."""
+"""Odd cases of JSON."""
 
 from tests.value_parity.case import Case, Json
 
@@ -10,13 +10,13 @@ _ISO = "different: ISO 8601 only"
 
 
 def field(number: int, ddl: str, text: str | bytes, verdict: str = "same") -> Case:
-    """Of the field `a` of this type."""
+    """Return the case of the field `a` with this type."""
     data = text.encode() if isinstance(text, str) else text
     return Case(number, f"`a {ddl}`", Json(f"a {ddl}", b'{"a":' + data + b"}"), verdict)
 
 
 def row(number: int, text: bytes | None, verdict: str = "same", ddl: str = "a INT, b INT") -> Case:
-    """Of a whole text."""
+    """Return the case of a whole text."""
     return Case(number, f"`{ddl}`", Json(ddl, text), verdict)
 
 
@@ -76,4 +76,4 @@ JSON = [
     field(33, "DOUBLE", "-0.0"),
     field(33, "DOUBLE", "-0", "different: as Python's `float()`"),
 ]
-"""All of them, by their numbers."""
+"""All cases, by their numbers."""

@@ -1,4 +1,4 @@
-"""The odd cases of Protobuf, beside upb: Spark's function could not be run."""
+"""Odd cases of Protobuf, compared with upb, since Spark's function could not run."""
 
 from tests.value_parity.case import Case, Protobuf, Shown
 from tests.values.protobuf_wire import number as n
@@ -17,7 +17,7 @@ def case(  # noqa: PLR0917 - a row of the table
     verdict: str = "same",
     of: str = "Plain",
 ) -> Case:
-    """Of the message `of`; `columns` by comma."""
+    """Return the case of the message `of`. `columns` are separated by commas."""
     return Case(number, what, Protobuf(of, data, tuple(columns.split(","))), verdict)
 
 
@@ -62,4 +62,4 @@ PROTOBUF = [
                "tests/spark/test_typed_values.py::test_protobuf_both_ways"),
          "better: from_protobuf needs a descriptor set"),
 ]  # fmt: skip
-"""All of them, by their numbers."""
+"""All cases, by their numbers."""

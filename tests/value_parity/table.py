@@ -1,4 +1,4 @@
-"""The tables of docs/typed-values-parity.md."""
+"""Tables of docs/typed-values-parity.md."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ _MOST_SHOWN = 24
 
 
 def rendered(spark: SparkSession) -> str:
-    """All tables, answered anew."""
+    """Return all tables, with new answers."""
     functions = Spark(spark)
     found = [f"{_counted([each for cases in TITLES.values() for each in cases])}\n"]
     for title, cases in TITLES.items():
@@ -36,7 +36,7 @@ def rendered(spark: SparkSession) -> str:
 
 
 def row(case: Case, beside: str, here: str) -> list[str]:
-    """One of a table. Raises `ValueError` for a verdict that the answers belie."""
+    """Return a row of a table. Raise `ValueError` if the answers contradict the verdict."""
     if beside != NOTHING and not _may_be(case, beside, here):
         raise ValueError(f"{case.number}, {case.what}: {beside!r}, {here!r}: {case.verdict!r}?")
     cells = [str(case.number), case.what, _input(case), beside, here, case.verdict]
@@ -44,9 +44,10 @@ def row(case: Case, beside: str, here: str) -> list[str]:
 
 
 def _may_be(case: Case, beside: str, here: str) -> bool:
-    """Whether the verdict fits the answers.
+    """Return whether the verdict fits the answers.
 
-    What both refuse is the same or better told. What upb says is not all that Spark makes of it.
+    If both sides refuse the input, any verdict fits. Equal answers for Protobuf also fit any
+    verdict, since upb's answer is not the whole result of Spark.
     """
     is_same = case.verdict == "same"
     if beside in (REFUSED, ERROR):

@@ -1,4 +1,4 @@
-"""The page of the odd cases has what the two answer today, and all of the cases."""
+"""The page of the odd cases has all cases, with the present answers of both sides."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_the_page_has_what_spark_answers(spark: SparkSession) -> None:
 
 
 def test_the_page_has_what_we_answer() -> None:
-    """Without Spark: its answers are those of the page."""
+    """The test does not run Spark. It takes Spark's answers from the page."""
     lines = [each for each in MARKS.split(PAGE)[1].splitlines() if re.match(r"\| \d", each)]
     for case, line in zip(CASES, lines, strict=True):
         cells = re.split(r"(?<!\\) \| ", line.removeprefix("| ").removesuffix(" |"))

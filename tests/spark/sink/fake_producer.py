@@ -9,7 +9,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 
 class FakeProducer:
-    """A producer whose batches, one per call, end as the test says by `answer`, or at `flush`."""
+    """A producer with one batch per call. A batch ends by `answer`, or at `flush`."""
 
     def __init__(self) -> None:
         self.topics: list[str | None] = []

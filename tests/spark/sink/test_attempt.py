@@ -13,7 +13,7 @@ OF_A_STREAM = {
 
 
 class Context:
-    """A task's."""
+    """Stand-in for Spark's task context."""
 
     def __init__(self, properties: dict[str, str]) -> None:
         self._properties = properties

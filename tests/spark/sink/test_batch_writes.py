@@ -1,4 +1,4 @@
-"""Batches written to a real broker, and read by confluent-kafka: what was in the rows is there."""
+"""Batches written to a real broker. confluent-kafka reads back the contents of the rows."""
 
 import time
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ HEADERS = [("a", b"1"), ("a", None), ("é", b"")]
 
 
 def all_kinds(spark: SparkSession, kind: str) -> DataFrame:
-    """Rows with and without something of each column, one to a task."""
+    """Rows with and without a value in each column, one row per task."""
 
     def text(value: str | None) -> object:
         return value if value is None or kind == "string" else value.encode()
@@ -38,7 +38,7 @@ def all_kinds(spark: SparkSession, kind: str) -> DataFrame:
 
 @pytest.fixture(params=["false", "true"], ids=["", "large"])
 def large_types(request: pytest.FixtureRequest, spark: SparkSession) -> None:
-    """Whether Spark's texts and bytes come with bounds of 64 bits."""
+    """Whether Spark's strings and binaries come with 64-bit offsets."""
     name = "spark.sql.execution.arrow.useLargeVarTypes"
     spark.conf.set(name, request.param)
     request.addfinalizer(lambda: spark.conf.unset(name))
@@ -103,7 +103,7 @@ def test_the_option_goes_before_the_column(spark: SparkSession, events: Events) 
 def test_without_rows_nothing_is_written(spark: SparkSession, events: Events) -> None:
     events.create()
     writer(rows(spark, "a").limit(0), to(events)).save()
-    # Nor is anything asked of a topic that is not there.
+    # The task does not ask for a missing topic either.
     writer(rows(spark, "a").limit(0), to(events.another("missing"))).save()
     assert texts(events) == []
 
@@ -115,7 +115,7 @@ def test_each_codec(spark: SparkSession, events: Events, codec: str) -> None:
     assert texts(events) == ["a", "b", "c"]
 
 
-# -- what is refused -----------------------------------------------------------------------------
+# -- refused rows and modes ----------------------------------------------------------------------
 
 
 def refused(frame: DataFrame, options: dict[str, object], mode: str = "append") -> str:
@@ -177,7 +177,7 @@ def test_a_topic_that_is_not_there_is_an_error_in_time(spark: SparkSession, even
     text = refused(rows(spark, "a"), to(events.another("missing"), **{"kafka.max.block.ms": 2_000}))
     assert f"{events.name}-missing" in text
     assert "'kafka.max.block.ms'" in text
-    assert time.monotonic() - started_seconds < 60  # No default was waited for twice over.
+    assert time.monotonic() - started_seconds < 60  # It waits for no default timeout.
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_after_a_task_that_failed_the_next_one_writes(spark: SparkSession, event
     events.create()
     large = spark.range(0, 3, 1, 1).selectExpr("repeat('a', IF(id = 1, 2000000, 1)) AS value")
     refused(large, to(events))
-    for _ in range(4):  # Whichever of the workers has it.
+    for _ in range(4):  # One of the workers kept the producer of the failed task.
         writer(rows(spark, "b", "c"), to(events)).save()
     assert texts(events) == ["b"] * 4 + ["c"] * 4
 

@@ -23,7 +23,7 @@ BATCH, STREAM, UPDATES, COPY = (
 
 
 class Examples:
-    """Runs an example, with the topics, brokers and folders that it names made the test's own."""
+    """Runner of an example. It replaces topics, brokers and folders by the test's own."""
 
     def __init__(self, spark: SparkSession, events: Events, folder: Path) -> None:
         self._spark, self._events, self._folder = spark, events, folder

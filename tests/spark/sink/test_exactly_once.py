@@ -59,7 +59,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @pytest.fixture(autouse=True)
 def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is kept from one test to the next, and brokers allow a minute."""
+    """Keep no producer from one test to the next. Brokers allow transactions of one minute."""
     closing: list[Any] = []
 
     def making(make: Any) -> Any:
@@ -79,7 +79,7 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def kept() -> list[object]:
-    """The producers that wait for the next task."""
+    """Return the producers that wait for the next task."""
     return list(vars(exactly_once)["kept_producers"]._idle)
 
 
@@ -95,7 +95,7 @@ def guarantee(broker: MemoryBroker | None = None, **options: str) -> ExactlyOnce
 
 
 def write(found: ExactlyOnce, attempt: Attempt, *texts: str) -> Written:
-    """What an attempt that has written these rows tells the driver."""
+    """Write the rows in an attempt. Return its message to the driver."""
     producer = found.begin(attempt)
     producer.send_columns("t", values(*texts))
     producer.flush(30)
@@ -145,7 +145,7 @@ def test_the_next_attempt_has_the_same_producer_under_another_id(broker: MemoryB
 
 
 def test_no_attempt_begins_under_an_id_where_another_has_not_ended(broker: MemoryBroker) -> None:
-    """A stage that is run again counts from 0: to begin there would abort what has won."""
+    """A repeated stage counts attempts from 0. Its first id would abort the winning attempt."""
     found = guarantee(broker)
     won = write(found, IN_STREAM, "a")
     again = write(found, IN_STREAM, "a")
@@ -186,7 +186,7 @@ def test_an_attempt_that_finds_no_id_says_so(
     ],
 )
 def test_a_micro_batch_that_is_not_known_is_not_written(attempt: Attempt, said: str) -> None:
-    """Else a replay would be written twice, or would abort what was decided before."""
+    """A replay would write the rows twice, or would abort the decided transactions."""
     found = guarantee()
     with pytest.raises(UnknownBatchError, match=said):
         found.begin(attempt)
@@ -240,7 +240,7 @@ def test_giving_up_is_bounded_where_brokers_are_gone(monkeypatch: pytest.MonkeyP
     over.set()
     for thread in threading.enumerate():
         if thread.name == "aborting":
-            thread.join(60)  # And raises nothing there.
+            thread.join(60)  # The thread raises nothing.
 
 
 def test_a_producer_that_could_not_begin_is_not_kept(broker: MemoryBroker) -> None:
@@ -305,7 +305,7 @@ def test_an_attempt_that_was_fenced_fails(broker: MemoryBroker) -> None:
 
 @dataclass
 class FakeCommit:
-    """Notes what it is to do."""
+    """Stand-in for the commit of a micro-batch. It records its calls."""
 
     calls: list[Any] = field(default_factory=list)
     fails: Exception | None = None
@@ -334,7 +334,7 @@ class FakeCommit:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, FakeCommit]]:
-    """What was made to commit, and under which prefix."""
+    """Fake commits that the driver made, each with its prefix."""
     made: list[tuple[str, FakeCommit]] = []
 
     def make(key: Any) -> FakeCommit:
@@ -387,7 +387,7 @@ def test_without_a_row_a_plain_batch_asks_nothing(made: list[tuple[str, FakeComm
 def test_what_is_aborted_is_all_of_the_run(
     broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
 ) -> None:
-    """Also what was written for a task that Spark has given up, and that has told nobody."""
+    """Abort also the rows of a task that Spark gave up and that sent no message."""
     found = guarantee(broker)
     told = write(found, IN_STREAM, "a")
     untold = write(found, Attempt(4, 1, "q", RUN, 7), "a")

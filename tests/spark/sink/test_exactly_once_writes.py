@@ -1,4 +1,4 @@
-"""Exactly once on a real broker: readers see each row once, whatever is tried again."""
+"""Exactly once on a real broker: readers see each row once, also after retries."""
 
 import json
 import time
@@ -38,9 +38,9 @@ def exactly(target: Events, **more: object) -> dict[str, Any]:
 
 
 def committed(events: Events) -> list[str]:
-    """The values that librdkafka's reader of committed records sees, sorted.
+    """Return the sorted values that librdkafka's consumer reads with `read_committed`.
 
-    It waits for transactions that are open, and so fails where one is left.
+    The consumer waits for open transactions. So this function fails if one stays open.
     """
     consumer = Consumer(
         {
@@ -69,7 +69,7 @@ def committed(events: Events) -> list[str]:
 
 
 def left_open(events: Events, prefix: str) -> list[str]:
-    """The transactions under a prefix that are open."""
+    """Return the open transactions with ids under a prefix."""
     with KafkaClient(parsed(**to(events, **{"kafka.max.block.ms": "1"})).producer.client) as client:
         found, failures = list_transactions(client, ["Ongoing"])
     assert not failures
@@ -85,7 +85,7 @@ Writes = Callable[..., StreamingQuery]
 
 @pytest.fixture
 def write(start: Start) -> Writes:
-    """Writes a stream to its end, as one that is started anew on its checkpoint does."""
+    """Function that starts a stream on its checkpoint and runs it to its end."""
 
     def write(frame: DataFrame, options: dict[str, Any], *where: str) -> StreamingQuery:
         writing = frame.writeStream.format("pykafka").options(**options).trigger(availableNow=True)
@@ -97,7 +97,7 @@ def write(start: Start) -> Writes:
 
 
 def forget_last_commit(checkpoint: Path) -> None:
-    """As where the driver dies before it has noted that a micro-batch is done."""
+    """Undo the last entry of the commit log, as if the driver died before it wrote the entry."""
     last = max((checkpoint / "commits").iterdir(), key=lambda each: each.name)
     last.unlink()
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def test_a_micro_batch_that_is_run_again_is_seen_once_by_every_reader(
     expected = ["0:0", "0:1", "0:2", "0:3", "1:0", "1:1", "1:2", "later"]
     assert committed(target) == expected
     assert not left_open(target, f"pykafka-{query.id}")
-    for name in ("pykafka", "kafka"):  # Ours, and Java's.
+    for name in ("pykafka", "kafka"):  # This project's reader, and Java's.
         given = target.options() | {"kafka.isolation.level": "read_committed"}
         seen = batch(spark, given, name).selectExpr("CAST(value AS STRING) AS value").collect()
         assert sorted(row.value for row in seen) == expected
@@ -144,7 +144,7 @@ def test_nobody_sees_rows_of_a_task_that_failed_half_way(
 def test_a_query_that_is_stopped_in_mid_batch_goes_on_where_it_was(
     events: Events, target: Events, start: Start, write: Writes, tmp_path: Path
 ) -> None:
-    """One task has written by then; the other one waits."""
+    """At the stop, one task has written its rows and the other task waits."""
     events.fill(3, 3)
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -257,7 +257,7 @@ def test_two_writes_with_two_prefixes_are_each_seen_once(
 def test_a_job_group_within_foreach_batch_is_refused(
     spark: SparkSession, events: Events, target: Events, start: Start
 ) -> None:
-    """It hides the run: two runs with the same ids would abort what the first has decided."""
+    """A job group hides the run. A second run would then abort decided transactions."""
     events.fill(3)
 
     def save(frame: DataFrame, _: int) -> None:
@@ -270,7 +270,7 @@ def test_a_job_group_within_foreach_batch_is_refused(
     assert committed(target) == []
 
 
-# -- whose prefix it is --------------------------------------------------------------------------
+# -- owners of a prefix --------------------------------------------------------------------------
 
 
 def prefix_of(target: Events) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Spark's batches are joined and cut: the same rows, in their order, about so many bytes each."""
+"""Joining and cutting of Spark's batches: same rows, same order, a limited size in bytes."""
 
 import gc
 from itertools import pairwise
@@ -21,7 +21,7 @@ def test_the_same_rows_in_batches_of_about_that_size(
     rows = [row for each in found for row in each["value"].to_pylist()]
     assert rows == [row for each in batches for row in each]
     assert all(each.num_rows == 1 or 0 < each.nbytes <= most_bytes for each in found)
-    # Two neighbours would have been one, had they fitted together.
+    # Two neighbours that fit together are one batch.
     assert not any(
         one.nbytes + other.slice(0, 1).nbytes <= most_bytes
         for one, other in pairwise(found)

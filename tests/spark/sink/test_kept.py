@@ -40,7 +40,7 @@ def test_each_task_has_one_of_its_own(makes: Makes) -> None:
     first, second = kept.take(config()), kept.take(config())
     assert first is not second
     kept.put(config(), first)
-    kept.put(config(), second)  # One is enough.
+    kept.put(config(), second)  # The worker keeps only one.
     assert (first.calls, second.calls) == ([], ["close within 5.0 s"])
 
 
@@ -82,7 +82,7 @@ def test_one_that_a_task_takes_is_not_closed_under_it(
 
         def start(self) -> None: ...
 
-        def cancel(self) -> None: ...  # Too late: it has begun.
+        def cancel(self) -> None: ...  # Too late: the timer has begun.
 
     monkeypatch.setattr(threading, "Timer", Timer)
     kept = stock(makes)

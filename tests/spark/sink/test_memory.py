@@ -30,7 +30,7 @@ def test_a_task_that_writes_a_gibibyte_stays_small(kafka: LocalKafka, topic: str
 
 
 def write(servers: str, topic: str) -> float:
-    """Writes as a task does; the most memory above that of the imports, in MiB."""
+    """Write as a task does. Return the peak memory above that of the imports, in MiB."""
     options = {
         "kafka.bootstrap.servers": servers,
         "topic": topic,

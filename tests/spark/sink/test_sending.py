@@ -1,4 +1,4 @@
-"""Rows given to a producer: errors come early, and name the row of the DataFrame's partition."""
+"""Rows handed to a producer. Errors come early and name the row in the DataFrame's partition."""
 
 import pyarrow as pa
 import pytest

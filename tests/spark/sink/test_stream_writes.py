@@ -1,4 +1,4 @@
-"""Streams that write to a real broker: each row is there, after restarts, too."""
+"""Streams that write to a real broker. Each row is there, also after restarts."""
 
 import json
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def target(events: Events) -> Events:
 
 
 def copying(spark: SparkSession, events: Events) -> DataFrame:
-    """A stream of the keys and values of a topic."""
+    """Return a stream of the keys and values of a topic."""
     return stream(spark, events.options(maxOffsetsPerTrigger=4)).select("key", "value")
 
 
@@ -73,7 +73,7 @@ def test_it_goes_on_from_its_checkpoint(
 def test_a_micro_batch_that_is_not_known_to_be_finished_is_written_once_more(
     spark: SparkSession, events: Events, target: Events, start: Start, tmp_path: Path
 ) -> None:
-    """At least once, as the peer: the driver may die before it has written that down."""
+    """The promise is at least once. The driver may die before it writes the commit log."""
     events.fill(3)
     frame = stream(spark, events.options()).select("value")
     writing = written_by(frame, to(target)).trigger(availableNow=True)
@@ -96,12 +96,12 @@ def test_it_can_be_stopped_while_it_waits_for_a_broker(
     assert not query.isActive
 
 
-# -- what Spark says of a query ------------------------------------------------------------------
+# -- Spark's description of a query --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Noting(AtLeastOnce):
-    """Notes in a file what it is to commit."""
+    """Guarantee that writes the messages of each commit to a file."""
 
     path: str
 
@@ -114,7 +114,7 @@ class Noting(AtLeastOnce):
 
 
 class NotingDataSource(KafkaDataSource):
-    """`format("noting")`, with the file in an option."""
+    """Data source `noting`. An option names the file."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = dict(options)
@@ -133,7 +133,7 @@ class NotingDataSource(KafkaDataSource):
 
 @pytest.fixture
 def notes(spark: SparkSession, tmp_path: Path) -> Path:
-    """Where `format("noting")` takes its notes."""
+    """File that `format("noting")` writes to."""
     spark.dataSource.register(NotingDataSource)
     return tmp_path / "notes"
 
@@ -194,7 +194,7 @@ def test_within_foreach_batch_the_query_is_known_and_in_a_plain_batch_there_is_n
 
 
 def counts(spark: SparkSession, events: Events) -> DataFrame:
-    """How often each value was there so far."""
+    """Return a stream with the count of each value so far."""
     found = stream(spark, events.options()).groupBy("value").count()
     return found.selectExpr("value AS key", "CAST(count AS STRING) AS value")
 

@@ -28,7 +28,7 @@ SCHEMA = StructType([StructField("value", StringType())])
 
 @pytest.fixture
 def makes(monkeypatch: pytest.MonkeyPatch) -> Makes:
-    """What makes the producers of a fresh worker."""
+    """Factory of the producers of a fresh worker."""
     makes = Makes()
     monkeypatch.setattr(at_least_once, "kept_producers", Kept(makes, FakeProducer.close))
     return makes

@@ -1,4 +1,4 @@
-"""A task's rows through our own producer to an in-memory broker."""
+"""A task's rows, written by this project's producer to an in-memory broker."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ DENIED = error_named("TOPIC_AUTHORIZATION_FAILED").code
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept[ProducerConfig, KafkaProducer]]:
-    """What a fresh worker keeps, closed at its end."""
+    """Producers that a fresh worker keeps. The fixture closes them at its end."""
     kept = Kept(KafkaProducer.of, KafkaProducer.close)
     monkeypatch.setattr(at_least_once, "kept_producers", kept)
     yield kept
@@ -110,9 +110,9 @@ def test_a_small_buffer_holds_a_task_up_and_loses_nothing(broker: MemoryBroker) 
 
 
 def is_written(broker: MemoryBroker, **options: str) -> bool:
-    """Writes a row to topic a. It is late where a broker is not reached within `max.block.ms`.
+    """Write a row to topic a. Return False if no broker is reached within `max.block.ms`.
 
-    The producer is kept: the next writer with these options has reached the broker already.
+    The worker keeps the producer. The next writer with these options is then connected already.
     """
     try:
         writer(broker, topic="a", **options).write(iter([values("a")]))

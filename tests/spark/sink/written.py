@@ -65,7 +65,7 @@ def rows(spark: SparkSession, *values: object) -> DataFrame:
 
 
 def to(events: Events, **more: object) -> dict[str, Any]:
-    """Return options of a writer to the topic, without those that are None."""
+    """Return options of a writer to the topic. Options with the value None are left out."""
     given = {
         "kafka.bootstrap.servers": events.kafka.bootstrap_servers,
         "topic": events.name,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.java_program import JavaProgram, RefusedError, run_java
 
 NAMES = st.lists(st.text("aabbABk01._-", min_size=1, max_size=9), min_size=8, max_size=8)
-"""Short names, since patterns that try again and again do so for each part of a name."""
+"""Short names. Patterns that backtrack do so for each part of a name."""
 
 # Parts of patterns in any order, so that most patterns are nonsense.
 FRAGMENTS = st.lists(
@@ -89,13 +89,13 @@ PLAIN = st.builds(
 
 
 class JavaPatterns:
-    """The answers of Java itself."""
+    """Access to `java.util.regex.Pattern` in the Java program."""
 
     def __init__(self, program: JavaProgram) -> None:
         self._program = program
 
     def found(self, pattern: str, names: Sequence[str]) -> list[bool] | None:
-        """Return for each name whether the pattern is found in it; None if Java refuses it."""
+        """Return for each name whether Java finds the pattern; None if Java refuses the pattern."""
         encoded = base64.b64encode(pattern.encode()).decode()
         try:
             answer = self._program.ask(" ".join([encoded, *names]))

@@ -1,4 +1,4 @@
-"""A batch reads what an independent producer wrote to a real broker: every column, every range."""
+"""Batch reads of records that an independent producer wrote: every column, every range."""
 
 import time
 from collections.abc import Callable
@@ -227,11 +227,11 @@ def test_columns_filters_and_limits_of_the_query(spark: SparkSession, events: Ev
         assert frame.limit(3).collect()[0].topic == events.name
 
 
-# -- what is refused -----------------------------------------------------------------------------
+# -- refused batches -----------------------------------------------------------------------------
 
 
 def refusal(frame: Callable[[], DataFrame]) -> str:
-    """The text of the error with which a batch is refused, at `load` or when it is run."""
+    """Return the text of the error that a batch raises, at `load` or when it runs."""
     with pytest.raises(PySparkException) as refused:
         frame().collect()
     return str(refused.value)
@@ -306,5 +306,5 @@ def test_brokers_that_are_not_there_are_listed(spark: SparkSession, topic: str) 
     assert "No broker of 'kafka.bootstrap.servers' could be reached" in text
     assert f"127.0.0.1:{first}" in text
     assert f"127.0.0.1:{second}" in text
-    # Far from `default.api.timeout.ms`, a minute: the shorter of the two counts here.
+    # `default.api.timeout.ms` is a minute. The shorter timeout counts here.
     assert time.monotonic() - begun_seconds < 30

@@ -1,4 +1,4 @@
-"""Where to start and end: which option counts, what each means, and what is refused."""
+"""Options for start and end: their precedence, their meaning, and refused values."""
 
 import json
 import string
@@ -34,7 +34,7 @@ def ending(**options: str) -> NamedBound | None:
     return ending_bound({name.lower(): text for name, text in options.items()})
 
 
-# -- which counts ----------------------------------------------------------------------------------
+# -- precedence ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("parse", "which"), BOTH)
@@ -58,13 +58,13 @@ def test_one_time_counts_before_times_and_those_before_offsets(parse: Parse, whi
 
 
 def test_what_does_not_count_is_not_looked_at() -> None:
-    """As with the peer."""
+    """The value of an unused option is not parsed. Spark's own connector does the same."""
     assert starting(startingTimestamp="7", startingOffsets="nowhere") == NamedBound(
         "startingTimestamp", AtTimestamp(7, None)
     )
 
 
-# -- what each means -------------------------------------------------------------------------------
+# -- meaning ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_where_nothing_is_committed_a_strategy_of_its_own_holds(
     assert found == NamedBound("startingOffsets", Committed(if_none))
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- refused values --------------------------------------------------------------------------------
 
 NO_TIME = [
     "", "now", "-1", "-2", "1.0", "+1", "1_0", "٣", "1e3", "{}", str(2**63), "9" * 5_000,

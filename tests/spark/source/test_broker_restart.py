@@ -1,4 +1,4 @@
-"""A broker that goes away in the middle of a stream and comes back: the stream goes on."""
+"""A stream continues after its broker stops and starts again."""
 
 from collections.abc import Callable, Iterator
 

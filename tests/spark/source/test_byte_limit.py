@@ -1,4 +1,4 @@
-"""How far a micro-batch may read, where its bytes are limited: a log whose sizes are known."""
+"""Ends of micro-batches under a byte limit, on logs with known record sizes."""
 
 from collections.abc import Callable, Mapping
 from itertools import accumulate
@@ -19,7 +19,7 @@ Sample = Callable[[KafkaClient, Offsets], Mapping[TopicPartition, float]]
 
 
 def logs(**sizes: float) -> Sample:
-    """Samples of logs in which every offset takes as many bytes, by partition."""
+    """Return samples of logs. In a partition, every offset takes the same number of bytes."""
 
     def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         by_partition = {TopicPartition("a", int(name[1:])): size for name, size in sizes.items()}
@@ -52,7 +52,7 @@ def test_a_partition_that_cannot_be_learnt_is_like_the_others() -> None:
 
 
 def test_records_that_grow_are_seen_and_small_ones_before_them_not_crawled_through() -> None:
-    """Where the micro-batch would end is looked at, too, and nearer by if that is too much."""
+    """The limit also samples the proposed end. If records there are too large, it moves nearer."""
 
     def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         return {each: 1e6 if offset >= 1000 else 100 for each, offset in positions.items()}

@@ -1,4 +1,4 @@
-"""Whether topics are those that were read: each loss is told, or gone on from, once."""
+"""Checks that topics are the ones read before. Each loss is an error, or one warning."""
 
 import logging
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Change = Callable[[Log], None]
 
 @pytest.fixture
 def log() -> Log:
-    """Just as far as it was read."""
+    """Log that ends where the query has read to."""
     log = Log(dict(READ.offsets))
     log.epochs, log.topic_ids = dict(READ.leader_epochs), dict(READ.topic_ids)
     return log
@@ -52,7 +52,7 @@ def test_added_partitions_begin_at_zero(log: Log) -> None:
 
 @pytest.mark.parametrize("epoch_end", [5, 9, -1])
 def test_another_leader_whose_log_reaches_as_far_is_no_loss(log: Log, epoch_end: int) -> None:
-    """-1 is what a leader says that knows nothing of the epoch."""
+    """A leader answers -1 if it does not know the epoch."""
     log.epochs[A0], log.epoch_ends[A0] = 2, epoch_end
     log.end[A0] = 9
     assert starts(log) == {}
@@ -112,7 +112,7 @@ def truncated_to_nothing(log: Log) -> None:
 
 
 def truncated_and_hidden(log: Log) -> None:
-    """The end of the epoch is known, but nobody is shown as much as yet."""
+    """The end of the epoch is known, but it lies above the high watermark."""
     log.epochs[A0], log.epoch_ends[A0], log.end[A0] = 2, 4, 2
 
 
@@ -179,7 +179,7 @@ def test_each_loss_is_logged(log: Log, caplog: pytest.LogCaptureFixture) -> None
 def test_a_topic_made_anew_is_not_told_of_as_cut_too(
     log: Log, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its epochs begin again, and would tell of a cut where there was none."""
+    """The epochs of a new topic start again. They would look like a truncation."""
     recreated_with_more(log)
     log.epochs |= {A0: 2, A1: 2}
     log.epoch_ends = {A0: 3, A1: 1}

@@ -1,4 +1,4 @@
-"""Batches of kilobytes that decompress to gigabytes, on a real broker: read, or skipped."""
+"""Batches of kilobytes that decompress to gigabytes, on a real broker. They are read or skipped."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 MANY, ONE = 300, 1536 * MIB
 BOUND_MIB = 64
-"""Without a record larger than a chunk, it is that of any read."""
+"""Bound of any read, if no record is larger than a chunk."""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def _sizes(frame: DataFrame) -> tuple[int, int]:
 
 
 def _peak_mib(servers: str, topic: str, ends: int, columns: str) -> tuple[int, float]:
-    """The rows, and MiB above the start, of a task that skips what is too large."""
+    """Run a task that skips too large records. Return its rows, and its MiB above the start."""
     status = Path("/proc/self/status")
     options = parse_source_options(
         {
@@ -89,7 +89,7 @@ def _peak_mib(servers: str, topic: str, ends: int, columns: str) -> tuple[int, f
 
 @pytest.fixture
 def fresh() -> Iterator[ProcessPoolExecutor]:
-    """A process that did nothing else."""
+    """Process that has done no other work."""
     with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
         yield fresh
 
@@ -106,7 +106,7 @@ def test_many_records_are_read_in_little_memory(many: Events, fresh: ProcessPool
 
 
 def test_many_records_are_streamed(spark: SparkSession, many: Events, start: Start) -> None:
-    """The size of a micro-batch is learnt without decompressing anything."""
+    """The size of a micro-batch is found without decompression."""
     found: list[int] = []
     frame = stream(spark, many.options(maxBytesPerTrigger="5k", columns="offset"))
     query = start(

@@ -1,4 +1,4 @@
-"""What a Python worker keeps between tasks, and what a task makes of its range."""
+"""Clients that a Python worker keeps between tasks, and the rows of a task's range."""
 
 import gc
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def config(port: int) -> ClientConfig:
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> _Kept:
-    """What a fresh worker keeps: nothing."""
+    """Kept clients of a fresh worker: none."""
     kept = _Kept()
     monkeypatch.setattr(executor, "_kept", kept)
     return kept
@@ -93,7 +93,7 @@ def test_a_worker_keeps_few_clients(kept: _Kept) -> None:
 
 
 class FakeRangeReader:
-    """Stands in for the reader of a range: four records, then `error`."""
+    """Stand-in for the reader of a range: four records, then `error`."""
 
     error: KafkaError | None = None
     skips_lost = False
@@ -201,7 +201,7 @@ def test_a_task_that_is_dropped_gives_its_client_back(kept: _Kept) -> None:
 
 
 def planned(starts: Offsets, ends: Offsets, **options: str) -> list[str]:
-    """What each task reads."""
+    """Return the description of each task's ranges."""
     tasks = plan_tasks(starts, LogEnds(ends, topic_ids={"a": TOPIC_ID}), parsed(**options))
     for number, task in enumerate(tasks, 1):
         assert isinstance(task, KafkaInputPartition)

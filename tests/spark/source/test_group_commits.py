@@ -1,4 +1,4 @@
-"""Commits to a group: each position once, a failure never reaches the query."""
+"""Commits to a group. Each position is committed once. A failure never reaches the query."""
 
 import logging
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ HOPELESS: list[KafkaError] = [
 
 
 class Coordinator:
-    """Takes commits, or fails with `error` while there is one."""
+    """Fake coordinator. It takes commits, or fails with `error` if that is set."""
 
     def __init__(self) -> None:
         self.error: KafkaError | None = None

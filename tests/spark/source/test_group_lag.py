@@ -1,4 +1,4 @@
-"""What Kafka's own tool says of a query's group: how far it is, its last batch included."""
+"""Lag of a query's group in Kafka's own tool, with the last micro-batch included."""
 
 import threading
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 def described(events: Events) -> dict[int, tuple[str, str]]:
-    """Committed offset and lag of each partition, as `kafka-consumer-groups` shows them."""
+    """Return committed offset and lag of each partition, as `kafka-consumer-groups` shows them."""
     group = events.name
     lines = events.kafka.tool("consumer-groups", "--describe", "--group", group).splitlines()
     rows = [line.split() for line in lines if line.startswith(f"{group} ")]

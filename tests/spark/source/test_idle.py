@@ -1,4 +1,4 @@
-"""An idle query of a large cluster asks little, and sees at once what is new, be it a topic."""
+"""An idle query of a large cluster sends few requests, and sees new records and topics at once."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def reader(cluster: MemoryBroker) -> Iterator[KafkaStreamReader]:
 
 
 def fallen_idle(reader: KafkaStreamReader) -> Json:
-    """The position once everything was read, and the leaders are watched."""
+    """Read everything, until the query watches the leaders. Return its position."""
     end = latest(reader, initial(reader))
     for _ in range(3):
         assert latest(reader, end) == end

@@ -1,4 +1,4 @@
-r"""Patterns as `format("kafka")` has them: found in the same names as in Java, or refused."""
+r"""Patterns of `format("kafka")`. They match the same names as in Java, or are refused."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from tests.spark.source.java_patterns import (
 )
 
 EXAMPLES = int(os.environ.get("PATTERN_EXAMPLES", "300"))
-"""For each of the tests beside Java's; 20,000 take some minutes."""
+"""Number of examples in each test against Java. 20,000 examples take some minutes."""
 
 # A pattern, names in which it is found, and names in which it is not.
 FOUND = [
@@ -160,7 +160,7 @@ def test_a_long_pattern_takes_no_time_and_no_recursion(pattern: str) -> None:
     assert time.process_time() - began < 30
 
 
-# -- beside Java's own -----------------------------------------------------------------------------
+# -- against Java ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def java() -> Iterator[JavaPatterns]:
 
 
 def same_or_refused(java: JavaPatterns, pattern: str, names: list[str]) -> bool:
-    """Holds the translation against Java, and says whether there is one."""
+    """Compare the translation with Java. Return False if there is no translation."""
     try:
         expression = compiled(pattern)
     except PatternError:

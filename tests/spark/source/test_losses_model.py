@@ -1,7 +1,7 @@
-"""Whatever becomes of the topics: with `failOnDataLoss=false` a query goes on and doubles nothing.
+"""With `failOnDataLoss=false` a query continues after any loss, and reads no record twice.
 
-The model has every record that was ever written, by a number of its own. Topics are deleted, made
-anew, cut by unclean elections, aged and grown, between any two steps of Spark's.
+In the model every written record has its own number. Between any two steps of Spark, topics are
+deleted, recreated, truncated by unclean elections, aged and grown.
 """
 
 import time
@@ -46,14 +46,14 @@ EVENTS = st.lists(
 
 @dataclass
 class Partition:
-    """A log: the number and leader epoch of each record; those before `first` have aged out."""
+    """A log: number and leader epoch of each record. Records before `first` have aged out."""
 
     records: list[tuple[int, int]] = field(default_factory=list)
     first: int = 0
     epoch: int = 0
 
     def cut(self, offset: int) -> None:
-        """An unclean election: the new leader lacks what comes after."""
+        """Do an unclean election. The new leader lacks the records from `offset` on."""
         self.epoch += 1
         del self.records[max(offset, self.first) :]
 
@@ -71,7 +71,7 @@ class Topic:
 
 
 class Cluster:
-    """The topics that there are, and all that happens to them; `with_ids` as from Kafka 2.8 on."""
+    """Existing topics and their changes. Topics have ids (Kafka 2.8 and later) if `with_ids`."""
 
     def __init__(self, *, with_ids: bool) -> None:
         self.with_ids = with_ids
@@ -99,7 +99,7 @@ class Cluster:
         }
 
     def read(self, wanted: OffsetRange) -> list[int]:
-        """What a task that skips what is lost makes of its range."""
+        """Return the records that a task reads of its range if it skips lost records."""
         name, partition = wanted.topic_partition
         if partition >= len(self.logs(name)):
             return []
@@ -112,7 +112,7 @@ class Cluster:
 
 
 class Planner(OffsetPlanner):
-    """Asks the model."""
+    """Planner that asks the model instead of brokers."""
 
     def __init__(self, options: SourceOptions, cluster: Cluster) -> None:
         super().__init__(options)
@@ -139,7 +139,7 @@ class Planner(OffsetPlanner):
 
 
 class Spark:
-    """Runs one query; a crash loses the reader and what the micro-batch had written."""
+    """Runner of one query. A crash loses the reader and the rows of the current micro-batch."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -156,7 +156,7 @@ class Spark:
         return len(self._offset_log) > len(self.sink)
 
     def plan(self, limit: ReadLimit = READ_ALL) -> bool:
-        """Whether there is a micro-batch to run."""
+        """Plan a micro-batch. Return whether there is one to run."""
         start = self._start()
         if not self.unfinished:
             end = latest(self._reader, start, limit)
@@ -179,7 +179,7 @@ def happen(event: tuple[str | int | None, ...], cluster: Cluster, spark: Spark) 
         case ["write", str(name), int(partition), int(records)]:
             cluster.write(name, partition, records)
         case ["cut", str(name), int(partition), int(offset)] if not spark.unfinished:
-            # A task that is under way when its log is cut cannot tell: it has no epoch to hold on.
+            # A running task cannot notice that its log is cut: its range has no leader epoch.
             for log in cluster.logs(name)[partition : partition + 1]:
                 log.cut(offset)
         case ["age", str(name), int(partition), int(offset)]:
@@ -225,6 +225,6 @@ def test_a_query_goes_on_doubles_nothing_and_reads_all_that_is_there(
             spark.run()
     found = [number for batch in spark.sink for number in batch]
     assert len(found) == len(set(found))
-    if with_ids:  # Else a topic made anew passes for the one before, and is read from amid.
+    if with_ids:  # Without ids, a recreated topic looks like the old one.
         logs = cluster.all_logs().values()
         assert {number for log in logs for number, _ in log.records[log.first :]} <= set(found)

@@ -1,4 +1,4 @@
-"""Queries that share a group: asked as Spark asks them, with a group coordinator in memory."""
+"""Queries that share a group, called as Spark calls them, with an in-memory group coordinator."""
 
 import os
 import random
@@ -43,7 +43,7 @@ QUICK = {
 
 
 class Query:
-    """A query as Spark runs it, and what it read: each record by its partition and offset."""
+    """A query as Spark runs it, and the records it read, by partition and offset."""
 
     def __init__(self, broker: MemoryBroker, start: Json | None = None, **options: str) -> None:
         servers = {"kafka.bootstrap.servers": str(broker.address())}
@@ -53,12 +53,12 @@ class Query:
         self.read: Counter[tuple[TopicPartition, int]] = Counter()
 
     def batch(self, *, finished: bool = True) -> bool:
-        """One micro-batch; where it is not finished, it is read and its end is forgotten."""
+        """Run one micro-batch. If it is not `finished`, read it and forget its end."""
         end = self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
         if end == self.offset:
             return False
         if self.finished:
-            self.reader.commit(self.offset)  # Only now, as Spark does.
+            self.reader.commit(self.offset)  # Spark commits at this moment.
         for wanted in ranges(self.reader, self.offset, end):
             self.read.update(
                 (wanted.topic_partition, offset) for offset in range(wanted.start, wanted.end)
@@ -76,7 +76,7 @@ class Query:
         self.reader.stop()
 
     def vanish(self, broker: MemoryBroker) -> None:
-        """As one that is killed: it says nothing to anybody, and its session ends."""
+        """Die like a killed query: send no request, and let the session end."""
         group = self.reader._group
         assert group is not None
         member = group.member()
@@ -88,7 +88,7 @@ class Query:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread runs all queries here: who waits keeps the others from joining."""
+    """Wait only a short time. One thread runs all queries, so a waiting query blocks the others."""
     monkeypatch.setattr(stream, "_JOIN_MS", 20)
     monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(pace, "_MOST_PAUSE_SECONDS", 0.01)
@@ -102,7 +102,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 @pytest.fixture
 def logs(broker: MemoryBroker) -> list[PartitionLog]:
-    """Of topic `a`: ten records in each partition."""
+    """Logs of topic `a` with ten records in each partition."""
     logs = broker.create_topic("a", PARTITIONS)
     for log in logs:
         log.append(*[b"x"] * 10)
@@ -122,7 +122,7 @@ def started(stack: ExitStack, broker: MemoryBroker, **how: Any) -> Query:
 
 
 def settle(*queries: Query) -> None:
-    """Has the queries go on until they share all partitions, and none is in two hands."""
+    """Run the queries until they own all partitions, and each partition has one owner."""
     until_seconds = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until_seconds:
         for query in queries:
@@ -179,7 +179,7 @@ def test_who_stops_is_followed_at_once_where_it_stopped(
         log.append(b"more")
     for query in (first, second):
         query.batch()
-        query.batch()  # The next question commits what the last micro-batch read.
+        query.batch()  # The next trigger commits the end of the last micro-batch.
     first.stop()
     settle(second)
     assert first.read + second.read == Counter(everything(logs))
@@ -191,7 +191,7 @@ def test_who_is_stopped_by_a_signal_leaves_first(
     stack: ExitStack,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As Spark stops the process of a query: by SIGTERM, and once more while it leaves."""
+    """Spark stops a query's process by SIGTERM. A second SIGTERM comes while the query leaves."""
     before = signal.getsignal(signal.SIGTERM)
     stack.callback(signal.signal, signal.SIGTERM, before)
     program = SimpleNamespace(name="pyspark.sql.streaming.python_streaming_source_runner")
@@ -210,7 +210,7 @@ def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
 ) -> None:
     first = Query(broker)
     settle(first)
-    first.stop()  # Before what it read is committed.
+    first.stop()  # The query has not committed its last position yet.
     again = Query(broker, start=first.offset)
     settle(again)
     assert not again.read
@@ -237,7 +237,7 @@ def _begin_an_epoch(broker: MemoryBroker, logs: list[PartitionLog], *values: byt
 def test_what_others_read_from_a_later_leader_is_no_truncated_log(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, fails: str
 ) -> None:
-    """The checkpoint's leader epochs are of its own offsets, not of those of the group."""
+    """The checkpoint's leader epochs belong to its own offsets, not to the group's offsets."""
     first = Query(broker)
     settle(first)
     first.stop()
@@ -258,7 +258,7 @@ def test_what_others_read_from_a_later_leader_is_no_truncated_log(
 def test_a_log_truncated_below_what_others_read_is_a_loss(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
-    """The group's offsets have leader epochs of their own."""
+    """The group's committed offsets have their own leader epochs."""
     first = Query(broker)
     settle(first)
     first.stop()
@@ -278,7 +278,7 @@ def test_a_log_truncated_below_what_others_read_is_a_loss(
 def test_who_was_away_does_not_take_back_what_others_committed(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
-    """Its micro-batch takes longer than it may be silent, so others read on meanwhile."""
+    """A micro-batch outlasts `max.poll.interval.ms`. Another query takes over meanwhile."""
     slow, other = started(stack, broker, **{"kafka.max.poll.interval.ms": "600"}), Query(broker)
     settle(slow, other)
     for log in logs:
@@ -305,7 +305,7 @@ def test_a_rebalance_upon_the_other_is_waited_for(
     stack: ExitStack,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What it is assigned it cannot tell the group of, until all have joined once more."""
+    """The query cannot commit for new partitions until all members have joined again."""
     holder = started(stack, broker)
     settle(holder)
     for log in logs:
@@ -317,7 +317,7 @@ def test_a_rebalance_upon_the_other_is_waited_for(
     group = query.reader._group
     until_seconds = time.monotonic() + PATIENCE_SECONDS
     while not group._taken and time.monotonic() < until_seconds:
-        holder.reader._group.changed()  # It rebalances, but finishes no micro-batch.
+        holder.reader._group.changed()  # The holder rebalances, but finishes no micro-batch.
         group.changed()
     with monkeypatch.context() as patch:
         patch.setattr(type(group._membership), "member", None)
@@ -332,7 +332,7 @@ def test_where_the_group_knows_nothing_the_option_says_where_to_begin(
     query = started(stack, broker, startingOffsets="latest")
     settle(query)
     assert not query.read
-    # Whoever takes over now must not begin at a later end.
+    # A query that takes over now must not begin at a later end.
     assert committed(broker, query) == {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
 
 
@@ -367,7 +367,7 @@ def test_a_run_that_is_assigned_nothing_in_time_fails(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
     holder = started(stack, broker)
-    settle(holder)  # And then it does not poll: the group waits for it.
+    settle(holder)  # The holder then does not poll, so the group waits for it.
     query = started(stack, broker, **{"kafka.default.api.timeout.ms": "1000"})
     query.reader.prepareForTriggerAvailableNow()
     with pytest.raises(KafkaTimeoutError, match=r"'g' has assigned nothing to this query within"):
@@ -375,11 +375,11 @@ def test_a_run_that_is_assigned_nothing_in_time_fails(
 
 
 def run_to_the_end(query: Query) -> None:
-    """As Spark does a run over what is available: it stops the reader at the end."""
+    """Run with Trigger.AvailableNow, as Spark does, and stop the reader at the end."""
     query.reader.prepareForTriggerAvailableNow()
     while query.batch():
         pass
-    time.sleep(0.3)  # Until Spark has ended all else; the query is a member as long.
+    time.sleep(0.3)  # Spark ends other things first. The query stays a member meanwhile.
     query.stop()
 
 
@@ -388,8 +388,8 @@ def run_to_the_end(query: Query) -> None:
 def test_runs_at_once_read_all_that_is_available_between_them(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, protocol: str, runs: int
 ) -> None:
-    """Also where there are more runs than partitions."""
-    # A partition that changes hands is nobody's for some heartbeats.
+    """This holds also for more runs than partitions."""
+    # A partition that moves has no owner for some heartbeats.
     if protocol == "consumer":
         broker.cluster.consumer_groups["g"] = ConsumerGroup(heartbeat_interval_ms=200)
     options = {"kafka.group.protocol": protocol, "maxOffsetsPerTrigger": "7"}
@@ -458,7 +458,7 @@ def test_what_others_committed_meanwhile_is_not_taken_back(
     ends = {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
     query = Query(broker)
     commit_offsets(query.reader._planner.client, "g", ends)
-    # Killed while a micro-batch ran: it is replayed, and then its end must not be committed.
+    # The query was killed in a micro-batch. The end of the replay must not be committed.
     replayed = started(stack, broker, start={"version": 2, "offsets": {"a": {"0": 5}}})
     query.stop()
     settle(replayed)
@@ -489,7 +489,7 @@ def test_a_batch_is_no_member() -> None:
 def test_whatever_comes_and_goes_nothing_is_lost(
     broker: MemoryBroker, logs: list[PartitionLog], seed: int
 ) -> None:
-    """Queries start, stop, vanish and restart by chance, and records are written meanwhile."""
+    """Queries start, stop, vanish and restart at random, while records are written."""
     chance = random.Random(seed)
     running = [Query(broker)]
     stopped: list[Query] = []

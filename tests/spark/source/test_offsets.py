@@ -1,4 +1,4 @@
-"""Offsets as users give them by option: what a checkpoint shows can be given, and nothing odd."""
+"""Offsets in options. The JSON of a checkpoint is a valid value; malformed values are refused."""
 
 import json
 

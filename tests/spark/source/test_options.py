@@ -1,4 +1,4 @@
-"""Options are understood as the peer understands them; what cannot be used is said at once."""
+"""Options mean the same as in Spark's own connector. An unusable option is an error at once."""
 
 import json
 import string
@@ -132,7 +132,7 @@ def test_a_start_at_what_is_committed_needs_a_group() -> None:
     parsed(startingOffsets="committed", kafka_group_id="g")
     with pytest.raises(ConfigurationError, match=r"'startingOffsets': .* Give 'kafka.group.id'"):
         parsed(startingOffsets="committed")
-    parsed(startingOffsets="committed", startingTimestamp="1")  # which counts
+    parsed(startingOffsets="committed", startingTimestamp="1")  # the timestamp wins
 
 
 @pytest.mark.parametrize(

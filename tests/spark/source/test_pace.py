@@ -1,4 +1,4 @@
-"""How often an idle query looks for new rows."""
+"""Pauses of an idle query between its looks for new rows."""
 
 import time
 
@@ -20,7 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def looks(pace: Pace, clock: Clock, requests: int, seconds: float, *, watched: bool = False) -> int:
-    """How many looks there are in so many seconds while nothing is new."""
+    """Return the number of looks in `seconds` while nothing is new."""
     count, until_seconds = 0, clock.seconds + seconds
     while clock.seconds < until_seconds:
         clock.seconds += pace.pause_seconds

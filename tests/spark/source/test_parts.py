@@ -57,7 +57,7 @@ def test_small_partitions_in_one_task(spark: SparkSession, events: Events, run: 
 def test_micro_batches_of_about_so_many_bytes(
     spark: SparkSession, kafka: LocalKafka, events: Events, run: Run, compression: str
 ) -> None:
-    """Of the log, as compressed as it is; each with a little for every partition."""
+    """The limit counts compressed bytes of the log. Each micro-batch reads from every partition."""
     events.create(2)
     with Writer(kafka.bootstrap_servers, compression_type=compression, linger_ms=5) as writer:
         for number in range(2_000):
@@ -100,7 +100,7 @@ def test_both_limits_hold(spark: SparkSession, events: Events, run: Run) -> None
 def test_a_record_larger_than_is_allowed_is_named(
     spark: SparkSession, kafka: LocalKafka, events: Events, compression: str
 ) -> None:
-    """One that is small as the broker sees it."""
+    """The record is small in the broker's log, since it is compressed."""
     events.create()
     settings = {"compression_type": compression, "message_max_bytes": 9_000_000}
     with Writer(kafka.bootstrap_servers, **settings) as writer:

@@ -1,4 +1,4 @@
-"""What a driver finds out from brokers: which partitions there are, and where they end."""
+"""Partitions, and ends of their logs, that a driver asks brokers for."""
 
 import time
 from uuid import UUID
@@ -22,7 +22,7 @@ UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses taken instead of being waited for."""
+    """Pauses of the planner. The test does not wait for them."""
     return pauses_taken(monkeypatch)
 
 
@@ -94,7 +94,7 @@ def test_an_epoch_that_ends_before_what_was_read_shows_a_cut(
     assert len(broker.requests(OffsetForLeaderEpochRequest)) == 1
 
 
-# -- topics that are not there ---------------------------------------------------------------------
+# -- missing topics --------------------------------------------------------------------------------
 
 
 def test_an_unknown_topic_is_named_with_the_option(plan: Plan) -> None:
@@ -189,7 +189,7 @@ def test_a_new_leader_that_does_not_know_its_end_yet_is_asked_again(
 def test_a_broker_that_lags_behind_is_asked_again_for_topics_and_partitions(
     broker: MemoryBroker, patient: OffsetPlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a partition would be taken for new, and read again from its start."""
+    """Otherwise the planner takes a partition for new, and reads it again from its start."""
     topics = dict(broker.cluster.topics)
     a_logs = topics["a"].logs
 

@@ -1,4 +1,4 @@
-"""Where a bound lies in each log: by offset, by time, by what a group has committed."""
+"""Position of a bound in each log: by offset, by timestamp, by a group's committed offset."""
 
 import json
 
@@ -117,7 +117,7 @@ def test_an_open_transaction_is_not_found_by_its_time(broker: MemoryBroker, plan
     assert 1 in asked
 
 
-# -- what a group has committed --------------------------------------------------------------------
+# -- committed offsets of a group ------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("logs")

@@ -1,4 +1,4 @@
-"""What to read, and how much at a time: nothing is dropped, nobody starves."""
+"""Ranges to read, and their limits. No offset is dropped, and no partition starves."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ INT64_MAX = 2**63 - 1
 
 @st.composite
 def starts_and_ends(draw: st.DrawFn) -> tuple[Offsets, Offsets]:
-    """Both ends of some partitions, none of which ends before it starts."""
+    """Draw starts and ends of some partitions. No partition ends before it starts."""
     names = draw(st.lists(st.builds(TopicPartition, st.sampled_from("ab"), st.integers(0, 20))))
     sizes = st.integers(0, 50) | st.integers(0, INT64_MAX // 2)
     starts = {each: draw(sizes) for each in names}
@@ -100,7 +100,7 @@ def test_a_limit_is_fair(bounds: tuple[Offsets, Offsets], limit: int) -> None:
 
 @given(starts_and_ends(), st.integers(1, 100))
 def test_batch_after_batch_reaches_the_end(bounds: tuple[Offsets, Offsets], share: int) -> None:
-    """Each is as large as the limit, but for what rounding leaves of each partition's share."""
+    """Each batch is as large as the limit, except for the rounding of each partition's share."""
     position, latest = bounds
     limit = (sum(latest.values()) - sum(position.values())) // share + 1
     while position != latest:

@@ -1,4 +1,4 @@
-"""What a task of a long batch says of itself."""
+"""Progress messages of a task in a long batch."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.spark.settings import A0, A1
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """Clock that the test moves."""
 
     def __init__(self) -> None:
         self.seconds = 100.0

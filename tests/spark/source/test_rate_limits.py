@@ -1,4 +1,4 @@
-"""How much a micro-batch takes: `maxOffsetsPerTrigger`, and what AvailableNow leaves for later."""
+"""Sizes of micro-batches: with `maxOffsetsPerTrigger`, and with Trigger.AvailableNow."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Four readers of the same topic, ours in batch and in streaming among them, see the same rows."""
+"""Four readers of a topic see the same rows. Two of them are this source's batch and stream."""
 
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def _headers(number: int) -> list[tuple[str, str | bytes | None]]:
 
 
 def _consume(servers: str, topic: str, count: int) -> pa.Table:
-    """What confluent-kafka's consumer sees, in the columns of Spark's Kafka source."""
+    """Return the rows of confluent-kafka's consumer, in the columns of Spark's Kafka source."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": topic})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     rows: list[tuple[object, ...]] = []

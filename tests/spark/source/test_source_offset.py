@@ -1,6 +1,6 @@
-"""The offset in a checkpoint: one text for the same, back without loss, every old format read.
+"""The offset in a checkpoint. Equal offsets have equal texts, and each old format is readable.
 
-The texts of older formats are literals: they are in checkpoints, and do not change with the code.
+The texts of older formats are literals. Checkpoints contain them, so they never change.
 """
 
 import json
@@ -34,7 +34,7 @@ SOURCE_OFFSETS = st.builds(
     st.booleans(),
 )
 
-# What was written by release 0.1.0 before format 2, by Spark's own connector, and is written now.
+# Texts of release 0.1.0 (before format 2), of Spark's own connector, and of the present code.
 FORMAT_1 = (
     '{"version": 1, "offsets": {"a": {"0": 5, "2": 3}, "b": {"0": 4}}, "starts": {"a": {"0": 2}}}'
 )
@@ -54,7 +54,7 @@ def written(offset: SourceOffset) -> str:
     return json.dumps(offset.to_json())
 
 
-# -- what is written -------------------------------------------------------------------------------
+# -- writing ---------------------------------------------------------------------------------------
 
 
 def test_sorted_by_topic_then_by_number() -> None:
@@ -93,7 +93,7 @@ def test_a_source_offset_comes_back(offset: SourceOffset) -> None:
     assert written(read(written(offset))) == written(offset)
 
 
-# -- what is read ----------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def test_format_2_is_read() -> None:
@@ -194,7 +194,7 @@ def test_any_json_is_read_or_refused_with_a_typed_error(found: Any) -> None:
     assert read(written(offset)) == offset
 
 
-# -- what follows what -----------------------------------------------------------------------------
+# -- order of offsets ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

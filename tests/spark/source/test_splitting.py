@@ -1,4 +1,4 @@
-"""Splitting never drops or doubles an offset, and gives about as many ranges as were asked for."""
+"""Splitting drops and doubles no offset, and gives about the wanted number of ranges."""
 
 from uuid import UUID
 
@@ -85,7 +85,7 @@ def test_small_ranges_do_not_take_from_large_ones() -> None:
     assert len([each for each in found if each.topic_partition.partition == 3]) == 7
 
 
-# -- small ones together ---------------------------------------------------------------------------
+# -- joining small ranges --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How much a micro-batch reads and when: limits, a least number with a delay, and a pinned end."""
+"""Size and time of a micro-batch: limits, a least number with a delay, and a pinned end."""
 
 import json
 import time
@@ -29,7 +29,7 @@ LEAST_5 = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "5", "maxTrigg
 
 
 class Clock:
-    """Time that passes when a test says so, and with each pause."""
+    """Clock that a test moves, and that each pause moves."""
 
     def __init__(self) -> None:
         self.now_seconds = 1_000.0
@@ -51,7 +51,7 @@ def log() -> Log:
     return Log({A0: 5, A1: 3})
 
 
-# -- the limit that Spark is given -----------------------------------------------------------------
+# -- the limit that Spark gets ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,18 +93,18 @@ def test_without_admission_control_what_needs_none_is_taken(
     KafkaStreamReader(parsed(maxTriggerDelay="1m", managedGroup="false", minPartitions="2"))
 
 
-# -- at least so many, or so late ------------------------------------------------------------------
+# -- a least number of offsets, or a delay ---------------------------------------------------------
 
 
 class Query:
-    """Triggers one after another, each with the reader's own limit."""
+    """A query with triggers one after another, each with the reader's own limit."""
 
     def __init__(self, options: SourceOptions, log: Log) -> None:
         self.reader = reader_of(options, log)
         self.end = initial(self.reader)
 
     def trigger(self, limit: ReadLimit | None = None) -> list[OffsetRange] | None:
-        """What the next micro-batch reads; None where there is none."""
+        """Return the ranges of the next micro-batch; None if there is no micro-batch."""
         start = self.end
         limit = limit or self.reader.getDefaultReadLimit()
         self.end = latest(self.reader, start, limit)
@@ -173,7 +173,7 @@ def test_at_least_and_at_most_together(log: Log) -> None:
 
 @pytest.mark.parametrize("available_now", [False, True])
 def test_a_run_that_is_to_read_all_there_is_does_not_wait(log: Log, available_now: bool) -> None:
-    """Trigger.Once asks for all that is available; Trigger.AvailableNow keeps the limits."""
+    """Trigger.Once asks for all available offsets. Trigger.AvailableNow keeps the limits."""
     before = Query(parsed(**LEAST_5), log)
     before.trigger()
     query = Query(parsed(**LEAST_5), log)
@@ -196,7 +196,7 @@ def test_a_pinned_run_does_not_wait_with_its_last_batch_either(log: Log) -> None
 
 
 def test_an_added_partition_does_not_wait(log: Log) -> None:
-    """Where it begins is to be in the checkpoint before its start can age out."""
+    """The checkpoint must have the partition's start before retention deletes that start."""
     query = Query(parsed(**LEAST_5), log)
     query.trigger()
     log.end[A2], log.first[A2] = 1, 0
@@ -216,7 +216,7 @@ def test_the_options_split_what_a_trigger_reads(log: Log) -> None:
 
 
 def pinned(log: Log, **options: str) -> Query:
-    """A run with Trigger.AvailableNow that has read the first part of what it is to read."""
+    """Return a run with Trigger.AvailableNow after its first micro-batch."""
     query = Query(parsed(startingOffsets="earliest", maxOffsetsPerTrigger="4", **options), log)
     query.reader.prepareForTriggerAvailableNow()
     assert query.trigger() == [OffsetRange(A0, 0, 2), OffsetRange(A1, 0, 1)]
@@ -267,7 +267,7 @@ def test_the_next_run_pins_anew(log: Log) -> None:
 def test_a_pinned_run_asks_about_the_ends_that_it_was_pinned_to(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They lie ahead of what was read, and may fall back for a moment just the same."""
+    """The pinned ends are ahead of the position. They too may fall back for a moment."""
     query = pinned(log)
     planner = query.reader._planner
     log_ends = planner.log_ends

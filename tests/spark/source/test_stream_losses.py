@@ -1,4 +1,4 @@
-"""What a stream does when topics change under it, and with checkpoints that others wrote."""
+"""A stream when its topics change, and with checkpoints of other writers."""
 
 import json
 import time
@@ -34,7 +34,7 @@ def log() -> Log:
 
 @pytest.fixture
 def read(log: Log) -> Json:
-    """Where a query stands that has read all of the log."""
+    """Position of a query that has read all of the log."""
     reader = reader_of(FAILS, log)
     return latest(reader, initial(reader))
 
@@ -121,7 +121,7 @@ def test_a_topic_that_is_gone_is_done_without_and_comes_back_as_another(log: Log
 def test_a_topic_that_was_hidden_for_a_while_goes_on_where_it_was(
     log: Log, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As while access to it is denied: it is the same topic, and nothing is read twice."""
+    """Denied access hides a topic. It is the same topic later, and no record is read twice."""
     log.end[B0], log.first[B0], log.topic_ids["b"] = 7, 0, ID
     reader = reader_of(GOES_ON, log)
     before = latest(reader, initial(reader))
@@ -174,7 +174,7 @@ def test_all_topics_hidden_are_waited_for(log: Log, read: Json) -> None:
 
 
 def test_nothing_is_journalled_before_there_is_a_partition(log: Log) -> None:
-    """As where a pattern matches no topic yet."""
+    """For example, a pattern matches no topic yet."""
     end, log.end = log.end, {}
     reader = reader_of(FAILS, log)
     start = initial(reader)
@@ -191,7 +191,7 @@ def test_tasks_know_the_leader_epoch_that_their_end_was_found_in(log: Log, read:
 
 
 def test_a_restart_that_does_not_say_from_where_finds_the_same_losses(log: Log, read: Json) -> None:
-    """Spark before 4.2 says so only when the micro-batch is planned."""
+    """Spark before 4.2 gives the start only when it plans the micro-batch."""
     log.topic_ids["a"], log.end = NEW_ID, {A0: 9, A1: 2}
     failing = reader_of(FAILS, log)
     end = latest(failing)
@@ -244,7 +244,7 @@ OLDER = [
 
 @pytest.mark.parametrize("start", OLDER, ids=json.dumps)
 def test_an_older_format_comes_back_unchanged_where_nothing_is_new(log: Log, start: Json) -> None:
-    """Spark compares texts: another text for the same would be a micro-batch without rows."""
+    """Spark compares texts. Another text of the same offset causes a micro-batch without rows."""
     assert json.dumps(latest(reader_of(FAILS, log), start)) == json.dumps(start)
 
 
@@ -271,7 +271,7 @@ def test_a_batch_that_sparks_own_connector_planned_is_read(log: Log) -> None:
 def test_a_first_batch_that_sparks_own_connector_planned_begins_where_options_say(
     log: Log, starting_offsets: str, expected: list[OffsetRange]
 ) -> None:
-    """Where it began is in a file of the peer's own, which Spark does not show."""
+    """Spark's own connector keeps the start in its own file. Spark does not show this file."""
     reader = reader_of(parsed(startingOffsets=starting_offsets), log)
     assert ranges(reader, initial(reader), {"a": {"0": 4, "1": 3}}) == expected
 
@@ -286,7 +286,7 @@ def test_garbage_is_refused(log: Log) -> None:
         latest(reader_of(FAILS, log), {"a": {"0": "x"}})
 
 
-# -- where it starts -------------------------------------------------------------------------------
+# -- start of a stream -----------------------------------------------------------------------------
 
 
 def test_an_offset_that_its_log_does_not_have_is_clamped_without_fail_on_data_loss(

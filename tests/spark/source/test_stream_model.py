@@ -1,4 +1,4 @@
-"""Whatever happens between two micro-batches: each offset is in exactly one, the same at a replay.
+"""Each offset is in exactly one micro-batch, and a replay has the same offsets.
 
 The model of Spark is its offset log, its commit log, and a sink that keeps rows by batch.
 """
@@ -35,7 +35,7 @@ EVENTS = st.lists(
 
 
 class Spark:
-    """Runs one query's micro-batches over a log; a crash loses the reader and nothing else."""
+    """Runner of one query's micro-batches over a log. A crash loses only the reader."""
 
     def __init__(self, options: SourceOptions, log: Log) -> None:
         self._options, self._log = options, log
@@ -50,7 +50,7 @@ class Spark:
             self._reader.prepareForTriggerAvailableNow()
 
     def plan(self, limit: ReadLimit = READ_ALL) -> bool:
-        """Whether there is a batch to run."""
+        """Plan a micro-batch. Return whether there is one to run."""
         if self._finished < len(self._offset_log):
             return True
         start = self._start()

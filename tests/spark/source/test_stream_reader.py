@@ -1,4 +1,4 @@
-"""What a stream plans, asked as Spark asks it, without a broker and without Spark."""
+"""Plans of a stream reader, called as Spark calls it, without a broker and without Spark."""
 
 import json
 import time
@@ -19,7 +19,7 @@ EARLIEST = parsed(startingOffsets="earliest")
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The pauses taken instead of being waited for."""
+    """Pauses of the reader. The test does not wait for them."""
     taken = pauses_taken(monkeypatch)
     monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
     yield taken
@@ -107,7 +107,7 @@ def test_added_partitions_are_read_from_zero(log: Log) -> None:
     log.end[A2], log.first[A2] = 4, 0
     grown = latest(reader, end)
     assert ranges(reader, end, grown) == [OffsetRange(A2, 0, 4)]
-    log.first[A2] = 2  # as retention may have it between a crash and the replay
+    log.first[A2] = 2  # Retention may do this between a crash and the replay.
     assert ranges(reader_of(parsed(), log), end, grown) == [OffsetRange(A2, 0, 4)]
     log.end[A2] = 6
     assert ranges(reader, grown, latest(reader, grown)) == [OffsetRange(A2, 4, 6)]
@@ -199,7 +199,7 @@ def test_available_now_goes_on_where_the_last_run_ended(log: Log) -> None:
     assert ranges(reader, start, latest(reader, start)) == [OffsetRange(A0, 5, 8)]
 
 
-# -- Spark 4.0 and 4.1, which ask without arguments ----------------------------------------------
+# -- Spark 4.0 and 4.1: calls without arguments --------------------------------------------------
 
 
 def test_without_arguments_batches_follow_each_other(log: Log) -> None:
@@ -216,7 +216,7 @@ def test_without_arguments_the_start_is_looked_up_once(log: Log) -> None:
     reader = reader_of(parsed(startingOffsets='{"a":{"0":1,"1":0}}'), log)
     start = initial(reader)
     end = latest(reader)
-    assert initial(reader) == start  # as Spark asks again to plan the first batch
+    assert initial(reader) == start  # Spark calls this again to plan the first batch.
     assert ranges(reader, start, end) == [OffsetRange(A0, 1, 5), OffsetRange(A1, 0, 3)]
     log.first[A0], log.end[A0] = 3, 6
     assert ranges(reader, end, latest(reader)) == [OffsetRange(A0, 5, 6)]
@@ -272,7 +272,7 @@ def test_the_latest_offsets_are_reported(log: Log) -> None:
 def test_an_idle_source_is_not_asked_all_the_time(
     log: Log, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And it pauses before it asks: what Spark is told then is how things are."""
+    """The reader pauses before it asks the brokers, so Spark gets their latest answer."""
     monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.2)
     reader = reader_of(EARLIEST, log)
     end = latest(reader, initial(reader))

@@ -1,4 +1,4 @@
-"""Streams over a real broker: where they start, where they go on, and what each batch reads."""
+"""Streams over a real broker: their starts, restarts, and the rows of each micro-batch."""
 
 import json
 import uuid
@@ -58,7 +58,7 @@ def test_a_stopped_query_goes_on_without_loss_or_doubles(
     frame = stream(spark, events.options(startingOffsets=starting_offsets))
     sink = Batches()
     query = start(frame.writeStream.foreachBatch(sink))
-    wait_until(lambda: query.lastProgress, query)  # its first, empty, batch is over
+    wait_until(lambda: query.lastProgress, query)  # The first, empty micro-batch is over.
     query.stop()
     events.write(["while stopped"], 1)
     query = start(frame.writeStream.foreachBatch(sink))
@@ -223,7 +223,7 @@ def test_a_stream_joined_with_itself(spark: SparkSession, events: Events, run: R
     assert sink.values == ["0", "1", "2"]
 
 
-# -- what ends a stream --------------------------------------------------------------------------
+# -- errors that end a stream --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

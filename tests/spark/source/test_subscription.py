@@ -1,4 +1,4 @@
-"""A subscription finds its partitions among what a broker describes."""
+"""A subscription selects its partitions from a broker's metadata."""
 
 from uuid import UUID
 
@@ -72,7 +72,7 @@ def test_a_pattern_is_found_in_names_but_in_no_internal_topics(
 
 
 def test_blanks_around_commas_are_passed_over() -> None:
-    """As by the peer."""
+    """Spark's own connector does the same."""
     assert parse_subscription({"subscribe": " b ,a,\tb"}) == Subscribe(("a", "b"))
 
 

@@ -1,4 +1,4 @@
-"""Topics that go while a stream asks about them: they are gone, and nothing is waited for long."""
+"""Topics that are deleted while a stream asks about them. The stream does not wait long."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def b_log(broker: MemoryBroker) -> PartitionLog:
 
 
 def delete_b(broker: MemoryBroker) -> None:
-    """Once its end is asked for: the brokers have named it just before."""
+    """Delete topic `b` when its end is asked for. The metadata still named it just before."""
 
     def delete(_: object) -> Action:
         broker.cluster.topics.pop("b", None)

@@ -1,4 +1,4 @@
-"""Transactions of librdkafka's producer: what is open or aborted is not read committed."""
+"""Transactions of librdkafka's producer. `read_committed` skips open and aborted ones."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ COMMITTED = {"kafka.isolation.level": "read_committed"}
 
 
 class Transactions(Writer):
-    """Writes each call's values in a transaction of its own."""
+    """Producer that writes the values of each call in one transaction."""
 
     def __init__(self, events: Events, name: str, **settings: object) -> None:
         servers = events.kafka.bootstrap_servers
@@ -38,7 +38,7 @@ class Transactions(Writer):
 
 @pytest.fixture
 def transactions(events: Events) -> Callable[[str], Transactions]:
-    """Makes a transactional producer of a name, for a topic of one partition that is there."""
+    """Create a topic with one partition. Return a function that makes a transactional producer."""
     events.create()
     return lambda name: Transactions(events, name)
 
