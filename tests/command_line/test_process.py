@@ -19,6 +19,14 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 TIMEOUT_SECONDS = 60
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_ends_processes() -> Iterator[None]:
+    """Heed SIGINT. A shell's background jobs ignore it, and their children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def broker() -> Iterator[MemoryBroker]:
     with MemoryBroker() as broker:

@@ -1,6 +1,6 @@
 """The example of docs/consumer.md: results and their offsets in one transaction of SQLite.
 
-As a program it counts words until it is killed, or until there is nothing to read for a while:
+As a program it counts words until it is killed, or until the words of all partitions are counted:
 `python -m tests.consumer.exactly_once servers topic partitions database [group]`.
 """
 
@@ -22,7 +22,6 @@ CREATE TABLE IF NOT EXISTS offsets (
     topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
 );
 """
-_IDLE_POLLS = 6
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -32,16 +31,19 @@ def connect(path: str) -> sqlite3.Connection:
     return database
 
 
+def next_offsets(database: sqlite3.Connection) -> dict[TopicPartition, int]:
+    """Return the stored offsets of the next records."""
+    rows = database.execute("SELECT * FROM offsets")
+    return {TopicPartition(topic, partition): offset for topic, partition, offset in rows}
+
+
 def seek_to_stored(
     consumer: KafkaConsumer,
     database: sqlite3.Connection,
     partitions: Collection[TopicPartition],
 ) -> None:
     """Seek to the offsets in the database. Offsets committed in Kafka do not matter."""
-    stored = {
-        TopicPartition(topic, partition): offset
-        for topic, partition, offset in database.execute("SELECT * FROM offsets")
-    }
+    stored = next_offsets(database)
     for each in partitions:
         consumer.seek(each, stored.get(each, 0))
 
@@ -85,7 +87,7 @@ class SeekToStored(ConsumerRebalanceListener):
 
 
 def main(servers: str, topic: str, partitions: str, path: str, group: str = "") -> None:
-    """Count words until there is nothing to read."""
+    """Count words until those of all partitions are counted, by this process or by others."""
     consumer = KafkaConsumer(
         bootstrap_servers=servers,
         group_id=group,
@@ -95,17 +97,16 @@ def main(servers: str, topic: str, partitions: str, path: str, group: str = "") 
         session_timeout_ms=1_000,
         heartbeat_interval_ms=100,
     )
+    everything = [TopicPartition(topic, each) for each in range(int(partitions))]
     with closing(connect(path)) as database, consumer:
         if group:
             consumer.subscribe([topic], listener=SeekToStored(consumer, database))
         else:
-            assigned = [TopicPartition(topic, each) for each in range(int(partitions))]
-            consumer.assign(assigned)
-            seek_to_stored(consumer, database, assigned)
-        idle_polls = 0
-        while idle_polls < _IDLE_POLLS or not consumer.assignment():
+            consumer.assign(everything)
+            seek_to_stored(consumer, database, everything)
+        ends = consumer.end_offsets(everything)
+        while next_offsets(database) != ends:
             records = consumer.poll(timeout_ms=100)
-            idle_polls = 0 if records else idle_polls + 1
             try:
                 store(database, records)
             except AnotherHasStoredError:
