@@ -1,7 +1,7 @@
 """Checkpoints that version 0.1.0 wrote go on with this version.
 
-Version 0.1.0 wrote the files in `checkpoint_0_1_0` with Spark 4.2: queries of the topic `orders`, of
-two partitions. The last batch of each was planned, and is not finished.
+Version 0.1.0 wrote the files in `checkpoint_0_1_0` with Spark 4.2: queries of the topic `orders`,
+which had two partitions. The last batch of each was planned, and is not finished.
 """
 
 import re
