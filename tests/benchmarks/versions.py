@@ -1,0 +1,259 @@
+"""This version beside an earlier one. Both read the same topics in turn.
+
+    python -m tests.benchmarks.versions --before DIRECTORY [--only scans,...] [--page PAGE]
+
+DIRECTORY is a checkout of the earlier version. It runs in the environment of this version, in a
+Spark session of its own. The tables:
+
+    scans       seconds of a scan, and how many times as fast as the peer each version is
+    micro       milliseconds of a micro-batch, and how much longer than the floor it takes
+    together    round trips of a task that reads 64 small partitions, each trip 20 ms
+    imports     milliseconds to import the package, over pyspark's own imports
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from spark_kafka_source.testing import LocalKafka, Security
+from spark_kafka_source.testing.ports import free_ports
+from tests.benchmarks import one_version
+from tests.benchmarks.delay import delayed
+from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
+from tests.benchmarks.page import add_page, publish, table
+from tests.benchmarks.scan import Case, filled
+from tests.benchmarks.session import broker
+from tests.benchmarks.sources import CEILING, FAST, PEER, PLAIN
+from tests.benchmarks.topics import CODECS, fill
+from tests.benchmarks.trickle import TOGETHER, trickling
+from tests.security.options import USERS, options_of
+
+HERE = Path(__file__).parents[2]
+BEFORE, NOW, FLOOR = "before", "now", "floor"
+CASES = (*map(Case, CODECS), Case("lz4", 2048, rows=1_000_000))
+LISTENERS = (("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512"))
+MICRO = ((16, PLAIN), (64, PLAIN), (256, TOGETHER))
+SMALL_PARTITIONS, ROUND_TRIP_MS = 64, 20.0
+IMPORTS = {
+    "the options": ("spark.source", "spark.data_source"),
+    "a batch": ("spark.batch", "spark.source.batch"),
+    "a stream": ("spark.stream", "spark.source.stream"),
+}
+"""Module that each step of a query imports, before and now."""
+
+
+class Version:
+    """One version of this source, in its own process."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._answer()
+
+    def scan(self, source: str, options: Mapping[str, str]) -> float:
+        """Return the seconds of a scan."""
+        return self._order(run="scan", source=source, options=options)
+
+    def stream(self, source: str, options: Mapping[str, str], batches: int = 20) -> float:
+        """Return the median seconds of a micro-batch."""
+        return self._order(run="stream", source=source, options=options, batches=batches)
+
+    def _order(self, **order: object) -> float:
+        assert self._process.stdin is not None
+        print(json.dumps(order), file=self._process.stdin, flush=True)
+        answer = self._answer()
+        assert isinstance(answer, float)
+        return answer
+
+    def _answer(self) -> object:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[Version]:
+    """Run the version of a checkout until the context ends."""
+    command = [sys.executable, "-P", one_version.__file__]
+    environment = {**os.environ, "PYTHONPATH": str(directory), "PYSPARK_PYTHON": sys.executable}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=directory,
+    ) as process:
+        try:
+            yield Version(process)
+        finally:
+            process.kill()
+
+
+def main() -> None:
+    arguments = _arguments()
+    with ExitStack() as stack:
+        before = stack.enter_context(running(arguments.before))
+        now = stack.enter_context(running(HERE))
+        for name in arguments.only.split(","):
+            rows = _TABLES[name](before, now, arguments)
+            command = f"tests.benchmarks.versions --before DIRECTORY --only {name}"
+            publish(f"versions-{name}", command, rows, arguments.page)
+
+
+def _scans(before: Version, now: Version, arguments: argparse.Namespace) -> Iterator[str]:
+    """Scan with both versions and the peer, by codecs, then through TLS."""
+    found: dict[str, Seconds] = {}
+
+    def measure(name: str, options: Mapping[str, str]) -> None:
+        ways: dict[str, Callable[[], float]] = {
+            PEER: partial(now.scan, PEER, options),
+            BEFORE: partial(before.scan, FAST, options),
+            NOW: partial(now.scan, FAST, options),
+        }
+        found[name] = interleaved(ways, arguments.runs)
+
+    with broker() as kafka:
+        for case in CASES:
+            with filled(kafka, case) as topic:
+                measure(str(case), _options(kafka.bootstrap_servers, topic))
+    with broker(security=Security(USERS)) as kafka, filled(kafka, Case("lz4")) as topic:
+        for listener, mechanism in LISTENERS:
+            login = options_of(kafka, listener, mechanism)
+            measure(f"lz4, 150 B, {listener}", _options("", topic) | login)
+    head = ("scan", "peer s", "before s", "now s", "before x", "now x", "before/now")
+    yield from table(head, (_scan_cells(name, each) for name, each in found.items()))
+
+
+def _scan_cells(name: str, seconds: Seconds) -> list[str]:
+    took = medians(seconds)
+    pairs = ((PEER, BEFORE), (PEER, NOW), (BEFORE, NOW))
+    ratios = [str(Ratio.of(seconds, over, under)) for over, under in pairs]
+    return [name, *(f"{took[each]:.2f}" for each in (PEER, BEFORE, NOW)), *ratios]
+
+
+def _micro(before: Version, now: Version, arguments: argparse.Namespace) -> Iterator[str]:
+    """Run small micro-batches of both versions and of the floor."""
+    rows = []
+    with broker() as kafka:
+        for partitions, way in MICRO:
+            name = f"{partitions} partitions{', together' if way == TOGETHER else ''}"
+            seconds = _micro_batches(kafka, (before, now), partitions, way, arguments.runs)
+            took = medians(seconds)
+            ratios = [str(Ratio.of(seconds, each, FLOOR)) for each in (BEFORE, NOW)]
+            rows.append([name, *(f"{took[each] * 1000:.0f}" for each in took), *ratios])
+    head = ("micro-batches", "before ms", "now ms", "floor ms", "before/floor", "now/floor")
+    yield from table(head, rows)
+
+
+def _micro_batches(
+    kafka: LocalKafka, versions: tuple[Version, Version], partitions: int, way: str, runs: int
+) -> Seconds:
+    topic = f"micro-{partitions}"
+    kafka.create_topic(topic, partitions=partitions)
+    options = _options(kafka.bootstrap_servers, topic) | {"startingOffsets": "latest"}
+    if way == TOGETHER:
+        options["minRecordsPerPartition"] = "10000"
+    before, now = versions
+    ready = {"partitions": str(partitions), "valueBytes": "150"}
+    ways: dict[str, Callable[[], float]] = {
+        BEFORE: partial(before.stream, PLAIN, options),
+        NOW: partial(now.stream, PLAIN, options),
+        FLOOR: partial(now.stream, CEILING, ready),
+    }
+    with trickling(kafka, topic, partitions):
+        return interleaved(ways, runs)
+
+
+def _together(before: Version, now: Version, arguments: argparse.Namespace) -> Iterator[str]:
+    """Read 64 small partitions in one task, without a delay and with one."""
+    (port,) = free_ports(1)
+    trips_ms = (0.0, ROUND_TRIP_MS)
+    found: dict[tuple[str, float], list[float]] = {
+        (name, ms): [] for name in (BEFORE, NOW) for ms in trips_ms
+    }
+    with broker(advertised_ports=(port,)) as kafka:
+        target = kafka.broker(1).node.client_port
+        server = f"127.0.0.1:{port}"
+        options = _options(server, "small") | {"minPartitions": "1"}
+        options["minRecordsPerPartition"] = "1000000"
+        kafka.create_topic("small", partitions=SMALL_PARTITIONS)
+        with delayed(port, target, 0):
+            sizes = {"rows": 100 * SMALL_PARTITIONS, "value_bytes": 150}
+            fill(server, "small", codec="lz4", partitions=SMALL_PARTITIONS, **sizes)
+        for turn in range(arguments.runs + 1):
+            for ms in trips_ms:
+                with delayed(port, target, ms):
+                    for name, version in ((BEFORE, before), (NOW, now)):
+                        seconds = version.scan(PLAIN, options)
+                        if turn:
+                            found[name, ms].append(seconds)
+    rows = []
+    for name in (BEFORE, NOW):
+        near, far = (median(found[name, ms]) for ms in trips_ms)
+        trips = (far - near) * 1000 / ROUND_TRIP_MS
+        rows.append([name, f"{near:.2f}", f"{far:.2f}", f"{trips:.1f}"])
+    yield from table(("version", "near s", "far s", "round trips of the query"), rows)
+
+
+def _imports(_: Version, __: Version, arguments: argparse.Namespace) -> Iterator[str]:
+    """Import in new processes, in turn."""
+    rows = []
+    for step, modules in IMPORTS.items():
+        directories = {BEFORE: arguments.before, NOW: HERE}
+        ways = {
+            name: partial(_import_seconds, directory, module)
+            for (name, directory), module in zip(directories.items(), modules, strict=True)
+        }
+        seconds = interleaved(ways, 9)
+        took = [f"{each * 1000:.0f}" for each in medians(seconds).values()]
+        rows.append([step, *took, str(Ratio.of(seconds, BEFORE, NOW))])
+    yield from table(("import for", "before ms", "now ms", "before/now"), rows)
+
+
+def _import_seconds(directory: Path, module: str) -> float:
+    program = f"""
+import pyspark.sql.datasource, pyspark.sql.types, pyarrow, pyspark.sql.pandas.types
+import time
+started = time.perf_counter()
+import spark_kafka_source.{module}
+print(time.perf_counter() - started)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(directory)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-P", "-c", program]
+    return float(subprocess.check_output(command, env=environment, cwd=directory, timeout=120))
+
+
+def _options(bootstrap_servers: str, topic: str) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": bootstrap_servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+    }
+
+
+_TABLES: Mapping[str, Callable[[Version, Version, argparse.Namespace], Iterator[str]]] = {
+    "scans": _scans,
+    "micro": _micro,
+    "together": _together,
+    "imports": _imports,
+}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, required=True, help="the earlier checkout")
+    parser.add_argument("--only", default=",".join(_TABLES))
+    parser.add_argument("--runs", type=int, default=5)
+    add_page(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
