@@ -34,7 +34,7 @@ class Copying:
 
     @property
     def values(self) -> list[bytes]:
-        return [b"value %d" % number for number in range(ROWS)]
+        return [b'{"n":%d}' % number for number in range(ROWS)]
 
     def prepare(self) -> None:
         """Create both topics, and write the rows."""
@@ -48,14 +48,20 @@ class Copying:
         """Start a program that counts the rows."""
         return self._submit({"kind": "count", "source": self._source()}, ways)
 
-    def copy(self, guarantee: str, **ways: Any) -> Popen[str]:
-        """Start a program that copies the rows in `BATCHES` micro-batches."""
+    def copy(self, guarantee: str, *, typed: bool = False, **ways: Any) -> Popen[str]:
+        """Start a program that copies the rows in `BATCHES` micro-batches.
+
+        If `typed`, the values are decoded on the way, and encoded again.
+        """
         sink = {
             "kafka.bootstrap.servers": self.kafka.bootstrap_servers,
             "topic": f"{self.topic}-copy",
             "deliveryGuarantee": guarantee,
         }
         source = self._source() | {"maxOffsetsPerTrigger": str(ROWS // BATCHES)}
+        if typed:
+            sink |= {"value.format": "json"}
+            source |= {"value.format": "json", "value.schema": "n INT"}
         checkpoint = str(self.checkpoint)
         asked = {"kind": "copy", "source": source, "sink": sink, "checkpoint": checkpoint}
         return self._submit(asked, ways)
@@ -139,6 +145,14 @@ def test_py_files_alone_are_warned_of_since_streams_fail(
     assert "package.zip came by --py-files alone, so streams will fail" in output
     output = ended(copying.copy("at-least-once", **ways), well=False)
     assert "ModuleNotFoundError" in output
+
+
+def test_typed_values_on_a_local_cluster(copying: Copying) -> None:
+    """Spark's `local-cluster` is a master and workers that live as long as the program."""
+    local = ["--master", "local-cluster[2,1,400]"]
+    ended(copying.copy("exactly-once", typed=True, options=local))
+    assert copying.batches() == BATCHES
+    assert copying.verdict() == ALL_THERE
 
 
 # -- what dies meanwhile ---------------------------------------------------------------------------
