@@ -1,4 +1,4 @@
-"""Brokers of each generation of transactions, and a query on each."""
+"""A query on brokers of each generation of transactions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ PROPERTIES = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "50
 
 @pytest.fixture(scope="package")
 def second_generation() -> Iterator[LocalKafka]:
-    """The newest Kafka, as it comes: `transaction.version` is 2."""
+    """The newest Kafka with its defaults: `transaction.version` is 2."""
     with LocalKafka(properties=PROPERTIES) as kafka:
         yield kafka
 
 
 @pytest.fixture(scope="package")
 def first_generation() -> Iterator[LocalKafka]:
-    """The newest Kafka with the transactions of before KIP-890."""
+    """The newest Kafka with transactions as before KIP-890."""
     with LocalKafka(properties=PROPERTIES) as kafka:
         kafka.tool("features", "downgrade", "--feature", "transaction.version=1")
         yield kafka
@@ -36,20 +36,20 @@ def first_generation() -> Iterator[LocalKafka]:
 
 @pytest.fixture(scope="package")
 def oldest() -> Iterator[LocalKafka]:
-    """The oldest Kafka that is supported, which has the former coordinator of groups, too."""
+    """The oldest supported Kafka, which also has the former group coordinator."""
     with LocalKafka(version=OLDEST_KAFKA, properties=PROPERTIES) as kafka:
         yield kafka
 
 
 @dataclass
 class Trial:
-    """A query, and the judge of what it has written."""
+    """A query, and a judge of the rows that it has written."""
 
     query: Query
     find: Callable[[str, str, int], Found]
 
     def judge(self) -> None:
-        """Each row is there once, and no reader waits."""
+        """Check that each row is there once, and that no reader waits."""
         query = self.query
         found = self.find(query.servers, query.topic, query.partitions)
         verdict = judge(found, query.written)
@@ -72,7 +72,7 @@ def in_memory_trial(broker: MemoryBroker, topic: str) -> Trial:
 
 
 def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Transaction:
-    """What the coordinator keeps of it."""
+    """Return the coordinator's state of a transactional id."""
     found: Transaction = broker.cluster.transactions[prepared.transactional_id]
     return found
 

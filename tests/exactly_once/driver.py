@@ -1,7 +1,7 @@
-"""A driver to be killed: `python -m tests.exactly_once.driver` reads what it is to do as JSON.
+"""A driver that dies at a step of a commit. `python -m tests.exactly_once.driver` runs it.
 
-It ends with status 9 at once when it has reached the step at which it is to die, as a machine would
-that loses its power. What went wrong it writes as JSON.
+It reads its orders as JSON. At its last step it ends at once with status 9, like a machine that
+loses its power. It writes errors as JSON.
 """
 
 import json
@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """A commit of a micro-batch by a driver."""
+    """The orders of a driver: to commit one micro-batch."""
 
     servers: str
     topic: str
@@ -38,7 +38,7 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a driver ended: killed, or with an error, or well."""
+    """The end of a driver: killed, an error, or success."""
 
     is_dead: bool
     error: str | None = None
@@ -48,7 +48,7 @@ class End:
 def commit_in_process(
     run: Run, batch_id: int, winners: Sequence[PreparedTransaction], dies_at: Step | None
 ) -> End:
-    """Have a micro-batch committed by a driver that may die at a step."""
+    """Run a driver in its own process. It commits a micro-batch, or dies at a step."""
     query = run.query
     orders = Orders(
         query.servers,
@@ -77,7 +77,7 @@ def commit_in_process(
 
 
 def main() -> None:
-    """Commits, or dies."""
+    """Commit, or die."""
     orders = Orders(**json.loads(sys.stdin.read()))
     query = Query(orders.servers, orders.topic, orders.partitions, orders.prefix, orders.query_id)
     winners = [

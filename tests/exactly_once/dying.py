@@ -1,4 +1,4 @@
-"""Drivers that die within this process, at a step of a commit."""
+"""Drivers that die within this process at a step of a commit."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ from spark_kafka_source.exactly_once.two_phase import Step
 
 
 class CrashError(Exception):
-    """A driver's end, by the test's hand."""
+    """The test has ended the driver."""
 
 
 def dies_at(step: Step) -> Callable[[Step], None]:
-    """What is told of each step, and ends the driver at this one."""
+    """Return a listener of a commit's steps. It ends the driver at this step."""
 
     def reached(found: Step) -> None:
         if found is step:

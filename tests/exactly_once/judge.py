@@ -1,4 +1,4 @@
-"""The committed records of a topic; on real brokers an independent reader reads them."""
+"""The committed records of a topic. On real brokers an independent client reads them."""
 
 import time
 from collections import Counter
@@ -27,7 +27,7 @@ _SEEN_WITHIN_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All committed values of a topic, and in how many partitions readers wait for an end."""
+    """All committed values of a topic, and the number of partitions with an open transaction."""
 
     values: list[bytes]
     held_up: int
@@ -35,7 +35,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How many rows are not there, and are there too often; partitions that readers wait in."""
+    """Numbers of lost and of doubled rows, and of partitions with an open transaction."""
 
     lost: int
     doubled: int
@@ -47,13 +47,13 @@ class Verdict:
 
 
 def judge(found: Found, written: Iterable[bytes]) -> Verdict:
-    """Hold what is committed against what was to be written, each row once."""
+    """Compare the committed values with the rows to be written. Each row must be there once."""
     there, expected = Counter(found.values), Counter(set(written))
     return Verdict((expected - there).total(), (there - expected).total(), found.held_up)
 
 
 def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
-    """Return what a reader finds that is not ours.
+    """Return the values that confluent-kafka reads.
 
     A coordinator answers as soon as the end of a transaction is certain, and tells the partitions
     after that: the reader gives it time.
@@ -65,7 +65,7 @@ def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
 
 
 def found_in_memory(broker: MemoryBroker, _: str, topic: str, partitions: int) -> Found:
-    """What a reader of the logs in memory finds."""
+    """Return the values that a reader of the logs in memory finds."""
     found: list[bytes] = []
     logs = [broker.cluster.topics[topic].logs[each] for each in range(partitions)]
     for log in logs:
@@ -83,7 +83,7 @@ def found_in_memory(broker: MemoryBroker, _: str, topic: str, partitions: int) -
 
 
 def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
-    """All committed values, partition after partition."""
+    """Return all committed values, partition after partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -111,7 +111,7 @@ def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
 
 
 def held_up(servers: str, topic: str, partitions: int) -> int:
-    """In how many partitions readers of committed records wait for a transaction's end."""
+    """Return the number of partitions in which an open transaction holds readers up."""
     ends = [
         _ends(servers, topic, partitions, level)
         for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)

@@ -1,4 +1,4 @@
-"""A query without Spark: its runs write micro-batches, and each task writes in a transaction."""
+"""A query without Spark. Its runs write micro-batches, and each task writes in a transaction."""
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +21,14 @@ Reached = Callable[[Step], object]
 
 
 def client_of(servers: str, **settings: object) -> KafkaClient:
-    """A client of its own."""
+    """Return a new client."""
     given = {"bootstrap_servers": servers, "transactional_id": "-", **settings}
     return KafkaClient(config_from_arguments(given, None).client)
 
 
 @dataclass
 class Query:
-    """One that writes to a topic; `written` is what must be there in the end, each row once."""
+    """A query that writes to a topic. `written` has the rows that must be there once in the end."""
 
     servers: str
     topic: str
@@ -49,11 +49,11 @@ class Query:
         return TopicPartition(self.topic, 0)
 
     def values(self, batch_id: int, task: int, count: int = ROWS) -> list[bytes]:
-        """The rows of a task: the same in each run of the micro-batch."""
+        """Return the rows of a task. They are the same in each run of the micro-batch."""
         return [f"{self.prefix}:{batch_id}:{task}:{row}".encode() for row in range(count)]
 
     def start(self) -> "Run":
-        """It is started, once more perhaps."""
+        """Start the query, or start it again."""
         return Run(self, str(uuid.uuid4()))
 
 
@@ -69,7 +69,7 @@ class Run:
 
     @contextmanager
     def producer(self) -> Iterator[KafkaProducer]:
-        """One as an executor has it."""
+        """Return a producer like an executor's."""
         given = {"bootstrap_servers": self.query.servers, **self.query.settings}
         producer = KafkaProducer.of(
             config_from_arguments({**given, "transactional_id": "-", "linger_ms": 0}, None)
@@ -82,7 +82,7 @@ class Run:
     def write(
         self, batch_id: int, tasks: int = 2, *, attempt: int = 0, count: int = ROWS
     ) -> list[PreparedTransaction]:
-        """The rows of all tasks of a micro-batch, in transactions that are left open."""
+        """Write the rows of all tasks of a micro-batch. The transactions stay open."""
         with self.producer() as producer:
             return [
                 self.write_task(producer, batch_id, task, attempt=attempt, count=count)
@@ -98,7 +98,7 @@ class Run:
         attempt: int = 0,
         count: int = ROWS,
     ) -> PreparedTransaction:
-        """The rows of one task."""
+        """Write the rows of one task."""
         query = self.query
         task_id = query.names.task_id(self.run_id, task, attempt)
         begin_attempt(producer, task_id, query.timeout_ms)
@@ -111,7 +111,7 @@ class Run:
 
     @contextmanager
     def driver(self, reached: Reached = lambda _: None) -> Iterator[TwoPhaseCommit]:
-        """What Spark makes for each `commit` and each `abort`."""
+        """Return a new object for a `commit` or an `abort`, as Spark makes one for each."""
         client = client_of(self.query.servers, **self.query.settings)
         two_phase = TwoPhaseCommit(client, self.query.names, reached)
         try:

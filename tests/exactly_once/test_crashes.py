@@ -1,4 +1,4 @@
-"""A driver that dies at each step of a commit, and the next driver: every row once."""
+"""A driver dies at each step of a commit. After the next driver, each row is there once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The record of a decision: what is written can be read, and anything else is refused."""
+"""The record of a decision: a written record can be read, and anything else is refused."""
 
 import base64
 import json
@@ -174,7 +174,7 @@ def test_any_text_is_refused(text: str) -> None:
     )
 )
 def test_any_values_are_read_or_refused(values: dict[str, Any]) -> None:
-    """Whatever is read can be written, and is in ids of this prefix alone."""
+    """Every accepted record can be written, and has ids of this prefix only."""
     try:
         found = read([changed(**values)])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Several drivers, and drivers that go on when they should not: every row once, or an error."""
+"""Several drivers, and drivers that go on too late: each row once, or an error."""
 
 import random
 import threading
@@ -25,7 +25,7 @@ MOST_JITTER_SECONDS = 0.03
 
 
 def test_two_drivers_at_once(trial: Trial) -> None:
-    """The same micro-batch, committed by two runs, at any time of each other."""
+    """Two runs commit the same micro-batch at any distance of time."""
     chance = random.Random(1)
     for batch_id in range(DUELS):
         runs = [trial.query.start(), trial.query.start()]
@@ -55,7 +55,7 @@ def test_two_drivers_at_once(trial: Trial) -> None:
 
 
 def test_a_driver_that_comes_late_decides_nothing(trial: Trial) -> None:
-    """It stops before its decision; meanwhile another run goes on by two micro-batches."""
+    """The driver stops before its decision. Meanwhile another run writes two more micro-batches."""
     late, other = trial.query.start(), trial.query.start()
     winners = late.write(0)
 
@@ -87,7 +87,7 @@ def test_a_driver_that_comes_late_ends_what_it_has_decided(step: Step, trial: Tr
 
 
 def test_what_is_committed_is_not_written_again_where_its_run_has_gone_on(trial: Trial) -> None:
-    """A second driver on an old checkpoint, while the ids of the decision are in use again."""
+    """A second driver starts on an old checkpoint, while the decision's ids are in use again."""
     run = trial.query.start()
     run.commit(0, run.write(0))
     going_on = run.write(1)
@@ -101,7 +101,9 @@ def test_what_is_committed_is_not_written_again_where_its_run_has_gone_on(trial:
 
 
 def test_a_driver_of_which_a_part_is_ended_while_another_undoes_it(trial: Trial) -> None:
-    """One of two transactions timed out after the decision; its driver wakes and ends the other.
+    """One of two transactions times out after the decision.
+
+    The driver wakes, and ends the other one.
 
     That is between the look of the second driver and its undoing of what is left.
     """
@@ -124,7 +126,7 @@ def test_a_driver_of_which_a_part_is_ended_while_another_undoes_it(trial: Trial)
 
 
 def test_a_run_that_goes_on_after_a_commit_that_failed(trial: Trial) -> None:
-    """As where foreachBatch swallows the error: what was decided is ended all the same."""
+    """foreachBatch can swallow the error. The decided transactions are ended all the same."""
     run = trial.query.start()
     with pytest.raises(CrashError):
         run.commit(0, run.write(0), dies_at(Step.DECIDED))
@@ -133,7 +135,10 @@ def test_a_run_that_goes_on_after_a_commit_that_failed(trial: Trial) -> None:
 
 
 def test_a_write_that_is_repeated_in_the_same_run_loses_nothing(trial: Trial) -> None:
-    """As where foreachBatch tries again: it says so, and the next run ends what was decided."""
+    """foreachBatch can try again.
+
+    The write says so, and the next run ends the decided transactions.
+    """
     run = trial.query.start()
     with pytest.raises(CrashError):
         run.commit(0, run.write(0), dies_at(Step.DECIDED))
@@ -145,7 +150,7 @@ def test_a_write_that_is_repeated_in_the_same_run_loses_nothing(trial: Trial) ->
 
 
 def test_an_attempt_of_the_same_number_leaves_the_first_alone(trial: Trial) -> None:
-    """As where Spark runs a stage once more, and both attempts come to their end."""
+    """Spark can run a stage twice, and both attempts can reach their end."""
     run = trial.query.start()
     first, second = run.write(0), run.write(0)
     assert {each.transactional_id for each in first}.isdisjoint(
@@ -157,7 +162,7 @@ def test_an_attempt_of_the_same_number_leaves_the_first_alone(trial: Trial) -> N
 
 @pytest.mark.parametrize("step", [None, *Step])
 def test_an_abort_of_what_may_be_decided(step: Step | None, trial: Trial) -> None:
-    """Spark calls `abort` where `commit` has raised; what is decided is committed by it."""
+    """Spark calls `abort` after `commit` has raised. The abort commits decided transactions."""
     run = trial.query.start()
     winners = run.write(0)
     if step is not None:
@@ -190,7 +195,7 @@ def test_a_driver_that_is_fenced_says_so_whichever_step_it_is_at(trial: Trial) -
 
 
 def test_what_was_aborted_amid_its_rows_is_not_decided(trial: Trial) -> None:
-    """Whatever it has written since, in a transaction that began after that."""
+    """This also holds if the task has written rows since, in a transaction that began later."""
     query = trial.query
     run = query.start()
     task_id = str(query.names.task_id(run.run_id, 0, 0))

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 @pytest.mark.parametrize("tasks", [200, pytest.param(600, marks=pytest.mark.reliability_full)])
 def test_many_tasks(tasks: int, trial: Trial) -> None:
-    """Killed amid their ends, and once more; then a smaller one, with fewer parts."""
+    """Drivers die while they end transactions. Then a smaller micro-batch has fewer parts."""
     query = trial.query
     assert part_count(tasks) > 1
     run = query.start()

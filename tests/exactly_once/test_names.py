@@ -1,4 +1,4 @@
-"""Transactional ids: those of one prefix are told from all others, also of other programs."""
+"""Transactional ids: those of a prefix differ from all others, and from other programs'."""
 
 import pytest
 from hypothesis import given

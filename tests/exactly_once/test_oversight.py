@@ -48,7 +48,7 @@ def client(trial: Trial) -> Iterator[KafkaClient]:
 
 
 def decided(run: Run, batch_id: int = 0, tasks: int = 2) -> list[PreparedTransaction]:
-    """A micro-batch whose driver has died after its decision."""
+    """A micro-batch whose driver has died after the decision."""
     winners = run.write(batch_id, tasks)
     with pytest.raises(CrashError):
         run.commit(batch_id, winners, dies_at(Step.DECIDED))

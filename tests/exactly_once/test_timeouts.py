@@ -1,4 +1,4 @@
-"""Transactions that time out before a decision, and after it."""
+"""Transactions that time out before a decision, and after one."""
 
 import time
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ PATIENCE_MS = 60_000
 
 
 def wait_until_aborted(query: Query, transactions: Iterable[PreparedTransaction]) -> None:
-    """Until their time is up, and the broker has taken note."""
+    """Wait until the broker has aborted the transactions for their timeouts."""
     names = [each.transactional_id for each in transactions]
     deadline = Deadline.after_ms(PATIENCE_MS)
     with client_of(query.servers) as client:
@@ -38,7 +38,7 @@ def wait_until_aborted(query: Query, transactions: Iterable[PreparedTransaction]
 
 
 def decided_in_time(query: Query, *, patient: int) -> list[PreparedTransaction]:
-    """Writes and decides a micro-batch of two tasks, and dies before it ends their transactions.
+    """Write and decide a micro-batch of two tasks. Then die before the end of the transactions.
 
     So many of the tasks are patient; the transactions of the others are soon out of time. Where
     that is before the decision, since the machine is busy, they are given longer.
@@ -75,7 +75,7 @@ def test_out_of_time_before_the_decision(trial: Trial) -> None:
 
 
 def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
-    """Nobody has seen a row of it: it is decided anew, as often as it takes."""
+    """Nobody has seen a row of it, so it is decided anew, as often as necessary."""
     query = trial.query
     for _ in range(2):
         wait_until_aborted(query, decided_in_time(query, patient=0))
@@ -87,7 +87,7 @@ def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
 
 
 def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
-    """What is open still is aborted first; then it is decided anew."""
+    """The open transactions are aborted first. Then the micro-batch is decided anew."""
     query = trial.query
     _, late = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])
@@ -98,7 +98,7 @@ def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
 
 
 def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
-    """One of its tasks is committed: the other's rows are lost, and no replay hides it."""
+    """One task is committed, so the other one's rows are lost. No replay hides the loss."""
     query = trial.query
     committed, late = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])

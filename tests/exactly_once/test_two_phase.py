@@ -1,4 +1,4 @@
-"""Odd situations of a commit, in memory: the errors, and every row once."""
+"""Unusual commits, in memory: the errors, and each row once."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -77,7 +77,7 @@ def time_out(broker: MemoryBroker, prepared: PreparedTransaction) -> None:
 
 
 def commit_partly(run: Run, winners: list[PreparedTransaction], ended: int = 0) -> None:
-    """The driver dies after its decision, and after it has committed so many."""
+    """Decide, commit this number of transactions, and die."""
     left = iter([None] * ended)
 
     def reached(step: Step) -> None:
@@ -170,7 +170,7 @@ def test_what_is_decided_and_cannot_be_ended_is_not_called_lost(
 
 
 def hurry(driver: TwoPhaseCommit) -> None:
-    """From now on its requests have 500 ms, and its calls 600 ms. What came before had more."""
+    """Limit requests to 500 ms and calls to 600 ms from now on."""
     config = driver._client.config
     connection = replace(config.connection, request_timeout_ms=500)
     driver._client.config = replace(config, connection=connection, default_api_timeout_ms=600)
@@ -315,7 +315,7 @@ def test_batches_that_are_not_the_first_and_find_no_decision(
 
 
 def test_two_writes_of_a_micro_batch_under_one_prefix(trial: Trial) -> None:
-    """The second is refused; once it has a prefix of its own, the first is not written again."""
+    """The second write is refused. With its own prefix it succeeds. The first is not repeated."""
     query = trial.query
     run = query.start()
     with run.driver() as driver:
@@ -381,7 +381,7 @@ def test_rows_without_a_place_for_the_decision_are_refused(query: Query) -> None
 
 
 def test_the_last_decision_counts_wherever_it_is_kept(broker: MemoryBroker, trial: Trial) -> None:
-    """Of one micro-batch there may be two, at two topics: where the first timed out whole."""
+    """A micro-batch may have two decisions, at two topics, if the first timed out as a whole."""
     query = trial.query
     broker.create_topic("a")
     broker.create_topic("z")
@@ -489,7 +489,7 @@ def test_it_is_not_decided_anew_where_what_is_left_cannot_be_aborted(
 def test_what_brokers_do_not_know_any_more_is_not_called_aborted(
     broker: MemoryBroker, trial: Trial, *, is_forgotten: bool
 ) -> None:
-    """Its id has expired, or another transaction has begun under it."""
+    """The id has expired, or another transaction has begun under it."""
     run = trial.query.start()
     winners = run.write(0)
     run.commit(0, winners)
@@ -527,7 +527,7 @@ def test_rows_that_are_lost_while_they_are_ended(broker: MemoryBroker, trial: Tr
 def test_brokers_that_are_gone_are_told_before_what_is_lost(
     broker: MemoryBroker, trial: Trial
 ) -> None:
-    """What is lost in the end is not known while some of it can still be committed."""
+    """The loss is unknown while some transactions can still be committed."""
     run = trial.query.start()
     winners = run.write(0, 3)
 
@@ -580,7 +580,7 @@ def test_a_transaction_with_little_time_left_is_not_decided(
 def test_a_transaction_with_enough_time_left_is_decided(
     timeout_ms: int, left_ms: int, broker: MemoryBroker, trial: Trial
 ) -> None:
-    """Ten seconds, or a fifth of what it was given where that is less."""
+    """Enough is ten seconds, or a fifth of the timeout if that is less."""
     query = trial.query
     query.timeout_ms = timeout_ms
     run = query.start()
@@ -703,7 +703,7 @@ LAST_EPOCHS = range(32_760, 32_767)
 def test_epochs_of_all_ids_come_to_their_end(
     step: Step | None, broker: MemoryBroker, trial: Trial
 ) -> None:
-    """An id that is begun once a second has used up its epochs after nine hours."""
+    """An id that begins once a second has used up its epochs after nine hours."""
     query = trial.query
     run = query.start()
     run.commit(0, run.write(0))

@@ -1,4 +1,4 @@
-"""Brokers that go away under a query: the query goes on, no row is lost or doubled."""
+"""Brokers go away under a query. The query goes on, and no row is lost or doubled."""
 
 import time
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 180
 
 
 class Sink(Batches):
-    """Keeps when new rows came, too."""
+    """A sink that also keeps the times of new rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,13 +45,13 @@ class Sink(Batches):
             self.moments.append(time.monotonic())
 
     def longest_stall(self, since: float) -> float:
-        """The longest time without a new row, in seconds."""
+        """Return the longest time without a new row, in seconds."""
         moments = [since, *(each for each in self.moments if each > since)]
         return max((after - before for before, after in pairwise(moments)), default=0.0)
 
 
 class Steady:
-    """Writes a row to each partition in turn, one every now and then, each just once."""
+    """A writer of one row at a time, to each partition in turn, each row once."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -136,7 +136,7 @@ def test_a_stream_outlives_every_broker(
 def await_rows_after(
     number: int, queries: dict[str, StreamingQuery], sinks: dict[str, Sink]
 ) -> None:
-    """Waits until both streams have a row that was written after so many."""
+    """Wait until both streams have a row that was written after this number of rows."""
     wanted = f"{number:06d}"
     for name, query in queries.items():
         sink = sinks[name]
@@ -144,7 +144,7 @@ def await_rows_after(
 
 
 def coordinator(events: Events) -> int:
-    """The broker that leads the group with the topic's name, once there is one."""
+    """Return the coordinator of the group with the topic's name, once there is one."""
     client = AdminClient({"bootstrap.servers": events.kafka.bootstrap_servers, "log_level": 0})
     node_ids: list[int] = []
 
@@ -160,7 +160,7 @@ def coordinator(events: Events) -> int:
 
 
 def lag(events: Events) -> int:
-    """How far the group with the topic's name is behind the ends of the topic."""
+    """Return the lag of the group with the topic's name."""
     consumer = Consumer(
         {
             "bootstrap.servers": events.kafka.bootstrap_servers,
@@ -181,7 +181,7 @@ def lag(events: Events) -> int:
 
 
 class Moving:
-    """Restarts one broker after another: its partitions get other leaders, in order."""
+    """A series of restarts, one broker after another. The partitions get other leaders in order."""
 
     def __init__(self, kafka: LocalKafka, moves: int) -> None:
         self._kafka, self._moves = kafka, moves

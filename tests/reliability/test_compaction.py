@@ -1,4 +1,4 @@
-"""Logs that the cleaner went over: gaps, emptied batches and deleted records are passed over.
+"""Logs after the cleaner's work: reads pass over gaps, empty batches and deleted records.
 
 An idempotent producer's last batch stays when all its records are gone, and is empty then.
 """
@@ -34,7 +34,7 @@ COMPACTED = {
 
 @pytest.fixture(scope="module")
 def cleaning_kafka() -> Iterator[LocalKafka]:
-    """A broker whose cleaner hardly rests."""
+    """A broker whose cleaner is nearly always at work."""
     with LocalKafka(properties={"log.cleaner.backoff.ms": "50"}) as kafka:
         yield kafka
 
@@ -70,7 +70,7 @@ def test_what_compaction_leaves_is_read_as_others_read_it(
 
 
 def write(events: Events, chance: Random) -> int:
-    """Few keys by several producers, in small batches; now and then a key is deleted."""
+    """Write few keys by several producers, in small batches. Sometimes delete a key."""
     for _ in range(PRODUCERS):
         settings = {"batch_num_messages": chance.randint(1, 8)}
         with Writer(events.kafka.bootstrap_servers, **settings) as writer:
@@ -87,12 +87,12 @@ def partition_directories(events: Events) -> list[Path]:
 
 
 def await_cleaner(events: Events) -> None:
-    """Waits until the cleaner has gone over all segments but the active ones."""
+    """Wait until the cleaner has cleaned all segments except the active ones."""
     wait_until(lambda: all(map(is_clean, partition_directories(events))))
 
 
 def is_clean(directory: Path) -> bool:
-    """Whether the cleaner's checkpoint is where the active segment begins."""
+    """Whether the cleaner's checkpoint is at the start of the active segment."""
     checkpoint = directory.parent / "cleaner-offset-checkpoint"
     lines = checkpoint.read_text().splitlines() if checkpoint.exists() else []
     cleaned = {"-".join(words[:2]): int(words[2]) for words in map(str.split, lines[2:])}
@@ -101,20 +101,20 @@ def is_clean(directory: Path) -> bool:
 
 
 def emptied_batches(events: Events) -> int:
-    """How many batches without a record the log has, as Kafka's own tool sees it."""
+    """Return the number of batches without records, as Kafka's own tool sees them."""
     segments = [path for each in partition_directories(events) for path in each.glob("*.log")]
     shown = events.kafka.tool("dump-log", "--files", ",".join(map(str, segments)))
     return shown.count(" count: 0 ")
 
 
 def trim_some(events: Events, chance: Random) -> None:
-    """Deletes up to a third of a partition's offsets."""
+    """Delete up to a third of a partition's records."""
     most = PRODUCERS * ROWS // PARTITIONS // 3
     events.trim({chance.randrange(PARTITIONS): chance.randint(1, most)})
 
 
 def same(spark: SparkSession, events: Events, expected: list[Row], chance: Random) -> bool:
-    """Whether a range that may begin and end in a gap has the same rows for both formats."""
+    """Whether both formats give the same rows for a range. The range may begin and end in a gap."""
     bounds = []
     for partition in range(PARTITIONS):
         offsets = [offset for each, offset, *_ in expected if each == partition]

@@ -1,4 +1,4 @@
-"""Brokers and addresses that say nothing, and topics that are gone: ours loses seconds, no more.
+"""Silent brokers and addresses, and deleted topics: they cost `KafkaConsumer` seconds.
 
 Where a healthy broker has what is needed, records flow and offsets are committed again within 15 s,
 and no `poll(100)` takes longer than 1 s. `python -m tests.reliability.deaf` has other clients too.
@@ -35,7 +35,7 @@ Address = Callable[[], AbstractContextManager[str]]
 
 
 def hold(trial: Trial, promise: str, done: str, outcomes: Iterable[Outcome]) -> None:
-    """Reports what was found, and then holds it to the bounds."""
+    """Report the outcome, then check the bounds."""
     wrong: dict[str, list[str]] = {}
     for each in outcomes:
         trial.report(promise, f"{done}: {each.client.name}", str(each))
@@ -113,7 +113,7 @@ def test_a_topic_that_is_deleted_under_a_consumer_of_its_own_partitions(
 
 
 def test_a_new_topic_of_a_pattern_takes_one_rebalance(kafka: LocalKafka, trial: Trial) -> None:
-    """The other members look for topics once a minute, but also before they join again."""
+    """The other members look for topics once a minute, and before they join again."""
     outcome, shares = new_topic(kafka, OURS, PATIENCE_SECONDS)
     trial.report(
         "patterns",

@@ -1,4 +1,4 @@
-"""What is told from a member's lines, and how it is shown: else a fault could go unseen."""
+"""Figures from a member's lines, and their table. A mistake here could hide a fault."""
 
 import pytest
 

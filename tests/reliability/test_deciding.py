@@ -1,4 +1,4 @@
-"""Brokers that are killed or stopped as a driver decides: every row is there once.
+"""Brokers are killed or stopped while a driver decides. Each row is there once.
 
 `python -m tests.reliability.deciding` makes each fault at each step, and writes the table.
 """
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 def test_a_broker_at_any_step(
     role: Role, all_brokers: LocalKafka, topic: str, trial: Trial
 ) -> None:
-    """Killed or stopped, with the driver or without, by chance."""
+    """Chance picks the fault, and whether the driver dies too."""
     trials = Trials(all_brokers, topic)
     commits = lost = doubled = held_up = 0
     for _ in range(trial.rounds):

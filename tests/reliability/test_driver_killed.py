@@ -1,4 +1,4 @@
-"""A driver killed again and again: on the same checkpoint, nothing is lost and nothing doubled."""
+"""Drivers are killed on the same checkpoint again and again. No row is lost or doubled."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ Row = tuple[int, int, str]
 
 
 def some_death(orders: Orders, chance: Random) -> Orders:
-    """At any moment after its start, or just before or after what a micro-batch has is written."""
+    """Return the orders with a death: at any time, or next to the write of a micro-batch."""
     after = replace(orders, dies_after_seconds=chance.uniform(0, LATEST_DEATH_SECONDS))
     written = replace(orders, dies_after_batch=chance.randint(1, 3))
     unwritten = replace(orders, dies_before_batch=chance.randint(1, 3))
@@ -33,7 +33,7 @@ def some_death(orders: Orders, chance: Random) -> Orders:
 
 
 class Rows:
-    """What is written between the deaths, and the partitions there are."""
+    """The rows written between the deaths, and the partitions."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -41,7 +41,7 @@ class Rows:
         events.create(2)
 
     def write(self, attempt: int) -> None:
-        """Thirty rows to each partition."""
+        """Write thirty rows to each partition."""
         names = [f"{attempt}:{number}" for number in range(30)]
         for partition in range(self.events.partitions):
             self.events.write(names, partition)
@@ -79,7 +79,7 @@ def test_a_driver_killed_again_and_again(events: Events, tmp_path: Path, trial: 
 
 
 class Attempts:
-    """What all drivers left of all micro-batches: those tried again must have the same rows."""
+    """The files of all attempts. All attempts at a micro-batch must have the same rows."""
 
     def __init__(self, directory: Path) -> None:
         by_batch: dict[str, list[str]] = {}

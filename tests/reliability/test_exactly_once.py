@@ -1,4 +1,4 @@
-"""Results and offsets in one transaction of PostgreSQL, by two members killed and frozen."""
+"""Two members are killed and frozen. They store results and offsets in one transaction."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def database() -> Iterator[str]:
 
 
 class Members:
-    """Two processes of `tests.reliability.exactly_once`; who is killed is followed by another."""
+    """Two processes of `tests.reliability.exactly_once`. A new one follows a killed one."""
 
     def __init__(self, arguments: list[str], chance: Random, stack: ExitStack) -> None:
         self._command = [sys.executable, "-m", "tests.reliability.exactly_once", *arguments]
@@ -60,7 +60,7 @@ class Members:
         self.running[place] = self._start()
 
     def freeze(self) -> None:
-        """For longer than its session: then it goes on as if nothing had happened."""
+        """Freeze a member for longer than its session. Then it goes on, unaware of this."""
         pid = self._chance.choice(self.running).pid
         os.kill(pid, signal.SIGSTOP)
         time.sleep(SESSION_MS / 1000 * 1.5)

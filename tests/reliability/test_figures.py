@@ -1,4 +1,4 @@
-"""The table of figures, and that the tests it names outside this package are there."""
+"""The table of figures. The tests that it names outside this package must exist."""
 
 import importlib
 from dataclasses import replace

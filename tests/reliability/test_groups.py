@@ -1,4 +1,4 @@
-"""Groups whose members come and go all the time, and whose coordinator is killed."""
+"""Groups whose members change all the time, and whose coordinator is killed."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ MEMBERS_A_ROUND = 8
 
 @dataclass
 class Owners:
-    """Who owns what now, by what listeners are told, and where that cannot be."""
+    """The owners of all partitions, as listeners report them. It finds impossible states."""
 
     owners: dict[TopicPartition, str] = field(default_factory=dict)
     moves: int = 0
@@ -62,7 +62,7 @@ class Witness:
 
 
 def live(member: Ours, chance: Random, failures: list[BaseException]) -> None:
-    """A member polls for a while and leaves."""
+    """Poll for a while, then leave."""
     ends_seconds = time.monotonic() + chance.uniform(1, 6)
     try:
         with closing(member):

@@ -1,4 +1,4 @@
-"""Topics that grow while a stream reads them: added partitions are read from their first record."""
+"""Topics that grow while a stream reads them. The stream reads new partitions from their start."""
 
 from itertools import count
 from random import Random
@@ -43,7 +43,7 @@ def test_partitions_are_added_under_a_running_stream(
 
 
 def grow(events: Events, chance: Random) -> list[str]:
-    """Writes to any partition there is, adding partitions by and by, then to each; all rows."""
+    """Write to random partitions, and add partitions now and then. Return all rows."""
     written: list[str] = []
     number = count()
 

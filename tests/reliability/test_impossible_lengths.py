@@ -1,4 +1,4 @@
-"""Answers that announce what cannot be, and servers that are no brokers: typed errors, no memory.
+"""Answers with impossible lengths, and servers that are no brokers: typed errors, little memory.
 
 What each layer makes of them is in `tests/protocol/test_hostile.py` and `tests/net`; here it is
 what a user sees who has the wrong address.
@@ -75,7 +75,7 @@ def bomb(name: str) -> Iterator[str]:
 
 
 def refusal(address: str) -> tuple[str, float]:
-    """What a user is told who looks at a topic there, and how many MiB it took at most."""
+    """Return the error of a look at a topic at this address, and the most MiB that it took."""
     before_kib = most_kib(reset=True)
     with (
         KafkaAdmin(bootstrap_servers=address, **IMPATIENT) as admin,
@@ -91,7 +91,7 @@ def asked(serve: Serve) -> tuple[str, float]:
 
 
 def most_kib(*, reset: bool = False) -> int:
-    """The most memory that this process had, since it was reset."""
+    """Return the most memory of this process since the last reset."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -1,10 +1,10 @@
 """Queries that share a group (`managedGroup`), in drivers that are killed and come back.
 
-At least once, and what is read twice is bounded: who takes a partition over begins where the group
-has committed, and a query commits a micro-batch when it plans the next. So of a partition that
-changes hands, at most the rows of one micro-batch are read again, the last of who had it: be it in
-flight, which its checkpoint has run to its end once the driver is back, or finished and not yet
-committed. Where the commit itself fails (no coordinator for five seconds), one more.
+Rows are read at least once, and the number of doubled rows is bounded. The new owner of a partition
+begins at the committed offset. A query commits a micro-batch when it plans the next one. So the new
+owner reads at most the rows of one micro-batch again: the last one of the former owner. It may have
+been in flight, and then the former owner finishes it when its driver is back. Or it was finished
+and not yet committed. If the commit itself fails (no coordinator for five seconds), it is one more.
 """
 
 import random
@@ -40,7 +40,7 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
 
 
 class Drivers:
-    """Drivers by name, each with a directory of its own that outlives it."""
+    """Drivers by name. Each has a directory that outlives it."""
 
     def __init__(self, options: dict[str, str], directory: Path, stack: ExitStack) -> None:
         self._options, self._directory, self._stack = options, directory, stack
@@ -48,7 +48,7 @@ class Drivers:
         self.names: list[str] = []
 
     def start(self, name: str) -> None:
-        """On the checkpoint that it left, if it was there before."""
+        """Start a driver. It goes on from its checkpoint, if it has one."""
         directory = self._directory / name
         directory.mkdir(exist_ok=True)
         child = self._stack.enter_context(closing(SparkChild(MODULE)))
@@ -61,7 +61,7 @@ class Drivers:
         self._running.pop(name).close()
 
     def stop(self) -> list[int]:
-        """Their exit statuses."""
+        """Stop the drivers. Return their exit statuses."""
         return [self._running[name].end() for name in list(self._running)]
 
     def ranges(self, name: str) -> dict[int, list[Range]]:
@@ -71,14 +71,14 @@ class Drivers:
         return sum(each.end - each.first for run in self.ranges(name).values() for each in run)
 
     def moved_on(self, name: str, before: dict[int, list[Range]]) -> bool:
-        """Whether it has read more of all partitions."""
+        """Whether the query has read more of all partitions."""
         now = self.ranges(name)
         return all(
             end_of(now.get(each, [])) > end_of(before.get(each, [])) for each in range(PARTITIONS)
         )
 
     def read(self) -> dict[int, dict[str, list[Range]]]:
-        """By partition and query."""
+        """Return the ranges by partition and query."""
         found: dict[int, dict[str, list[Range]]] = {each: {} for each in range(PARTITIONS)}
         for name in self.names:
             for partition, ranges in self.ranges(name).items():
@@ -87,7 +87,7 @@ class Drivers:
 
 
 Run = list[Range]
-"""Ranges that go on one from another."""
+"""Ranges without a gap between them."""
 
 
 def runs_of(ranges: list[Range]) -> list[Run]:
@@ -101,7 +101,7 @@ def runs_of(ranges: list[Range]) -> list[Run]:
 
 
 def doubled_at_once(had: Run, took: Run) -> int:
-    """How many micro-batches of who had a partition were read again by who took it over."""
+    """Return the number of an owner's micro-batches that the next owner read again."""
     first, end = took[0].first, min(had[-1].end, took[-1].end)
     if first < had[0].first:
         return 0  # It is the other way round.
@@ -109,7 +109,7 @@ def doubled_at_once(had: Run, took: Run) -> int:
 
 
 class Judged:
-    """Of all queries: what is lost, what is doubled, and of how many micro-batches at once."""
+    """The lost rows of all queries, the doubled rows, and the micro-batches doubled at once."""
 
     def __init__(self, read: dict[int, dict[str, list[Range]]], ends: dict[int, int]) -> None:
         self.rows = sum(ends.values())
@@ -130,7 +130,7 @@ class Judged:
 
 
 class Traffic:
-    """Writes to all partitions for as long as something is waited for."""
+    """A writer to all partitions while the test waits."""
 
     def __init__(self, events: Events, chance: random.Random) -> None:
         self._events, self._chance = events, chance
@@ -138,7 +138,7 @@ class Traffic:
         self.ends = dict.fromkeys(range(PARTITIONS), 0)
 
     def until(self, what: str, done: Callable[[], bool]) -> None:
-        """Writes until it is so."""
+        """Write until the condition is true."""
         gives_up = time.monotonic() + PATIENCE_SECONDS
         while not done():
             assert time.monotonic() < gives_up, f"not within {PATIENCE_SECONDS} s: {what}"
@@ -149,7 +149,7 @@ class Traffic:
             time.sleep(0.2)
 
     def during(self, seconds: float) -> None:
-        """Writes for so long."""
+        """Write for this time."""
         until = time.monotonic() + seconds
         self.until("time", lambda: time.monotonic() > until)
 
@@ -211,7 +211,7 @@ def test_drivers_that_share_a_group_are_killed(
 def test_two_queries_of_one_session_share_a_group(
     spark: SparkSession, events: Events, start: Start, trial: Trial, protocol: str
 ) -> None:
-    """One is stopped, and the other goes on with all; nothing is lost, and nothing doubled here."""
+    """One query is stopped, and the other one goes on with all partitions. No row is doubled."""
     events.create(PARTITIONS)
     written: set[str] = set()
     sinks = {"a": Batches(), "b": Batches()}
@@ -254,7 +254,7 @@ def test_two_queries_of_one_session_share_a_group(
 def test_two_runs_at_once_read_what_is_available_between_them(
     spark: SparkSession, events: Events, start: Start, trial: Trial, protocol: str
 ) -> None:
-    """Each row once, though partitions change hands while a run has read its own part."""
+    """Each row is read once, though partitions move after a run has read its own part."""
     events.fill(*[100] * PARTITIONS)
     options = events.options(maxOffsetsPerTrigger=60) | QUICK
     options |= {"kafka.group.id": events.name, "kafka.group.protocol": protocol}

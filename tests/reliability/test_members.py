@@ -1,7 +1,7 @@
-"""Members that join, leave, freeze and die at random: what `timeline` says must hold.
+"""Members that join, leave, freeze and die at random. `timeline` has the rules for them.
 
-Ours and confluent-kafka's in one group, on two topics of which one grows, while an idempotent
-producer writes; in the long version one of three brokers is killed and started again, too.
+Our members and confluent-kafka's share a group on two topics. One topic grows, and an idempotent
+producer writes to both. In the long version, brokers are killed and started again, too.
 """
 
 import threading
@@ -34,7 +34,7 @@ A_MOMENT = 10.0
 
 @dataclass
 class Traffic:
-    """Writes to both topics until told to stop; each value is its record's offset, as text."""
+    """A writer to both topics until it is stopped. Each value is its record's offset, as text."""
 
     kafka: LocalKafka
     steady: str
@@ -69,7 +69,7 @@ class Traffic:
             self.error = error
 
     def _write(self, seconds: float) -> None:
-        """With a producer that knows the partitions that there are now."""
+        """Write with a producer that knows the present partitions."""
         until = time.monotonic() + seconds
         with Writer(self.kafka.bootstrap_servers) as writer:
             while time.monotonic() < until and not self.stop.is_set():
@@ -82,7 +82,7 @@ class Traffic:
                 self.stop.wait(0.02)
 
     def _queue(self, writer: Writer, where: Where, value: bytes) -> None:
-        """A broker that has just come back may not have told the producer of new partitions."""
+        """Queue a record. A broker that has just come back may not have told of new partitions."""
         until = time.monotonic() + TIMEOUT_SECONDS
         while True:
             try:
@@ -98,7 +98,7 @@ class Traffic:
 
 @dataclass
 class Deaths:
-    """One broker after another is killed and comes back, and the others have what it had."""
+    """One broker after another is killed and comes back. The others have its records."""
 
     kafka: LocalKafka
     topic: str
@@ -135,7 +135,7 @@ def ends_of(servers: str, partitions: list[Where]) -> dict[Where, int]:
 
 
 def finish(crowds: list[Crowd], ends: dict[Where, int]) -> None:
-    """Waits until each group has read all there is, or reads no more."""
+    """Wait until each group has read everything, or reads no more."""
     for crowd in crowds:
         crowd.calm()
     until = time.monotonic() + TIMEOUT_SECONDS
@@ -163,7 +163,7 @@ def stack() -> Iterator[ExitStack]:
 def struggle(
     traffic: Traffic, crowds: dict[str, Crowd], chance: Random, pause_seconds: float
 ) -> dict[str, Judgement]:
-    """For as long as the traffic is to last; what came of each group."""
+    """Run the groups while the traffic lasts. Return the judgement of each group."""
     traffic.thread.start()
     try:
         ends_at = time.monotonic() + traffic.seconds
@@ -201,7 +201,7 @@ def told(trial: Trial, protocol: str, crowd: Crowd, found: Judgement, more: str 
 def test_members_come_and_go_for_a_moment(
     kafka: LocalKafka, topic: str, tmp_path: Path, trial: Trial, stack: ExitStack
 ) -> None:
-    """By two protocols at once."""
+    """Groups of two protocols run at once."""
     traffic = Traffic(kafka, topic, f"{topic}-growing", trial.chance, A_MOMENT)
     crowds = {
         f"{topic}-{protocol}": Crowd(

@@ -1,4 +1,4 @@
-"""Names that fail, addresses that change, connections that lead nowhere, brokers that all move."""
+"""Names that do not resolve, changed addresses, dead connections, and brokers that all move."""
 
 import socket
 import time
@@ -34,7 +34,7 @@ BROKEN_MS = 5_000
 
 
 class Names:
-    """What `HOST` stands for: a port of the loopback, or nothing where it is None."""
+    """The meaning of `HOST`: a port of the loopback. None means that the name does not resolve."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.port: int | None = None
@@ -58,7 +58,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @contextmanager
 def consuming(broker: MemoryBroker) -> Iterator[KafkaConsumer]:
-    """One that knows a broker by its name only, with the defaults of all times."""
+    """Yield a consumer that knows only a broker's name, with default settings."""
     broker.held_step_seconds = 0.002
     with KafkaConsumer(bootstrap_servers=f"{HOST}:9092", auto_offset_reset="earliest") as consumer:
         consumer.assign([T0])
@@ -66,7 +66,7 @@ def consuming(broker: MemoryBroker) -> Iterator[KafkaConsumer]:
 
 
 def read(consumer: KafkaConsumer, until: Callable[[list[int]], bool]) -> tuple[list[int], float]:
-    """The offsets read until it is true of them, and how many seconds that took."""
+    """Read until the condition holds of the offsets. Return them and the seconds that it took."""
     began, offsets = time.monotonic(), list[int]()
     while not until(offsets):
         assert time.monotonic() - began < PATIENCE_SECONDS, offsets
@@ -90,7 +90,7 @@ def test_a_name_that_cannot_be_resolved_for_a_while(names: Names, trial: Trial) 
 
 
 def test_a_name_that_stands_for_another_address(names: Names, trial: Trial) -> None:
-    """All known brokers are gone, too, and bootstrapping anew finds the others (KIP-899)."""
+    """All known brokers are gone, too. A new bootstrap finds the others (KIP-899)."""
     with MemoryBroker() as before, MemoryBroker() as after:
         after.held_step_seconds = 0.002
         names.port = before.address().port
@@ -114,7 +114,7 @@ def test_a_name_that_stands_for_another_address(names: Names, trial: Trial) -> N
 
 
 def groups(prefix: str, **more: object) -> Callable[[Client], dict[str, object]]:
-    """A group for each client."""
+    """Return a function that gives each client settings with its own group."""
 
     def settings(client: Client) -> dict[str, object]:
         dotted = {option.replace("_", "."): value for option, value in more.items()}
@@ -127,7 +127,7 @@ def groups(prefix: str, **more: object) -> Callable[[Client], dict[str, object]]
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_three_brokers_that_come_back_on_other_ports(trial: Trial) -> None:
-    """The bootstrap address is that of a proxy, or of a name: what it leads to is what changes."""
+    """The bootstrap address is a proxy's or a name's. Only its target changes."""
     line, topic = Line(), name("moved")
     places = [(topic, each) for each in range(3)]
     orders = (f"subscribe {topic}", "every 300")
@@ -166,7 +166,7 @@ def test_three_brokers_that_come_back_on_other_ports(trial: Trial) -> None:
 
 
 def move(kafka: LocalKafka) -> list[int]:
-    """Gives each broker another port for clients, from its next start on."""
+    """Give each broker another client port from its next start on."""
     ports = free_ports(len(kafka.brokers))
     for broker, port in zip(kafka.brokers, ports, strict=True):
         text = broker.properties.read_text()
@@ -179,7 +179,7 @@ def move(kafka: LocalKafka) -> list[int]:
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_connections_that_lead_nowhere(trial: Trial) -> None:
-    """Half open: nobody hears that they ended, and only time can tell."""
+    """The connections are half open: neither end is told that they ended."""
     line, topic = Line(), name("half-open")
     orders = (f"subscribe {topic}", "every 300")
     with line.serving() as address, LocalKafka(advertised_ports=[int(address[10:])]) as kafka:

@@ -1,4 +1,4 @@
-"""Consume, transform, produce exactly once: members and brokers killed and frozen at random.
+"""Consume, transform and produce exactly once, while members and brokers die and freeze at random.
 
 Of three members of a group one is Kafka's own clients', two are ours.
 """
@@ -38,7 +38,7 @@ _JAVA = Path(__file__).with_name("writing") / "Pipeline.java"
 
 
 class Crew:
-    """The members, each in a process; one that has ended is followed by another of its kind."""
+    """Members, each in a process. One that has ended gets a successor of its kind."""
 
     def __init__(self, servers: str, topic: str, chance: Random, log: Path) -> None:
         self._log = log
@@ -61,7 +61,7 @@ class Crew:
             return subprocess.Popen(command, stderr=errors)
 
     def look_after(self) -> None:
-        """Starts anew who has ended by itself, which is only to be because it was fenced."""
+        """Replace members that ended by themselves. Only a fenced member may do so."""
         for place, process in enumerate(self._running):
             if process.poll() is not None:
                 assert process.returncode == pipeline.FENCED, self._log.read_text()
@@ -76,7 +76,7 @@ class Crew:
         self._running[place] = self._start(place)
 
     def freeze(self) -> None:
-        """For longer than its session, and now and then than its transaction may take."""
+        """Freeze a member for longer than its session, sometimes than its transaction timeout."""
         place = self._chance.randrange(len(CREW))
         process = self._running[place]
         process.send_signal(signal.SIGSTOP)
@@ -100,7 +100,7 @@ def working(servers: str, topic: str, chance: Random, log: Path) -> Iterator[Cre
 
 
 def copies(kafka: LocalKafka, topic: str) -> Counter[bytes | None]:
-    """How often each record is in the output, for who reads what is committed."""
+    """Return how often each record is in the output, for a reader of committed records."""
     found = read_by_confluent(
         kafka.bootstrap_servers, f"{topic}-out", PARTITIONS, isolation_level="read_committed"
     )

@@ -1,4 +1,4 @@
-"""Readers over their quotas, on a real broker with quotas' usual windows, side by side."""
+"""Readers over their quotas, side by side, on a real broker with the usual quota windows."""
 
 import pytest
 
@@ -52,5 +52,5 @@ def test_a_reader_keeps_to_its_quota(kafka: LocalKafka, topic: str, trial: Trial
 
 
 def client_id(topic: str, client: Client) -> str:
-    """It is what a quota is for."""
+    """Return the client id, which has the quota."""
     return f"{topic}-{client.kind}"

@@ -1,4 +1,4 @@
-"""Reading from the replica in the reader's rack (KIP-392), as the brokers' request logs show it."""
+"""Reads from the replica in the reader's rack (KIP-392), as the brokers' request logs show them."""
 
 import json
 import time
@@ -40,7 +40,7 @@ def log_requests(kafka: LocalKafka, broker: Broker) -> None:
 
 
 class Topic:
-    """A topic of one partition, its leader, and a follower whose rack is the reader's."""
+    """A topic of one partition, its leader, and a follower in the reader's rack."""
 
     def __init__(self, kafka: LocalKafka, events: Events) -> None:
         self.events = events
@@ -56,14 +56,14 @@ class Topic:
         return self.events.options() | named | more
 
     def fetches(self, broker: Broker) -> int:
-        """How many fetches of this topic's reader the broker has answered."""
+        """Return the number of fetches of this topic's reader that the broker has answered."""
         lines = broker.log.read_text(errors="replace").splitlines()
         client = f'"clientId":"{self.events.name}'
         return sum('"requestApiKeyName":"FETCH"' in line and client in line for line in lines)
 
     @property
     def asked(self) -> tuple[int, int]:
-        """How many fetches leader and follower have answered."""
+        """Return the number of fetches that the leader and the follower have answered."""
         return self.fetches(self.leader), self.fetches(self.follower)
 
 
@@ -151,7 +151,7 @@ def expected_rows() -> list[tuple[int, int]]:
 
 
 class Read:
-    """A read in a thread of its own, that is held once its first rows have come."""
+    """A read in its own thread. It waits after its first rows."""
 
     def __init__(self, rows: RDD[tuple[int, int]], directory: Path) -> None:
         self._directory, self._rows = directory, list[tuple[int, int]]()
@@ -160,7 +160,7 @@ class Read:
         wait_until(Path(directory, "held").exists)
 
     def finish(self) -> list[tuple[int, int]]:
-        """All rows, in order."""
+        """Let the read go on. Return all rows in order."""
         Path(self._directory, "go").touch()
         self._thread.join(TIMEOUT_SECONDS)
         assert not self._thread.is_alive()
@@ -171,7 +171,7 @@ class Read:
 
 
 def hold(directory: str) -> Callable[[Iterable[Row]], Iterator[tuple[int, int]]]:
-    """Passes offsets and numbers on, but waits after the first for a file named `go`.
+    """Pass offsets and numbers on. After the first ones wait for a file named `go`.
 
     What reads the topic then waits too, in the middle, since no more is taken from it.
     """

@@ -1,4 +1,4 @@
-"""Retention that overtakes a read: an error or a skip, and never a wrong row or one twice.
+"""Retention that overtakes a read: an error or a skip, never a wrong or doubled row.
 
 A segment holds one row, by `internal.segment.bytes`, since `segment.bytes` is at least 1 MiB in
 Kafka 4; the broker deletes segments ten times a second, and DeleteRecords comes at random.
@@ -54,14 +54,14 @@ def eager_kafka() -> Iterator[LocalKafka]:
 
 @pytest.fixture
 def aging(eager_kafka: LocalKafka, topic: str) -> Events:
-    """A topic of which the last forty rows of each partition, or so, are kept."""
+    """A topic that keeps about the last forty rows of each partition."""
     events = Events(eager_kafka, topic)
     events.create(PARTITIONS, **SMALL)
     return events
 
 
 class Sink:
-    """Keeps the offsets that were read, and counts rows that are not those of their offset."""
+    """A sink that keeps the offsets read. It counts rows that do not match their offsets."""
 
     def __init__(self) -> None:
         self.found: Found = {partition: [] for partition in range(PARTITIONS)}
@@ -75,17 +75,17 @@ class Sink:
 
     @property
     def rows(self) -> int:
-        """How many rows came."""
+        """Return the number of rows read."""
         return sum(map(len, self.found.values()))
 
     @property
     def doubled(self) -> int:
-        """How many rows came more than once."""
+        """Return the number of rows read more than once."""
         return sum(len(offsets) - len(set(offsets)) for offsets in self.found.values())
 
     @property
     def gaps(self) -> int:
-        """How often rows are missing between two that came."""
+        """Return the number of gaps between the rows read."""
         return sum(
             after > offset + 1
             for offsets in self.found.values()
@@ -94,7 +94,7 @@ class Sink:
 
 
 class Traffic:
-    """Rows that say where they are, written while records are deleted at random."""
+    """A writer of rows that name their own places. It also deletes records at random."""
 
     def __init__(self, events: Events, chance: Random) -> None:
         self._events, self._chance = events, chance
@@ -110,7 +110,7 @@ class Traffic:
             self.step()
 
     def burst(self) -> None:
-        """A few times more than is kept."""
+        """Write a few times more rows than retention keeps."""
         before = sum(self.ends)
         while sum(self.ends) < before + BURST:
             self.step()
@@ -124,14 +124,14 @@ class Traffic:
         self._stopped.set()
 
     def write(self) -> None:
-        """Up to twenty rows to a partition."""
+        """Write up to twenty rows to a partition."""
         partition, count = self._chance.randrange(PARTITIONS), self._chance.randint(1, 20)
         first, self.ends[partition] = self.ends[partition], self.ends[partition] + count
         values = [f"{partition}:{first + at}" for at in range(count)]
         self._writer.write(self._events.name, values, partition=partition)
 
     def delete(self) -> None:
-        """Records of a partition up to a few before its end."""
+        """Delete a partition's records up to a few before its end."""
         partition = self._chance.randrange(PARTITIONS)
         before = max(0, self.ends[partition] - self._chance.randint(0, 30))
         # Retention may have gone further already.
@@ -141,7 +141,7 @@ class Traffic:
 
 @contextmanager
 def running(traffic: Traffic) -> Iterator[None]:
-    """Traffic in a thread of its own, which has ended at the end of the context."""
+    """Run the traffic in its own thread. The thread ends with the context."""
     thread = Thread(target=traffic.run)
     thread.start()
     try:
@@ -210,13 +210,13 @@ def test_rows_overtaken_end_the_query(
 
 
 def keep_the_rest(events: Events) -> None:
-    """Has retention delete nothing any more."""
+    """Make retention delete nothing from now on."""
     change = ("--alter", "--entity-type", "topics", "--entity-name", events.name)
     events.kafka.tool("configs", *change, "--add-config", "retention.bytes=-1")
 
 
 def earliest(events: Events) -> dict[int, int]:
-    """The first offset left in each partition, as confluent-kafka sees it."""
+    """Return the first offset left in each partition, as confluent-kafka sees it."""
     consumer = Consumer({"bootstrap.servers": events.kafka.bootstrap_servers, "group.id": "-"})
     try:
         return {

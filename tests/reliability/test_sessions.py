@@ -1,4 +1,4 @@
-"""Sessions that end, tokens that run out, idle connections that are closed: nobody notices."""
+"""Ended sessions, expired tokens and closed idle connections: users notice nothing."""
 
 import time
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ FETCH = {"kafka.max.partition.fetch.bytes": "60000", "kafka.fetch.max.bytes": "6
 
 @pytest.fixture(scope="module")
 def brief() -> Iterator[LocalKafka]:
-    """A broker that is impatient in every way."""
+    """A broker with short limits for everything."""
     with LocalKafka(security=Security(USERS), properties=PROPERTIES) as kafka:
         kafka.token_server.lifetime_seconds = TOKEN_SECONDS
         yield kafka
@@ -57,7 +57,7 @@ def metrics(brief: LocalKafka) -> Iterator[SocketMetrics]:
 
 @pytest.fixture
 def rows_one_by_one(spark: SparkSession) -> Iterator[None]:
-    """Hands few rows at a time to Python, so that what is slow there holds up the reading."""
+    """Hand few rows at a time to Python, so that a slow consumer of rows slows the read."""
     name = "spark.sql.execution.python.udf.maxRecordsPerBatch"
     before = spark.conf.get(name) or "100"
     spark.conf.set(name, ROWS_AT_A_TIME)
@@ -71,7 +71,7 @@ def options(kafka: LocalKafka, way: tuple[str, str], topic: str) -> Options:
 
 
 def slow(frame: DataFrame, seconds: float) -> DataFrame:
-    """The same rows, of `ROWS` in a partition, over so many seconds."""
+    """Return the rows of `ROWS` in a partition, spread over this number of seconds."""
     pause_seconds = seconds / len(ROWS)
 
     def after_a_pause(value: bytes) -> bytes:
@@ -83,7 +83,7 @@ def slow(frame: DataFrame, seconds: float) -> DataFrame:
 
 
 class Idle:
-    """Queries of a topic that hardly ever has news, one by each way in."""
+    """Queries of a topic with hardly any new rows, one for each way to log in."""
 
     def __init__(self, spark: SparkSession, events: Events, start: Start) -> None:
         self._events = events
@@ -97,7 +97,7 @@ class Idle:
             self.queries.append(start(writer, "-".join(way)))
 
     def read_one_more(self) -> None:
-        """Writes a row, and waits until each query has it."""
+        """Write a row, and wait until each query has it."""
         self._events.write([f"{self._written:05d}"])
         self._written += 1
         for query, sink in zip(self.queries, self._sinks, strict=True):
@@ -108,7 +108,7 @@ class Idle:
 def test_long_reads_and_idle_queries_outlast_sessions_tokens_and_connections(
     spark: SparkSession, metrics: SocketMetrics, brief: LocalKafka, start: Start, trial: Trial
 ) -> None:
-    """Two slow tasks at a time, beside queries that idle meanwhile."""
+    """Two slow tasks run at a time, beside idle queries."""
     seconds = SECONDS if trial.rounds > 1 else FEW_SECONDS
     reads = max(trial.rounds // 10, 1)
     events, quiet = Events(brief, "long"), Events(brief, "quiet")

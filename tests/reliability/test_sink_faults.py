@@ -1,4 +1,4 @@
-"""Queries that write exactly once, with faults of many kinds: librdkafka sees each row once."""
+"""Queries that write exactly once, under many faults. librdkafka sees each row once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""That the judge of a group's members sees each fault that there can be, and no other."""
+"""The judge of a group's members finds each possible fault, and no other."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ END = 10
 
 
 def life(path: Path, *lines: tuple[int, str, dict[str, Any]], **found: Any) -> Life:
-    """Of a member who writes these lines: at which moment, what, and what more."""
+    """Return the life of a member that writes these lines: moment, act, details."""
     rows = [{"at_ms": at_ms, "what": what} | more for at_ms, what, more in lines]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     life = Life.read(path)

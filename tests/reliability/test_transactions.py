@@ -1,4 +1,4 @@
-"""Transactions of several producers at random, some open: what is read is what others read."""
+"""Transactions of several producers at random, some open. All readers read the same."""
 
 from random import Random
 
@@ -28,7 +28,10 @@ LONG_MS = 600_000
 
 
 class Traffic:
-    """Producers whose transactions overlap; one that is open stays so till its next turn."""
+    """Producers with overlapping transactions.
+
+    A transaction stays open until the producer's next turn.
+    """
 
     def __init__(self, events: Events, chance: Random) -> None:
         self._events, self._chance = events, chance
@@ -45,7 +48,7 @@ class Traffic:
         return len(self._open)
 
     def step(self) -> None:
-        """Some producer begins a transaction, goes on with it or ends it; or one has none."""
+        """Let a producer begin, continue or end a transaction, or write without one."""
         producer = self._chance.choice([*self._producers, None])
         if producer is None:
             self._events.write(self._some())
@@ -101,7 +104,7 @@ def levelled(events: Events, level: str, **more: object) -> dict[str, object]:
 
 
 def same(spark: SparkSession, events: Events, level: str, chance: Random) -> bool:
-    """Whether all there is, and a range of it, is the same for all."""
+    """Whether all readers give the same rows, of everything and of a range."""
     whole = by_confluent(events, level)
     end = whole[-1][1] + 1 if whole else 0
     first, last = sorted(chance.randint(0, end) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Unclean leader elections: logs that lose what was read of them, and grow again with other rows.
+"""Unclean elections: logs lose rows that were read, and grow again with other rows.
 
 Of three brokers, two hold the topic: the third lets the controllers keep their majority while one
 of the two is down.
@@ -24,7 +24,7 @@ ROUNDS_A_CLUSTER_TAKES = 5  # Each has four brokers end and start.
 
 
 class Diverging:
-    """A topic with replicas on brokers 1 and 2, and what was ever written to it."""
+    """A topic with replicas on brokers 1 and 2, and all rows ever written to it."""
 
     def __init__(self, events: Events, chance: Random) -> None:
         self._events, self._chance = events, chance
@@ -47,7 +47,7 @@ class Diverging:
         self._leaders.await_leader(self.leader)
 
     def write(self, *counts: int) -> None:
-        """As many rows to each partition, none like another."""
+        """Write the same number of different rows to each partition."""
         for partition, count in enumerate(counts):
             first = len(self.written)
             rows = [f"{number:06d}" for number in range(first, first + count)]
@@ -56,7 +56,7 @@ class Diverging:
             self.ends[partition] += count
 
     def write_what_one_broker_will_lose(self) -> None:
-        """Rows that both have, then some that only the leader has."""
+        """Write rows that both brokers have, then rows that only the leader has."""
         kafka = self._events.kafka
         self.write(*self._some(0, 20))
         self._leaders.await_in_sync(1, 2)
@@ -66,7 +66,7 @@ class Diverging:
         self.write(*self._some(1, 20))
 
     def elect_the_other(self) -> None:
-        """The follower leads, without those rows: the logs part at `parted`."""
+        """Make the follower the leader, without the last rows. The logs part at `parted`."""
         kafka = self._events.kafka
         kafka.broker(self.leader).kill()
         kafka.broker(self.follower).start()
@@ -77,12 +77,12 @@ class Diverging:
         self._events = Events(kafka, self._events.name)
 
     def heal(self) -> None:
-        """The old leader follows."""
+        """Let the old leader follow."""
         self._events.kafka.broker(self.follower).start()
         self._leaders.await_in_sync(1, 2)
 
     def write_others(self) -> None:
-        """Shorter than what was lost, as long or longer: at least one partition of each."""
+        """Write fewer, as many, or more rows than were lost: at least one partition of each."""
         self.write(*self._some(1, 40))
 
     def _some(self, least: int, most: int) -> list[int]:

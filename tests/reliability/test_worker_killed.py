@@ -1,4 +1,7 @@
-"""Python workers killed in the middle of a read: Spark tries the task again, and no row suffers."""
+"""Python workers are killed in the middle of a read.
+
+Spark tries the task again, and no row suffers.
+"""
 
 import json
 from contextlib import closing
@@ -40,7 +43,7 @@ def test_workers_killed_in_mid_read(events: Events, tmp_path: Path, trial: Trial
 
 
 def fill(events: Events) -> None:
-    """Rows that say where they are, in batches so small that a read takes many fetches."""
+    """Write rows that name their places, in batches so small that a read takes many fetches."""
     events.create(PARTITIONS)
     written = [
         (partition, offset, None, b"%d:%d" % (partition, offset))

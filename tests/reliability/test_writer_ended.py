@@ -1,4 +1,4 @@
-"""A process that is ended in mid-send: what it was told is written is there, once and in order."""
+"""A process is ended while it sends. Its acknowledged records are there, once and in order."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """By a child: what it has given to its producer, and what is acknowledged."""
+    """A child's report: the records given to its producer, and the acknowledged ones."""
 
     given: set[int]
     there: set[int]
@@ -52,7 +52,7 @@ def child(kafka: LocalKafka, topic: str, way: str) -> "subprocess.Popen[bytes]":
 
 
 def some_output(process: "subprocess.Popen[bytes]", chance: Random) -> bytes:
-    """What it says until some records are acknowledged, and then some more."""
+    """Return the output until some records are acknowledged, and a little more."""
     assert process.stdout is not None
     said = b""
     least = chance.randrange(1, 200_000)
@@ -64,7 +64,7 @@ def some_output(process: "subprocess.Popen[bytes]", chance: Random) -> bytes:
 
 
 def found(kafka: LocalKafka, topic: str) -> tuple[Counter[int], int]:
-    """How often each number is there, and how many are out of order."""
+    """Return how often each number is there, and how many are out of order."""
     read = read_by_confluent(kafka.bootstrap_servers, topic, PARTITIONS)
     numbers = [[int(row.value or b"") for row in rows] for rows in read.values()]
     descents = sum(after <= before for each in numbers for before, after in pairwise(each))
@@ -76,7 +76,7 @@ def found(kafka: LocalKafka, topic: str) -> tuple[Counter[int], int]:
 def test_what_was_acknowledged_is_there_when_a_signal_ends_the_process(
     kafka: LocalKafka, topic: str, trial: Trial, number: signal.Signals, way: str
 ) -> None:
-    """After Ctrl-C all that was given is: a producer that is closed sends it in its last words."""
+    """After Ctrl-C all given records are there: the producer sends them when it is closed."""
     lost = doubled = disorder = acknowledged = left = 0
     for turn in range(trial.rounds):
         name = f"{topic}-{turn}"
@@ -104,7 +104,7 @@ def test_what_was_acknowledged_is_there_when_a_signal_ends_the_process(
 
 
 def test_ctrl_c_that_is_caught_harms_no_record(kafka: LocalKafka, topic: str, trial: Trial) -> None:
-    """Whatever `send` is in the midst of then: those that have returned are written."""
+    """Ctrl-C may come at any point of `send`. Records of calls that returned are written."""
     interrupts = 0
     lost = doubled = disorder = given = 0
     for turn in range(trial.rounds):

@@ -1,4 +1,4 @@
-"""A `KafkaProducer` on brokers that fail it: see `tests.reliability.writing`."""
+"""A `KafkaProducer` on brokers with faults: see `tests.reliability.writing`."""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -36,7 +36,7 @@ def cluster() -> Iterator[Cluster]:
 def test_nothing_acknowledged_is_lost(
     cluster: Cluster, trial: Trial, fault: str, idempotent: bool
 ) -> None:
-    """With idempotence nothing is doubled either, and the order within a partition stays."""
+    """With idempotence nothing is doubled, and the order within a partition stays."""
     cluster.chance.seed(trial.chance.random())
     rounds = max(1, trial.rounds // ROUNDS_ONE_STANDS_FOR)
     outcomes = [run_round(cluster, fault, idempotent=idempotent) for _ in range(rounds)]

@@ -154,13 +154,13 @@ class Copying:
 
 
 def drivers_killed(copying: Copying) -> None:
-    """At any moment after its start."""
+    """Kill drivers at any moment after their start."""
     after_seconds = copying.chance.uniform(0, _LATEST_DEATH_SECONDS)
     copying.run_to_death(copying.orders(dies_after_seconds=after_seconds))
 
 
 def drivers_killed_in_commit(copying: Copying) -> None:
-    """Some 0 to 300 ms after a commit has begun."""
+    """Kill drivers 0 to 300 ms after the start of a commit."""
     with closing(copying.new_driver()) as driver:
         faults = Faults("", commits=0.6, group=driver.pid)
         copying.ended(driver.run(copying.orders(faults).to_json(), _LONG_SECONDS))
@@ -178,7 +178,7 @@ def queries_stopped(copying: Copying) -> None:
 
 
 def two_drivers(copying: Copying) -> None:
-    """On one checkpoint at once."""
+    """Run two drivers at once on one checkpoint."""
     with ExitStack() as stack:
         drivers = [stack.enter_context(copying.driver()) for _ in range(2)]
         reports = [copying.begin(driver, copying.orders()) for driver in drivers]
@@ -187,7 +187,7 @@ def two_drivers(copying: Copying) -> None:
 
 
 def executors_killed(copying: Copying) -> None:
-    """Of two executors one, again and again, while some tasks dawdle and are tried elsewhere."""
+    """Kill one of two executors repeatedly. Some tasks dawdle, and Spark tries them elsewhere."""
     copying.master = CLUSTER
     with copying.driver() as driver:
         report = copying.begin(driver, copying.orders(Faults("", dawdlers=0.1)))
@@ -278,7 +278,10 @@ SCENARIOS: dict[str, Callable[[Copying], None]] = {
 
 
 def run_scenario(copying: Copying, name: str, rounds: int) -> Verdict:
-    """So many rounds on one checkpoint, then the rest without faults, and the verdict."""
+    """Run this number of rounds on one checkpoint, then the rest without faults.
+
+    Return the verdict.
+    """
     with closing(copying):
         for _ in range(rounds):
             copying.fill()
