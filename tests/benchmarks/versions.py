@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.versions --before DIRECTORY [--only scans,...] [--page PAGE]
 
-DIRECTORY is a checkout of the earlier version. It runs in the environment of this version, in a
-Spark session of its own. The tables:
+DIRECTORY is a checkout of the earlier version. It runs in the environment of this version. Each
+version has a Spark session of its own, and the peer and the floor share a third one. The tables:
 
     scans       seconds of a scan, and how many times as fast as the peer each version is
     micro       milliseconds of a micro-batch, and how much longer than the floor it takes
@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from spark_kafka_source.testing import LocalKafka, Security
 from spark_kafka_source.testing.ports import free_ports
@@ -49,8 +50,8 @@ IMPORTS = {
 """Module that each step of a query imports, before and now."""
 
 
-class Version:
-    """One version of this source, in its own process."""
+class Session:
+    """A Spark session in its own process, with the sources of one version."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -76,9 +77,18 @@ class Version:
         return json.loads(self._process.stdout.readline())
 
 
+class Sessions(NamedTuple):
+    """The sessions of a comparison."""
+
+    before: Session
+    now: Session
+    other: Session
+    """For the peer and the floor, so that each session runs as many queries."""
+
+
 @contextmanager
-def running(directory: Path) -> Iterator[Version]:
-    """Run the version of a checkout until the context ends."""
+def running(directory: Path) -> Iterator[Session]:
+    """Start a session with the version of a checkout. It ends with the context."""
     command = [sys.executable, "-P", one_version.__file__]
     environment = {**os.environ, "PYTHONPATH": str(directory), "PYSPARK_PYTHON": sys.executable}
     with subprocess.Popen(
@@ -90,7 +100,7 @@ def running(directory: Path) -> Iterator[Version]:
         cwd=directory,
     ) as process:
         try:
-            yield Version(process)
+            yield Session(process)
         finally:
             process.kill()
 
@@ -98,23 +108,23 @@ def running(directory: Path) -> Iterator[Version]:
 def main() -> None:
     arguments = _arguments()
     with ExitStack() as stack:
-        before = stack.enter_context(running(arguments.before))
-        now = stack.enter_context(running(HERE))
+        directories = (arguments.before, HERE, HERE)
+        sessions = Sessions(*(stack.enter_context(running(each)) for each in directories))
         for name in arguments.only.split(","):
-            rows = _TABLES[name](before, now, arguments)
+            rows = _TABLES[name](sessions, arguments)
             command = f"tests.benchmarks.versions --before DIRECTORY --only {name}"
             publish(f"versions-{name}", command, rows, arguments.page)
 
 
-def _scans(before: Version, now: Version, arguments: argparse.Namespace) -> Iterator[str]:
+def _scans(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     """Scan with both versions and the peer, by codecs, then through TLS."""
     found: dict[str, Seconds] = {}
 
     def measure(name: str, options: Mapping[str, str]) -> None:
         ways: dict[str, Callable[[], float]] = {
-            PEER: partial(now.scan, PEER, options),
-            BEFORE: partial(before.scan, FAST, options),
-            NOW: partial(now.scan, FAST, options),
+            PEER: partial(sessions.other.scan, PEER, options),
+            BEFORE: partial(sessions.before.scan, FAST, options),
+            NOW: partial(sessions.now.scan, FAST, options),
         }
         found[name] = interleaved(ways, arguments.runs)
 
@@ -137,13 +147,13 @@ def _scan_cells(name: str, seconds: Seconds) -> list[str]:
     return [name, *(f"{took[each]:.2f}" for each in (PEER, BEFORE, NOW)), *ratios]
 
 
-def _micro(before: Version, now: Version, arguments: argparse.Namespace) -> Iterator[str]:
+def _micro(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     """Run small micro-batches of both versions and of the floor."""
     rows = []
     with broker() as kafka:
         for partitions, way in MICRO:
             name = f"{partitions} partitions{', together' if way == TOGETHER else ''}"
-            seconds = _micro_batches(kafka, (before, now), partitions, way, arguments.runs)
+            seconds = _micro_batches(kafka, sessions, partitions, way, arguments.runs)
             took = medians(seconds)
             ratios = [str(Ratio.of(seconds, each, FLOOR)) for each in (BEFORE, NOW)]
             rows.append([name, *(f"{took[each] * 1000:.0f}" for each in took), *ratios])
@@ -152,25 +162,29 @@ def _micro(before: Version, now: Version, arguments: argparse.Namespace) -> Iter
 
 
 def _micro_batches(
-    kafka: LocalKafka, versions: tuple[Version, Version], partitions: int, way: str, runs: int
+    kafka: LocalKafka, sessions: Sessions, partitions: int, way: str, runs: int
 ) -> Seconds:
     topic = f"micro-{partitions}"
     kafka.create_topic(topic, partitions=partitions)
     options = _options(kafka.bootstrap_servers, topic) | {"startingOffsets": "latest"}
     if way == TOGETHER:
         options["minRecordsPerPartition"] = "10000"
-    before, now = versions
     ready = {"partitions": str(partitions), "valueBytes": "150"}
+
+    def run(session: Session, source: str, given: Mapping[str, str]) -> float:
+        # The writer runs beside the floor, too, since it uses a part of the machine.
+        with trickling(kafka, topic, partitions):
+            return session.stream(source, given)
+
     ways: dict[str, Callable[[], float]] = {
-        BEFORE: partial(before.stream, PLAIN, options),
-        NOW: partial(now.stream, PLAIN, options),
-        FLOOR: partial(now.stream, CEILING, ready),
+        BEFORE: partial(run, sessions.before, PLAIN, options),
+        NOW: partial(run, sessions.now, PLAIN, options),
+        FLOOR: partial(run, sessions.other, CEILING, ready),
     }
-    with trickling(kafka, topic, partitions):
-        return interleaved(ways, runs)
+    return interleaved(ways, runs)
 
 
-def _together(before: Version, now: Version, arguments: argparse.Namespace) -> Iterator[str]:
+def _together(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     """Read 64 small partitions in one task, without a delay and with one."""
     (port,) = free_ports(1)
     trips_ms = (0.0, ROUND_TRIP_MS)
@@ -189,8 +203,8 @@ def _together(before: Version, now: Version, arguments: argparse.Namespace) -> I
         for turn in range(arguments.runs + 1):
             for ms in trips_ms:
                 with delayed(port, target, ms):
-                    for name, version in ((BEFORE, before), (NOW, now)):
-                        seconds = version.scan(PLAIN, options)
+                    for name, session in ((BEFORE, sessions.before), (NOW, sessions.now)):
+                        seconds = session.scan(PLAIN, options)
                         if turn:
                             found[name, ms].append(seconds)
     rows = []
@@ -201,7 +215,7 @@ def _together(before: Version, now: Version, arguments: argparse.Namespace) -> I
     yield from table(("version", "near s", "far s", "round trips of the query"), rows)
 
 
-def _imports(_: Version, __: Version, arguments: argparse.Namespace) -> Iterator[str]:
+def _imports(_: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     """Import in new processes, in turn."""
     rows = []
     for step, modules in IMPORTS.items():
@@ -238,7 +252,7 @@ def _options(bootstrap_servers: str, topic: str) -> dict[str, str]:
     }
 
 
-_TABLES: Mapping[str, Callable[[Version, Version, argparse.Namespace], Iterator[str]]] = {
+_TABLES: Mapping[str, Callable[[Sessions, argparse.Namespace], Iterator[str]]] = {
     "scans": _scans,
     "micro": _micro,
     "together": _together,

@@ -211,7 +211,10 @@ def test_drivers_that_share_a_group_are_killed(
 def test_two_queries_of_one_session_share_a_group(
     spark: SparkSession, events: Events, start: Start, trial: Trial, protocol: str
 ) -> None:
-    """One query is stopped, and the other one goes on with all partitions. No row is doubled."""
+    """One query is stopped, and the other one goes on with all partitions.
+
+    No row is lost. At most the rows in flight are doubled.
+    """
     events.create(PARTITIONS)
     written: set[str] = set()
     sinks = {"a": Batches(), "b": Batches()}
