@@ -53,14 +53,8 @@ def judge(found: Found, written: Iterable[bytes]) -> Verdict:
 
 
 def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
-    """Return the values that confluent-kafka reads.
-
-    A coordinator answers as soon as the end of a transaction is certain, and tells the partitions
-    after that: the reader gives it time.
-    """
-    until_seconds = time.monotonic() + _SEEN_WITHIN_SECONDS
-    while (waiting := held_up(servers, topic, partitions)) and time.monotonic() < until_seconds:
-        time.sleep(0.1)
+    """Return the values that confluent-kafka reads."""
+    waiting = wait_for_markers(servers, topic, partitions)
     return Found(committed(servers, topic, partitions), waiting)
 
 
@@ -108,6 +102,18 @@ def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
             raise KafkaException(error)
     consumer.close()
     return rows
+
+
+def wait_for_markers(servers: str, topic: str, partitions: int) -> int:
+    """Wait until no open transaction holds readers up, or half a minute. Return `held_up`.
+
+    A coordinator answers as soon as the end of a transaction is certain. It tells the partitions
+    after that.
+    """
+    until_seconds = time.monotonic() + _SEEN_WITHIN_SECONDS
+    while (waiting := held_up(servers, topic, partitions)) and time.monotonic() < until_seconds:
+        time.sleep(0.05)
+    return waiting
 
 
 def held_up(servers: str, topic: str, partitions: int) -> int:

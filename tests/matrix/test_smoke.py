@@ -114,7 +114,7 @@ def test_a_batch_by_time_without_what_was_aborted(session: SparkSession, events:
     for number, end in enumerate(("commit", "abort", "commit")):
         writer.producer.begin_transaction()
         writer.write(events.name, [f"{number} {end}"], timestamp_ms=NOON_MS + number)
-        getattr(writer.producer, f"{end}_transaction")(TIMEOUT_SECONDS)
+        writer.end_transaction(events.name, getattr(writer.producer, f"{end}_transaction"))
     found = events.options(startingTimestamp=NOON_MS + 1)
     assert values(batch(session, found)) == ["1 abort", "2 commit"]
     assert values(batch(session, found | {"kafka.isolation.level": "read_committed"})) == [

@@ -234,7 +234,7 @@ def test_transactions_at_both_isolation_levels(
     writer = Transactions(events, "only")
     writer.open("1", "2", "3")
     assert read() == ([] if committed else [1, 2, 3])
-    writer.producer.commit_transaction(60)
+    writer.commit_opened()
     assert read() == [1, 2, 3]
     writer.abort("4", "5")
     assert read() == ([1, 2, 3] if committed else [1, 2, 3, 4, 5])

@@ -37,7 +37,7 @@ def batches(run: Run, frame: DataFrame) -> list[list[int]]:
 
 def finish(writer: Transactions) -> None:
     """Commit the open transaction (0 to 4). Write on to offset 24."""
-    writer.producer.commit_transaction(60)
+    writer.commit_opened()
     writer.abort("6", "7", "8", "9", "10")
     writer.commit("12", "13", "14", "15", "16")
     writer.commit("18")
@@ -114,6 +114,6 @@ def test_null_keys_and_values(
     for key, value in expected:
         writer.queue(events.name, value, key=key)
     writer.flush()
-    writer.producer.commit_transaction(60)
+    writer.commit_opened()
     process_all_available(query)
     assert found == expected

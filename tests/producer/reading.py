@@ -11,6 +11,7 @@ import confluent_kafka as ck
 
 from spark_kafka_source import KafkaConsumer, TopicPartition
 from spark_kafka_source.testing import LocalKafka
+from tests.exactly_once.judge import wait_for_markers
 from tests.java_program import JavaProgram, run_java
 from tests.records.batches import Row
 from tests.records.oracle import row_of
@@ -35,6 +36,8 @@ def read_by_kafka(
     isolation_level: str = "read_uncommitted",
 ) -> ByPartition:
     """Read all records with Kafka's own consumer."""
+    if isolation_level == "read_committed":
+        wait_for_markers(servers, topic, partitions)
     found: ByPartition = defaultdict(list)
     for text in program.ask(f"{servers} {topic} {partitions} {isolation_level}").split():
         partition, record = text.split(":", 1)
@@ -46,6 +49,8 @@ def read_by_confluent(
     servers: str, topic: str, partitions: int, isolation_level: str = "read_uncommitted"
 ) -> ByPartition:
     """Read all records with librdkafka's consumer."""
+    if isolation_level == "read_committed":
+        wait_for_markers(servers, topic, partitions)
     consumer = ck.Consumer(
         {
             "bootstrap.servers": servers,

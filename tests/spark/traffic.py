@@ -11,6 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -23,7 +24,7 @@ class Writer:
     """A producer of librdkafka. It waits for its records, and raises their errors."""
 
     def __init__(self, bootstrap_servers: str, **settings: object) -> None:
-        self._failures: list[KafkaError] = []
+        self._servers, self._failures = bootstrap_servers, list[KafkaError]()
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap_servers,
@@ -75,6 +76,18 @@ class Writer:
         assert self.producer.flush(TIMEOUT_SECONDS) == 0
         for failure in self._failures:
             raise KafkaException(failure)
+
+    def end_transaction(self, topic: str, end: Callable[[float], None]) -> None:
+        """Commit or abort. Wait until its marker is in the topic's only partition.
+
+        A coordinator answers as soon as the end of a transaction is certain. It writes the markers
+        after that.
+        """
+        where = TopicPartition(topic, 0)
+        with KafkaAdmin(bootstrap_servers=self._servers) as admin:
+            before = admin.held_up([where])[0].end_offset
+            end(TIMEOUT_SECONDS)
+            wait_until(lambda: admin.held_up([where])[0].end_offset > before)
 
     def _delivered(self, error: KafkaError | None, _: Message) -> None:
         self._failures.extend([error] if error else [])

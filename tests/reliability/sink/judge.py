@@ -10,6 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from spark_kafka_source.admin.transactions import list_transactions
 from spark_kafka_source.client import KafkaClient
+from tests.exactly_once.judge import wait_for_markers
 from tests.spark.sink.settings import parsed
 
 _PATIENCE_SECONDS = 60
@@ -44,6 +45,7 @@ def judge(servers: str, topic: str, partitions: int, expected: Collection[int]) 
 
     Transactional ids begin with the topic's name.
     """
+    wait_for_markers(servers, topic, partitions)
     rows = [
         row
         for partition in range(partitions)

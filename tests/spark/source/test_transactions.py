@@ -24,16 +24,27 @@ class Transactions(Writer):
         self.producer.init_transactions(60)
 
     def commit(self, *values: str) -> None:
+        """Write the values in a transaction of their own, and commit it."""
         self.open(*values)
-        self.producer.commit_transaction(60)
+        self.commit_opened()
 
     def abort(self, *values: str) -> None:
+        """Write the values in a transaction of their own, and abort it."""
         self.open(*values)
-        self.producer.abort_transaction(60)
+        self.abort_opened()
 
     def open(self, *values: str) -> None:
+        """Begin a transaction, and write the values."""
         self.producer.begin_transaction()
         self.write(self.topic, values)
+
+    def commit_opened(self) -> None:
+        """Commit the open transaction."""
+        self.end_transaction(self.topic, self.producer.commit_transaction)
+
+    def abort_opened(self) -> None:
+        """Abort the open transaction."""
+        self.end_transaction(self.topic, self.producer.abort_transaction)
 
 
 @pytest.fixture
@@ -58,7 +69,7 @@ def test_both_isolation_levels(
     found = events.options()
     assert values(batch(spark, found | COMMITTED)) == ["a", "b", "c"]
     assert values(batch(spark, found)) == ["a", "b", "no", "no", "no", "c", "open", "after"]
-    second.producer.abort_transaction(60)
+    second.abort_opened()
     assert values(batch(spark, found | COMMITTED)) == ["a", "b", "c", "after"]
 
 
@@ -99,7 +110,7 @@ def test_a_stream_waits_for_open_transactions_and_passes_over_the_rest(
     waiting.open("9", "10")
     committing.commit("12")
     assert run() == ["0", "1", "2"]
-    waiting.producer.commit_transaction(60)
+    waiting.commit_opened()
     assert run() == ["0", "1", "2", "9", "10", "12"]
     aborting.abort("no")
     assert run() == ["0", "1", "2", "9", "10", "12"]
