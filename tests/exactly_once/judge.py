@@ -105,9 +105,9 @@ def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
 
 
 def wait_for_markers(servers: str, topic: str, partitions: int) -> int:
-    """Wait until no open transaction holds readers up, or half a minute. Return `held_up`.
+    """Wait up to half a minute for the end of open transactions. Return how many partitions wait.
 
-    A coordinator answers as soon as the end of a transaction is certain. It tells the partitions
+    A coordinator answers as soon as the end of a transaction is certain. It writes the markers
     after that.
     """
     until_seconds = time.monotonic() + _SEEN_WITHIN_SECONDS

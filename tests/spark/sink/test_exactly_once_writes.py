@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer
-from confluent_kafka import TopicPartition as Partition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
@@ -18,7 +16,7 @@ from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.admin.transactions import list_transactions
 from spark_kafka_source.client import KafkaClient
 from tests.spark.sink.settings import parsed
-from tests.spark.sink.written import rows, to, writer
+from tests.spark.sink.written import rows, texts, to, writer
 from tests.spark.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream, wait_until
 from tests.spark_session import Start
 
@@ -35,37 +33,6 @@ def target(events: Events) -> Events:
 
 def exactly(target: Events, **more: object) -> dict[str, Any]:
     return to(target, deliveryGuarantee="exactly-once", **{"kafka.max.block.ms": 30_000}, **more)
-
-
-def committed(events: Events) -> list[str]:
-    """Return the sorted values that librdkafka's consumer reads with `read_committed`.
-
-    The consumer waits for open transactions. So this function fails if one stays open.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": events.kafka.bootstrap_servers,
-            "group.id": "of-nobody",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "log_level": 0,
-        }
-    )
-    found: list[str] = []
-    try:
-        for number in range(events.partitions):
-            where = Partition(events.name, number, OFFSET_BEGINNING)
-            _, end = consumer.get_watermark_offsets(where, timeout=TIMEOUT_SECONDS)
-            consumer.assign([where])
-            deadline = time.monotonic() + TIMEOUT_SECONDS
-            while end and (position := consumer.position([where])[0].offset) < end:
-                assert time.monotonic() < deadline, f"{where} is at {position}, not at {end}"
-                for message in consumer.consume(1_000, timeout=0.2):
-                    assert message.error() is None, message.error()
-                    found.append((message.value() or b"").decode())
-    finally:
-        consumer.close()
-    return sorted(found)
 
 
 def left_open(events: Events, prefix: str) -> list[str]:
@@ -117,7 +84,7 @@ def test_a_micro_batch_that_is_run_again_is_seen_once_by_every_reader(
     events.write(["later"])
     write(frame, exactly(target))
     expected = ["0:0", "0:1", "0:2", "0:3", "1:0", "1:1", "1:2", "later"]
-    assert committed(target) == expected
+    assert texts(target) == expected
     assert not left_open(target, f"pykafka-{query.id}")
     for name in ("pykafka", "kafka"):  # This project's reader, and Java's.
         given = target.options() | {"kafka.isolation.level": "read_committed"}
@@ -136,7 +103,7 @@ def test_nobody_sees_rows_of_a_task_that_failed_half_way(
         writer(frame, exactly(target, **prefix_of(target))).save()
     prefix = prefix_of(target)["transactionalIdPrefix"]
     wait_until(lambda: not left_open(target, prefix))
-    assert committed(target) == []
+    assert texts(target) == []
     everything = target.options() | {"kafka.isolation.level": "read_uncommitted"}
     assert batch(spark, everything).count() > 0
 
@@ -163,7 +130,7 @@ def test_a_query_that_is_stopped_in_mid_batch_goes_on_where_it_was(
     query.stop()
     (marks / "go on").touch()
     write(frame, exactly(target))
-    assert committed(target) == ["0:0", "0:1", "0:2", "1:0", "1:1", "1:2"]
+    assert texts(target) == ["0:0", "0:1", "0:2", "1:0", "1:1", "1:2"]
     assert not left_open(target, prefix)
 
 
@@ -177,7 +144,7 @@ def test_a_micro_batch_without_rows_is_written(
     write(none, exactly(target))
     events.write(["0:9"])
     write(none, exactly(target))
-    assert committed(target) == ["0:9"]
+    assert texts(target) == ["0:9"]
 
 
 def test_from_kafka_to_kafka_the_groups_offsets_are_those_of_the_rows(
@@ -190,7 +157,7 @@ def test_from_kafka_to_kafka_the_groups_offsets_are_those_of_the_rows(
         write(frame, exactly(target))
         forget_last_commit(tmp_path / "checkpoint")
     write(frame, exactly(target))
-    assert len(committed(target)) == 7
+    assert len(texts(target)) == 7
     with KafkaAdmin(bootstrap_servers=events.kafka.bootstrap_servers) as admin:
         offsets = admin.list_group_offsets(events.name)
         assert admin.group_lag(events.name).total == 0
@@ -213,7 +180,7 @@ def test_within_foreach_batch_the_guarantee_is_kept(
         query = start(frame.writeStream.foreachBatch(save).trigger(availableNow=True))
         assert query.awaitTermination(TIMEOUT_SECONDS)
         forget_last_commit(tmp_path / "checkpoint")
-    assert committed(target) == ["0:0", "0:1", "0:2", "1:0", "1:1"]
+    assert texts(target) == ["0:0", "0:1", "0:2", "1:0", "1:1"]
     assert not left_open(target, f"pykafka-{query.id}")
 
 
@@ -233,7 +200,7 @@ def test_two_writes_of_one_foreach_batch_need_two_prefixes(
     text = foreach(start, copying(spark, events), save)
     assert "Option 'transactionalIdPrefix': batch 0 of query" in text
     assert "give each write of a foreachBatch a prefix of its own" in text
-    assert committed(target) == ["0:0", "0:1", "0:2"]
+    assert texts(target) == ["0:0", "0:1", "0:2"]
 
 
 def test_two_writes_with_two_prefixes_are_each_seen_once(
@@ -251,7 +218,7 @@ def test_two_writes_with_two_prefixes_are_each_seen_once(
         query = start(writing.trigger(availableNow=True))
         assert query.awaitTermination(TIMEOUT_SECONDS)
         forget_last_commit(tmp_path / "checkpoint")
-    assert committed(target) == ["0:0", "0:0", "0:1", "0:1", "0:2", "0:2"]
+    assert texts(target) == ["0:0", "0:0", "0:1", "0:1", "0:2", "0:2"]
 
 
 def test_a_job_group_within_foreach_batch_is_refused(
@@ -267,7 +234,7 @@ def test_a_job_group_within_foreach_batch_is_refused(
     text = foreach(start, copying(spark, events), save)
     assert "The job group is 'mine'" in text
     assert "'setJobGroup'" in text
-    assert committed(target) == []
+    assert texts(target) == []
 
 
 # -- owners of a prefix --------------------------------------------------------------------------
@@ -289,7 +256,7 @@ def test_a_prefix_of_another_query_is_refused(
     assert "Option 'transactionalIdPrefix': batch 0 of query" in text
     assert f"since the last batch decided there is batch 0 of query {first.id}" in text
     assert "another query, or the same with another checkpoint" in text
-    assert committed(target) == ["0:0", "0:1", "0:2"]
+    assert texts(target) == ["0:0", "0:1", "0:2"]
 
 
 def test_a_checkpoint_that_was_rolled_back_is_refused(
@@ -305,7 +272,7 @@ def test_a_checkpoint_that_was_rolled_back_is_refused(
     writing = frame.writeStream.format("pykafka").options(**exactly(target))
     text = failure(start(writing.trigger(availableNow=True)))
     assert "The checkpoint was rolled back, or the query runs twice" in text
-    assert committed(target) == [f"0:{each}" for each in range(6)]
+    assert texts(target) == [f"0:{each}" for each in range(6)]
 
 
 # -- plain batches -------------------------------------------------------------------------------
@@ -314,7 +281,7 @@ def test_a_checkpoint_that_was_rolled_back_is_refused(
 def test_a_batch_is_seen_whole(spark: SparkSession, target: Events) -> None:
     frame = spark.range(0, 10_000, 1, 5).selectExpr("CAST(id AS STRING) AS value")
     writer(frame, exactly(target)).save()
-    assert sorted(map(int, committed(target))) == [*range(10_000)]
+    assert sorted(map(int, texts(target))) == [*range(10_000)]
 
 
 def test_of_a_batch_that_fails_nothing_is_seen(spark: SparkSession, target: Events) -> None:
@@ -323,15 +290,15 @@ def test_of_a_batch_that_fails_nothing_is_seen(spark: SparkSession, target: Even
     with pytest.raises(PySparkException):
         writer(frame, exactly(target, **prefix_of(target))).save()
     wait_until(lambda: not left_open(target, prefix))
-    assert committed(target) == []
+    assert texts(target) == []
     writer(rows(spark, "b"), exactly(target, **prefix_of(target))).save()
-    assert committed(target) == ["b"]
+    assert texts(target) == ["b"]
 
 
 def test_batches_may_share_a_prefix(spark: SparkSession, target: Events) -> None:
     for _ in range(2):
         writer(rows(spark, "a", "b"), exactly(target, **prefix_of(target))).save()
-    assert committed(target) == ["a", "a", "b", "b"]
+    assert texts(target) == ["a", "a", "b", "b"]
 
 
 def test_a_timeout_above_the_brokers_is_refused(spark: SparkSession, target: Events) -> None:
@@ -340,4 +307,4 @@ def test_a_timeout_above_the_brokers_is_refused(spark: SparkSession, target: Eve
         writer(rows(spark, "a"), given).save()
     assert "Option 'kafka.transaction.timeout.ms': found 900001" in str(failed.value)
     assert "'transaction.max.timeout.ms' is 900000" in str(failed.value)
-    assert json.dumps(committed(target)) == "[]"
+    assert json.dumps(texts(target)) == "[]"

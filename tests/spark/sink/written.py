@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition as Partition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
+from tests.exactly_once.judge import wait_for_markers
 from tests.spark.traffic import TIMEOUT_SECONDS, Events
 
 Headers = list[tuple[str, bytes | None]]
@@ -25,9 +26,22 @@ class Written(NamedTuple):
 
 
 def written(events: Events) -> list[Written]:
-    """Return all records of a topic, by partition and offset."""
+    """Return the committed records of a topic, by partition and offset.
+
+    Fails if a transaction stays open. The watermark of a reader of committed records is the last
+    stable offset, so such a reader would miss the records of a transaction without its marker.
+    """
     servers = events.kafka.bootstrap_servers
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "of-nobody", "log_level": 0})
+    assert not wait_for_markers(servers, events.name, events.partitions), "a transaction is open"
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "of-nobody",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
     try:
         return [
             record
@@ -43,7 +57,7 @@ def _of_partition(consumer: Consumer, partition: Partition) -> list[Written]:
     consumer.assign([partition])
     found: list[Written] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    # Markers of transactions take offsets, too. Before the first record the position is negative.
+    # Markers take offsets, too. Before the first record the position is negative.
     while end and (position := consumer.position([partition])[0].offset) < end:
         assert time.monotonic() < deadline, f"{partition} is at {position}, not at {end}"
         for message in consumer.consume(1_000, timeout=0.5):
