@@ -42,7 +42,9 @@ class ClientConfig:
         """
         servers = settings.text(_SERVERS, "")
         if not servers.strip():
-            raise ConfigurationError(_SERVERS, "is missing", "Give 'host:port', more by comma")
+            raise ConfigurationError(
+                _SERVERS, "is missing", "Give 'host:port', or several separated by commas"
+            )
         security = SecuritySettings.from_settings(settings, token_provider)
         if security.tls is not None:
             tls_context(security.tls)

@@ -528,7 +528,10 @@ class KafkaConsumer:
     def close(self, timeout_ms: int = _CLOSE_MS) -> None:
         """Commit if `enable_auto_commit` is set, leave the group, and close all connections.
 
-        Waits up to `timeout_ms`. A second call does nothing. Raises the listener's errors.
+        Waits up to `timeout_ms` milliseconds for the commit and for the group's answers. The
+        consumer is closed after that in any case. A commit that fails is logged. A second call
+        does nothing. Raises `LocalError` if another thread uses the consumer, and the errors of
+        the listener and of commit callbacks.
         """
         if self._one_thread.is_closed:
             return

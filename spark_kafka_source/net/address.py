@@ -30,7 +30,9 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise ConfigurationError(_OPTION, "is empty", "Give 'host:port', more by comma")
+        raise ConfigurationError(
+            _OPTION, "is empty", "Give 'host:port', or several separated by commas"
+        )
     return tuple(dict.fromkeys(_parse_address(part) for part in parts))
 
 

@@ -10,7 +10,7 @@ from spark_kafka_source.secret import Secret
 URL_OPTION = "schema.registry.url"
 
 _PORTS = {"http": 80, "https": 443}
-_EXPECTED = "Give 'https://host:port', more by comma"
+_EXPECTED = "Give 'https://host:port', or several separated by commas"
 
 
 @dataclass(frozen=True, slots=True)

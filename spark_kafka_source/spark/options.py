@@ -46,7 +46,7 @@ It includes the settings of the registry's TLS: Kafka's names behind the registr
 OPTIONS: tuple[Option[Any], ...] = (
     Option(
         "kafka.bootstrap.servers",
-        parsed("`host:port`, more by comma", _as_written),
+        parsed("`host:port`, or several separated by commas", _as_written),
         "the brokers' addresses; one that is up is enough to find the others",
         Use.BOTH,
     ),

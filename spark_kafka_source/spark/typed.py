@@ -36,7 +36,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     ),
     Option(
         f"{_REGISTRY}url",
-        parsed("`https://host:port`, more by comma", lambda _, text: text),
+        parsed("`https://host:port`, or several separated by commas", lambda _, text: text),
         "the schema registry; if one address does not answer, the next is asked",
         Use.BOTH,
     ),

@@ -78,7 +78,9 @@ class FormatConfig:
     schema_version: str = setting("", meaning="which version of the subject; the latest by default")
     schema_id: str = setting("", meaning="the id of the schema, in place of a subject")
     message: str = setting("", meaning="the full name of a Protobuf message")
-    fields: str = setting("", meaning="read only these fields, by comma: `id,address.city`")
+    fields: str = setting(
+        "", meaning="read only these fields, separated by commas: `id,address.city`"
+    )
 
     @classmethod
     def from_settings(cls, settings: Settings, part: str) -> "FormatConfig":

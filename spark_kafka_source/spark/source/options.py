@@ -79,7 +79,9 @@ def _named_columns(name: str, text: str) -> tuple[str, ...]:
             expected = f"There are {', '.join(COLUMNS_WITH_HEADERS)}"
             raise ConfigurationError(name, "there is no column {}", expected, column)
     if not wanted:
-        raise ConfigurationError(name, "names none", "Give some by comma, as in 'key,value'")
+        raise ConfigurationError(
+            name, "names none", "Give some separated by commas, as in 'key,value'"
+        )
     return tuple(column for lower, column in known.items() if lower in wanted)
 
 
@@ -151,7 +153,7 @@ class SourceOptions:
         Option("includeHeaders", like(False), "adds the column `headers`"),
         Option(
             "columns",
-            if_given(parsed("names by comma, `key,value`", _named_columns)),
+            if_given(parsed("names separated by commas, `key,value`", _named_columns)),
             "only these; what is left out is neither copied nor sent to the JVM",
         ),
     )

@@ -16,7 +16,7 @@ from spark_kafka_source.spark.source.java_pattern import PatternError, compiled
 from spark_kafka_source.spark.source.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
-_BY_COMMA = "Give topics by comma, as in 'events,orders'"
+_BY_COMMA = "Give topics separated by commas, as in 'events,orders'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ _TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
     ),
     Option(
         Subscribe.option,
-        parsed("names by comma, `events,orders`", lambda _, text: Subscribe.parse(text)),
+        parsed("names separated by commas, `events,orders`", lambda _, text: Subscribe.parse(text)),
         "the topics to read",
         instead="'topic' names the topic to write to",
     ),
