@@ -13,6 +13,8 @@ SECONDS ?= 60
 HOURS ?= 1
 # Each run of it has a seed of its own, unless SEED is given.
 SOAK_SEED = $(if $(filter command environment,$(origin SEED)),--seed $(SEED))
+# Where `make release` says the sources are: https://host/owner/name.
+REPOSITORY ?=
 # What `make mutants` draws from, how many faults, and which.
 BASE ?= HEAD~20
 COUNT ?= 60
@@ -113,7 +115,7 @@ bench: .venv/test  ## against Spark's own connector, interleaved: tables and plo
 	$(BIN)/python -m tests.benchmarks.values --format protobuf --page docs/typed-speed.md
 
 release: .venv/release  ## wheel, sdist and SBOM in dist/, checked, and installed on each Python at hand; no upload
-	$(BIN)/python -m tests.release
+	$(BIN)/python -m tests.release $(if $(REPOSITORY),--repository $(REPOSITORY))
 
 clean:  ## remove what was built and installed here
 	rm -rf .venv .venv-oldest .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,11 +1,15 @@
 """Make and check what a release uploads: a wheel, an sdist and an SBOM in `dist/`.
 
-    python -m tests.release
+    python -m tests.release [--repository https://host/owner/name]
 
 It stops at the first fault. It uploads nothing. The wheel is installed in a clean environment of
 each Python that is on the PATH, with the newest dependencies.
+
+A package index shows the README, and there only links to whole addresses work. With `--repository`
+the README's links lead to the tag `v<version>` of that repository.
 """
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -19,6 +23,8 @@ from spark_kafka_source import __version__
 PROJECT = Path(__file__).parents[1]
 DIST = PROJECT / "dist"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+_LINK = re.compile(r"(!?)(\[[^\]]*\])\((?![a-z]+:|#)([^)]+)\)")
 
 _SMOKE = """
 import sys
@@ -41,10 +47,32 @@ def check_changelog(text: str, version: str) -> None:
         raise ValueError(f"CHANGELOG.md begins with {found!r}: give '{version}, <date>'")
 
 
-def build() -> list[Path]:
+def with_whole_links(readme: str, repository: str) -> str:
+    """Return the README with links to pages and pictures of this version in the repository."""
+
+    def whole(link: re.Match[str]) -> str:
+        kind = "raw" if link[1] else "blob"
+        return f"{link[1]}{link[2]}({repository}/{kind}/v{__version__}/{link[3]})"
+
+    return _LINK.sub(whole, readme)
+
+
+def copy_sources(directory: Path, repository: str) -> None:
+    """Copy the files that git knows, with whole links and the repository as the home page."""
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=PROJECT, text=True)
+    for name in filter(None, listed.split("\0")):
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, directory / name)
+    readme, project = directory / "README.md", directory / "pyproject.toml"
+    readme.write_text(with_whole_links(readme.read_text(), repository))
+    urls = f'[project.urls]\nRepository = "{repository}"\n\n[project.scripts]'
+    project.write_text(project.read_text().replace("[project.scripts]", urls, 1))
+
+
+def build(sources: Path) -> list[Path]:
     """Build the sdist, and the wheel from the sdist. Return their paths."""
     shutil.rmtree(DIST, ignore_errors=True)
-    _run([sys.executable, "-m", "build", "--outdir", str(DIST), str(PROJECT)])
+    _run([sys.executable, "-m", "build", "--outdir", str(DIST), str(sources)])
     made = sorted(DIST.iterdir())
     _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, made)])
     return made
@@ -86,9 +114,17 @@ def _run(command: Sequence[str], directory: Path = PROJECT, *, quiet: bool = Fal
 
 def main() -> None:
     """Make a release, and show the files."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--repository", help="where the sources are: https://host/owner/name")
+    repository = parser.parse_args().repository
     check_changelog((PROJECT / "CHANGELOG.md").read_text(), __version__)
-    (wheel,) = (each for each in build() if each.suffix == ".whl")
     with tempfile.TemporaryDirectory() as directory:
+        sources = Path(directory) / "sources" if repository else PROJECT
+        if repository:
+            copy_sources(sources, repository.rstrip("/"))
+        else:
+            print("Without --repository the README's links do not work on a package index")
+        (wheel,) = (each for each in build(sources) if each.suffix == ".whl")
         environments = [
             install(wheel, each, Path(directory) / str(number))
             for number, each in enumerate(pythons())
