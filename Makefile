@@ -24,8 +24,9 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
+EVERY_DAY := not parity_full and not reliability_full
 
-.PHONY: help demo docs test test-matrix test-oldest unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-long test-matrix test-oldest unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -38,7 +39,10 @@ docs: .venv/test  ## the site of the documentation, in build/site; a warning is 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "not parity_full and not reliability_full"
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "not long and $(EVERY_DAY)" --ignore tests/matrix
+
+test-long: .venv/test  ## what `make test` leaves out: clusters, notebooks, examples, faults; CI runs it too
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "long and $(EVERY_DAY)"
 
 test-matrix: $(SPARK:%=test-spark-%)  ## what a user meets on Spark 4.0 to 4.3, or on SPARK="4.0 4.3"
 
@@ -128,6 +132,8 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 # As pip does for a wheel. Spark starts a Python process for each step of a query, and where Python
 # may not write its own bytecode (PYTHONDONTWRITEBYTECODE) each one would compile the package anew.
 COMPILE := python -m compileall -q
+# Nor does Spark's own archive of pyspark have bytecode. Without it these processes import the
+# installed pyspark, which does: see docs/tuning.md.
 
 .venv/bin/python:
 	$(new_environment)
@@ -135,6 +141,7 @@ COMPILE := python -m compileall -q
 .venv/run: .venv/bin/python pyproject.toml Makefile
 	$(BIN)/$(INSTALL) --editable . 'pyspark==$(PYSPARK)'
 	$(BIN)/$(COMPILE) spark_kafka_source
+	rm -f $(addprefix .venv/lib/python*/site-packages/pyspark/python/lib/,pyspark.zip py4j-*-src.zip)
 	touch $@
 
 .venv/test: .venv/run

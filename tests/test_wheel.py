@@ -65,7 +65,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(directory.glob("*.whl"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_is_pure_python_and_whole(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
 
@@ -75,7 +75,7 @@ def test_is_pure_python_and_whole(wheel: Path) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_source_archive_is_whole(tmp_path: Path) -> None:
     """`pip` builds a wheel from it, with the build system in pyproject.toml."""
     backend = tmp_path / "hatchling"
@@ -94,7 +94,7 @@ def test_the_source_archive_is_whole(tmp_path: Path) -> None:
     assert names - {"PKG-INFO"} == {name for name in kept_files() if not name.startswith(".ci/")}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_strict_user_sees_its_types(wheel: Path, tmp_path: Path) -> None:
     """The wheel is installed: only then py.typed counts. A misspelt name is not of type Any."""
     environment = tmp_path / "environment"
@@ -119,7 +119,7 @@ def test_a_strict_user_sees_its_types(wheel: Path, tmp_path: Path) -> None:
     assert run.stdout.startswith("Success"), run.stdout + run.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_finds_it_without_registration(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)

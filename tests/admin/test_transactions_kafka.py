@@ -13,7 +13,7 @@ from spark_kafka_source.producer import ProducerFencedError
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 PATIENCE_SECONDS = 30.0
 

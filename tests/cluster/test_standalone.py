@@ -15,7 +15,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.cluster.standalone import StandaloneCluster
 from tests.exactly_once.judge import Verdict, found_by_confluent, judge
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 PROGRAM = Path(__file__).with_name("program.py")
 PARTITIONS, ROWS, BATCHES = 4, 400, 5

@@ -231,7 +231,7 @@ def test_others_take_over_from_a_member_that_is_killed(kafka: LocalKafka, topic:
         poll_until(lambda: len(one.assignment()) == 2, one)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_leaders_that_move_and_a_broker_that_restarts_in_mid_read(
     kafka3: LocalKafka, topic: str
 ) -> None:

@@ -259,7 +259,6 @@ def test_whatever_happens(shared: MemoryBroker, operations: list[str], seed: int
     play(shared, operations, seed)
 
 
-@pytest.mark.slow
 @pytest.mark.reliability_full
 @settings(max_examples=200)
 @given(operations=st.lists(OPERATIONS, min_size=20, max_size=150), seed=st.integers(0, 2**32))

@@ -34,7 +34,7 @@ def counted(database: Path) -> dict[bytes, int]:
             return {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_each_record_counts_once_whatever_is_killed(tmp_path: Path) -> None:
     """The process sometimes assigns its partitions, and sometimes subscribes to them."""
     database = tmp_path / "counts.db"

@@ -14,7 +14,7 @@ from spark_kafka_source.testing import LocalKafka, LocalRegistry, Security
 from tests.documentation.pages import PAGES, Block, blocks
 from tests.documentation.running import ELSEWHERE, NAMES, Runner
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.registry, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.registry, pytest.mark.long]
 
 EVENTS: list[dict[str, Any]] = [
     {"user": f"user-{number % 7}", "id": number, "amount": 0.5} for number in range(120)

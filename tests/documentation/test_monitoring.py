@@ -76,7 +76,7 @@ def _values(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_exporter_shows_queries_and_clients(address: str) -> None:
     eventually(lambda: "pykafka_query_lag_records" in exported(address))
     found = exported(address)
@@ -90,7 +90,7 @@ def test_the_exporter_shows_queries_and_clients(address: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_dashboard_and_the_alerts_ask_for_what_is_exported(address: str) -> None:
     eventually(lambda: "pykafka_query_lag_records" in exported(address))
     asked = {*_NAME.findall(DASHBOARD.read_text()), *_NAME.findall(PAGE.read_text())}
@@ -106,7 +106,7 @@ def test_the_dashboard_is_whole() -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_real_prometheus_scrapes_it(address: str, tmp_path: Path) -> None:
     with prometheus(address, tmp_path) as server:
         eventually(lambda: asked_of(server, "pykafka_query_batch_seconds") != [])

@@ -57,8 +57,11 @@ class Trial:
 
 
 REAL_BROKERS = [
-    pytest.param(name, marks=[pytest.mark.kafka, pytest.mark.slow])
-    for name in ("second_generation", "first_generation", "oldest")
+    *(
+        pytest.param(name, marks=pytest.mark.kafka)
+        for name in ("second_generation", "first_generation")
+    ),
+    pytest.param("oldest", marks=[pytest.mark.kafka, pytest.mark.long]),
 ]
 BROKERS = ["in_memory", *REAL_BROKERS]
 

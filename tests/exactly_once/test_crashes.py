@@ -6,7 +6,7 @@ from spark_kafka_source.exactly_once.two_phase import Step
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.driver import commit_in_process
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 TASKS = 12
 """More than are ended at once."""

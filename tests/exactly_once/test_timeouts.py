@@ -16,7 +16,7 @@ from tests.exactly_once.query import Query, client_of
 # The broker in memory lets transactions be open for ever.
 pytestmark = [
     pytest.mark.kafka,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.parametrize("trial", REAL_BROKERS, indirect=True),
 ]
 

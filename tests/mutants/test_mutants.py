@@ -85,6 +85,7 @@ def test_the_tests_that_name_a_module_come_before_the_others_of_its_package() ->
     assert all(Path(each).parent == Path("tests") for each in [*tests, *others])
 
 
+@pytest.mark.long
 def test_what_no_test_sees_is_listed_and_the_tree_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from tests.notebooks.running import NOTEBOOKS, code_cell, drawn, kept, read, run, shown
 
-IN_SPARK = (pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow)
+IN_SPARK = (pytest.mark.spark, pytest.mark.kafka, pytest.mark.long)
 BY_NAME = {path.stem: path for path in NOTEBOOKS}
 FROM_MS = 1_760_000_000_000
 

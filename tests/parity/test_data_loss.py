@@ -118,7 +118,6 @@ def test_an_added_partition_has_lost_records(
         assert stream.numbers() == [0, 2]
 
 
-@pytest.mark.slow
 @pytest.mark.parity_full
 def test_stress(source: Source, events: Events, follow: Follow) -> None:
     stream = follow(

@@ -190,7 +190,7 @@ class Life:
 
 @pytest.mark.parametrize(
     "events_of_life",
-    [8, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.parity_full])],
+    [8, pytest.param(50, marks=pytest.mark.parity_full)],
 )
 def test_a_life_at_random(
     source: Source, events: Events, follow: Follow, events_of_life: int

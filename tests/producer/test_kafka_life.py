@@ -17,7 +17,7 @@ from tests.producer.reading import ByPartition, read_by_confluent
 from tests.producer.rows import as_columns, rows
 from tests.spark.traffic import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 WAIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.002

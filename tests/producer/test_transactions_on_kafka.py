@@ -258,7 +258,7 @@ def test_a_member_commits_and_one_that_lost_its_partitions_cannot(
 # -- coordinators that move ------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("leave", [Broker.stop, Broker.kill, Broker.pause])
 def test_a_coordinator_that_goes_is_replaced(
     kafka3: LocalKafka, topic: str, leave: Callable[[Broker], None]

@@ -20,7 +20,7 @@ from tests.reliability.readers import rows_of
 from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events, Writer, batch, stream, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.long]
 
 PARTITIONS = 3
 BROKERS = (1, 2, 3)

@@ -17,7 +17,7 @@ from tests.reliability.readers import Row, Streams, by_confluent, by_spark
 from tests.spark.traffic import Events, Writer, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.long]
 
 PARTITIONS = 2
 PRODUCERS, ROWS = 6, 60

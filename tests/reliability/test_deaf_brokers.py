@@ -23,7 +23,7 @@ from tests.reliability.deaf.pattern import new_topic
 from tests.reliability.deaf.sockets import dropping, silent
 from tests.spark.traffic import Events, batch
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 RECOVERY_SECONDS = 15.0
 POLL_SECONDS = 1.0

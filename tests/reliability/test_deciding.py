@@ -11,7 +11,7 @@ from tests.exactly_once.judge import Verdict
 from tests.reliability.conftest import Trial
 from tests.reliability.deciding.faults import Fault, Role, Trials
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 
 @pytest.mark.parametrize("role", Role, ids=lambda role: role.name.lower())

@@ -15,7 +15,7 @@ from tests.reliability.conftest import Trial
 from tests.reliability.driver import Orders
 from tests.spark.traffic import Events, wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 MODULE = "tests.reliability.driver"
 # Thirty rows to each of two partitions, twenty in a micro-batch: three, more where others died.

@@ -22,7 +22,7 @@ from tests.spark.traffic import Events, wait_until  # noqa: E402
 pytestmark = [
     pytest.mark.kafka,
     pytest.mark.postgres,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(program("postgres") is None, reason="PostgreSQL is not installed"),
 ]
 

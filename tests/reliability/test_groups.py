@@ -15,7 +15,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.real_members import Ours, divided, settle
 from tests.reliability.conftest import Trial
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.reliability_full]
+pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full]
 
 PARTITIONS = 12
 AT_ONCE = 5

@@ -10,7 +10,7 @@ from tests.reliability.conftest import Trial
 from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 FEW, MANY = 5, 10
 

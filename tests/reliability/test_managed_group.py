@@ -24,7 +24,7 @@ from tests.reliability.group_driver import GroupOrders, Range, ranges_of
 from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events, stream, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 MODULE = "tests.reliability.group_driver"
 PARTITIONS = 4

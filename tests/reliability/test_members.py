@@ -24,7 +24,7 @@ from tests.reliability.leaders import Leaders
 from tests.reliability.timeline import Judgement, Where, judge
 from tests.spark.traffic import TIMEOUT_SECONDS, Writer
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 PARTITIONS = 12
 FEW, MANY = 2, 8

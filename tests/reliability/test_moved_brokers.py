@@ -125,7 +125,7 @@ def groups(prefix: str, **more: object) -> Callable[[Client], dict[str, object]]
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_brokers_that_come_back_on_other_ports(trial: Trial) -> None:
     """The bootstrap address is a proxy's or a name's. Only its target changes."""
     line, topic = Line(), name("moved")
@@ -177,7 +177,7 @@ def move(kafka: LocalKafka) -> list[int]:
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.long
 def test_connections_that_lead_nowhere(trial: Trial) -> None:
     """The connections are half open: neither end is told that they ended."""
     line, topic = Line(), name("half-open")

@@ -25,7 +25,7 @@ from tests.reliability.leaders import Leaders
 from tests.reliability.writing import pipeline
 from tests.spark.traffic import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.long]
 
 BROKERS = (1, 2, 3)
 OURS, JAVAS = "ours", "Java's"

@@ -8,7 +8,7 @@ from tests.reliability.deaf.clients import JAVA, OURS, THEIRS, Client
 from tests.reliability.deaf.running import Patience, running
 from tests.spark.traffic import Writer
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.reliability_full]
+pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full]
 
 QUOTA_BYTES_A_SECOND = 1_000_000
 # The first ten seconds of a quota may be taken at once, and are made up for in the ten after them.

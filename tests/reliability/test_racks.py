@@ -19,7 +19,7 @@ from tests.reliability.driver import Orders
 from tests.reliability.leaders import Leaders
 from tests.spark.traffic import TIMEOUT_SECONDS, Events, Writer, batch, values, wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 ROWS, ROW_BYTES = 60_000, 1_000

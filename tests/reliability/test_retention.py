@@ -23,7 +23,7 @@ from tests.reliability.conftest import Trial
 from tests.spark.traffic import TIMEOUT_SECONDS, Events, Writer, stream, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 PARTITIONS = 3
 KEPT_BYTES = 80 * 40

@@ -20,7 +20,6 @@ from tests.spark_session import Start
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.kafka,
-    pytest.mark.slow,
     pytest.mark.reliability_full,
 ]
 

@@ -15,7 +15,7 @@ EVERY_DAY = ("the driver killed in commit",)
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.peer
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.kafka,
     pytest.mark.peer,
-    pytest.mark.slow,
     # tests/parity and tests/spark have transactions for every day.
     pytest.mark.reliability_full,
 ]

@@ -17,7 +17,7 @@ from tests.reliability.leaders import Leaders
 from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 PARTITIONS = 5
 ROUNDS_A_CLUSTER_TAKES = 5  # Each has four brokers end and start.

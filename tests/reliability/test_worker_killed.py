@@ -15,7 +15,7 @@ from tests.reliability.dying import FOUND, Orders
 from tests.reliability.readers import by_confluent
 from tests.spark.traffic import Events, Writer
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 PARTITIONS, ROWS = 4, 5_000
 SECONDS_A_KILL = 5

@@ -16,7 +16,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.producer.reading import read_by_confluent
 from tests.reliability.conftest import Trial
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 CHILD = "tests.reliability.writing.child"
 END_SECONDS = 60

@@ -12,7 +12,7 @@ from tests.reliability.writing.cluster import Cluster, three_brokers
 from tests.reliability.writing.faults import FAULTS
 from tests.reliability.writing.rounds import run_round
 
-pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.long]
 
 EVERY_DAY = ("brokers killed and started again", "connections cut before an answer")
 # The others are made by `python -m tests.reliability.writing`.

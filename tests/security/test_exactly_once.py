@@ -4,7 +4,7 @@ import pytest
 
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.testing import LocalKafka
-from tests.exactly_once.judge import found_by_confluent, judge
+from tests.exactly_once.judge import committed, found_by_confluent, judge
 from tests.exactly_once.query import Query
 from tests.security.acls import allow
 from tests.security.options import options_of
@@ -63,5 +63,4 @@ def test_without_one_it_says_which(right: str, secured: LocalKafka, topic: str) 
         f"the user needs {operation} on {name} '{query.prefix if kind != 'topic' else topic}"
         in (str(raised.value))
     )
-    found = found_by_confluent(secured.bootstrap_servers, topic, PARTITIONS)
-    assert not found.values
+    assert not committed(secured.bootstrap_servers, topic, PARTITIONS)

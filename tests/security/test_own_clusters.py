@@ -10,7 +10,7 @@ from spark_kafka_source.testing import LocalKafka, Security
 from tests.security.options import USERS, independent
 from tests.testing.traffic import consume, produce
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 VALUES = [b"a", b"b", b"c"]
 

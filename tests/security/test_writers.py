@@ -128,7 +128,7 @@ def short_tokens(secured: LocalKafka) -> Iterator[None]:
     secured.token_server.lifetime_seconds = before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("short_tokens")
 @pytest.mark.parametrize(
     ("listener", "mechanism"), [("SASL_SSL", "OAUTHBEARER"), ("SASL_SSL_BRIEF", "SCRAM-SHA-256")]

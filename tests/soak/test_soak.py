@@ -14,7 +14,6 @@ ROWS_A_SECOND = 100
 @pytest.mark.kafka
 @pytest.mark.registry
 @pytest.mark.java
-@pytest.mark.slow
 @pytest.mark.reliability_full
 @pytest.mark.timeout(1_800)
 def test_each_row_is_accounted_for(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 TIMEOUT_SECONDS = 1_200
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "values",
     ["few", pytest.param("all", marks=pytest.mark.reliability_full)],

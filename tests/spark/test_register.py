@@ -37,7 +37,7 @@ step("last", spark_kafka_source.register, spark)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.spark
 def test_what_is_known_already_is_not_registered_again() -> None:
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": sys.executable}

@@ -5,7 +5,7 @@ import pytest
 from spark_kafka_source.testing import LocalKafka
 from tests.testing.traffic import consume, produce
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 VALUES = [b"a", b"b", b"c"]
 

@@ -14,6 +14,7 @@ CASES = [each for cases in TITLES.values() for each in cases]
 PROJECT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_the_page_has_what_spark_answers(spark: SparkSession) -> None:
     assert MARKS.split(PAGE)[1] == rendered(spark), "run `make value-parity`"

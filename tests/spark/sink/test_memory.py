@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_kafka_source import KafkaDataSource
 from spark_kafka_source.testing import LocalKafka
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 MIB = 1 << 20
 ROWS = 10_000

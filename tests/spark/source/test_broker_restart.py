@@ -9,7 +9,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
