@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -24,6 +24,14 @@ from spark_kafka_source.fetch.reader import LogReader
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
+
+
+class _Kept(NamedTuple):
+    """An error for the next call. It is about `position` at `at`, unless that is None."""
+
+    error: Exception
+    position: Position | None = None
+    at: OffsetAndEpoch | None = None
 
 
 class Reading:
@@ -53,7 +61,7 @@ class Reading:
         self.positions = self._reader.positions
         self._unread: WeakKeyDictionary[Fetched, Unread] = WeakKeyDictionary()
         self._last: TopicPartition | None = None
-        self._error: Exception | None = None
+        self._kept: _Kept | None = None
         self.starts = Starts(committed, reset, decoding.fetch.isolation_level, lookups.wake)
         self._start_lookups: PartitionLookups[ResetPolicy | None, OffsetAndEpoch]
         self._start_lookups = PartitionLookups(
@@ -94,7 +102,7 @@ class Reading:
 
         Partitions take turns. The next records are fetched. Raises `CorruptRecordError` and
         `BadRecordError` with the position before the bad record. If there are records before it,
-        the next call raises. After Ctrl-C all positions are as before the call, because no caller
+        the next call raises, unless the consumer has left that position. After Ctrl-C all positions are as before the call, because no caller
         got the records.
         """
         self._raise_kept()
@@ -126,7 +134,7 @@ class Reading:
             except Exception as error:
                 position.refetch()
                 self._last = position.topic_partition
-                self._error = self._error or error
+                self._kept = self._kept or _Kept(error, position, position.next)
                 break
             if left <= 0:
                 break
@@ -137,12 +145,17 @@ class Reading:
         try:
             step()
         except KafkaError as error:
-            self._error = self._error or error
+            self._kept = self._kept or _Kept(error)
 
     def _raise_kept(self) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        kept, self._kept = self._kept, None
+        if kept is not None and (kept.position is None or self._is_there(kept.position, kept.at)):
+            raise kept.error
+
+    def _is_there(self, position: Position, at: OffsetAndEpoch | None) -> bool:
+        """Return whether the consumer still reads this position, and is at that offset."""
+        is_read = any(each is position for each in self.positions)
+        return is_read and not position.paused and position.next == at
 
     def _in_turn(self) -> list[Position]:
         """Return the positions with records, from the partition after the last read one on."""

@@ -1,5 +1,6 @@
 """Records of a `KafkaConsumer` with assigned partitions, on an in-memory broker."""
 
+import contextlib
 import itertools
 import pickle
 import sys
@@ -573,6 +574,37 @@ def test_a_corrupt_record_costs_nothing_of_what_was_before_it_or_elsewhere(
         consumer.seek(T1, 10)
         fill(broker, T1, 1)
         assert polled(consumer, 10) == of(T1, range(10, 20))
+
+
+@pytest.mark.parametrize("leave", ["seek", "pause", "assign"])
+def test_the_error_of_a_record_is_not_raised_once_the_consumer_has_left_it(
+    broker: MemoryBroker, logs: list[PartitionLog], leave: str
+) -> None:
+    """Records of another partition came first, so the error was kept for the next poll."""
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+    bad = logs[1].batches[0]
+    logs[1].batches[0] = bad._replace(data=bad.data[:-1] + bytes([bad.data[-1] ^ 1]))
+    with consuming(broker, T0, T1) as consumer:
+        _poll_beside_a_kept_error(consumer)
+        if leave == "seek":
+            consumer.seek(T1, 10)
+        elif leave == "pause":
+            consumer.pause([T1])
+        else:
+            consumer.assign([T0])
+        fill(broker, T0, 1)
+        assert polled(consumer, 10) == of(T0, range(10, 20))
+
+
+def _poll_beside_a_kept_error(consumer: KafkaConsumer) -> None:
+    """Poll records of T0 until one poll has met the bad record of T1, too, and kept its error."""
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while consumer._reading._kept is None:
+        assert time.monotonic() < deadline
+        consumer.seek(T0, 0)
+        with contextlib.suppress(CorruptRecordError):
+            consumer.poll(timeout_ms=50)
 
 
 def test_what_is_handed_out_is_not_lost_to_an_error_that_comes_after(
