@@ -102,8 +102,8 @@ class Reading:
 
         Partitions take turns. The next records are fetched. Raises `CorruptRecordError` and
         `BadRecordError` with the position before the bad record. If there are records before it,
-        the next call raises, unless the consumer has left that position. After Ctrl-C all positions are as before the call, because no caller
-        got the records.
+        the next call raises, unless the consumer has left that position. After Ctrl-C all positions
+        are as before the call, because no caller got the records.
         """
         self._raise_kept()
         self._keep_error(self._reader.take)

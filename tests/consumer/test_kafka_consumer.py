@@ -590,7 +590,7 @@ def test_the_error_of_a_record_is_not_raised_once_the_consumer_has_left_it(
         if leave == "seek":
             consumer.seek(T1, 10)
         elif leave == "pause":
-            consumer.pause([T1])
+            consumer.pause(T1)
         else:
             consumer.assign([T0])
         fill(broker, T0, 1)
