@@ -53,7 +53,7 @@ def main() -> None:
 def _archive() -> bytes:
     with tempfile.TemporaryFile() as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sorted(PACKAGE.rglob("*.py")):
+            for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.json")]):
                 archive.write(path, path.relative_to(PACKAGE.parent))
         file.seek(0)
         return file.read()
