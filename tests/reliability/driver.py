@@ -9,8 +9,10 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -61,7 +63,7 @@ def kill() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def session(master: str) -> SparkSession:
+def session(master: str, settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """Return a Spark session for a child process: small, silent and quick to start."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return (
@@ -70,6 +72,7 @@ def session(master: str) -> SparkSession:
         .config("spark.log.level", "OFF")
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config(map=dict(settings))
         .getOrCreate()
     )
 

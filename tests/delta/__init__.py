@@ -1,0 +1,1 @@
+"""A pipeline through a table of Delta Lake, killed and started again on the way."""
