@@ -57,11 +57,11 @@ class Trial:
 
 
 REAL_BROKERS = [
+    pytest.param("second_generation", marks=pytest.mark.kafka),
     *(
-        pytest.param(name, marks=pytest.mark.kafka)
-        for name in ("second_generation", "first_generation")
+        pytest.param(name, marks=[pytest.mark.kafka, pytest.mark.long])
+        for name in ("first_generation", "oldest")
     ),
-    pytest.param("oldest", marks=[pytest.mark.kafka, pytest.mark.long]),
 ]
 BROKERS = ["in_memory", *REAL_BROKERS]
 

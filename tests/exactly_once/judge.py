@@ -129,5 +129,14 @@ def _ends(servers: str, topic: str, partitions: int, level: IsolationLevel) -> l
     admin = AdminClient({"bootstrap.servers": servers})
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # confluent has no type for it
     asked = {TopicPartition(topic, each): latest for each in range(partitions)}
-    found = admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_SECONDS)
-    return [found[each].result().offset for each in asked]
+    until_seconds = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        found = admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_SECONDS)
+        try:
+            return [found[each].result().offset for each in asked]
+        except KafkaException as error:
+            # A new topic's leader may not know yet that it leads. The admin client asks once.
+            passes = error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+            if not passes or time.monotonic() > until_seconds:
+                raise
+        time.sleep(0.05)

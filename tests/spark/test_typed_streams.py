@@ -75,7 +75,13 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=name, marks=pytest.mark.long if fault.policy == "skip" else ())
+        for name, fault in FAULTS.items()
+    ],
+)
 def test_no_row_is_lost_while_a_registry_fails(
     events: Events, registry: TestRegistry, start: Start, fault: Fault
 ) -> None:

@@ -203,7 +203,13 @@ with LocalKafka() as kafka:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (signal.SIGTERM, signal.SIGINT)),
+    ],
+)
 def test_a_killed_parent_leaves_no_process_and_no_directory(number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PARENT],

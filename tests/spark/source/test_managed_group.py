@@ -412,7 +412,7 @@ def test_a_run_whose_commits_are_refused_fails_in_time(
 def test_a_run_takes_over_what_a_lost_query_has_not_read(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
-    holder, query = started(stack, broker), started(stack, broker)
+    holder, query = Query(broker), started(stack, broker)
     settle(holder, query)
     for log in logs:
         log.append(b"more")
