@@ -5,7 +5,7 @@
 
 A file keeps a line for the outcome of each run. The page adds up all lines, so that the hours can
 be on several days. `--directory` keeps the files of the run. The exit status is 1 if there was an
-anomaly, or if a process grew or ended by itself.
+anomaly, if a process grew or ended by itself, or if a run of an hour cannot tell whether one grew.
 """
 
 import argparse
@@ -44,7 +44,8 @@ def main() -> None:
     print(text)
     if given.page:
         MARKS.write(given.page, text)
-    sys.exit(bool(outcome.anomalies or outcome.grown or ENDED in outcome.nemesis))
+    bad = outcome.anomalies or outcome.grown or outcome.unjudged or ENDED in outcome.nemesis
+    sys.exit(bool(bad))
 
 
 def _text(outcomes: list[Outcome]) -> str:

@@ -13,6 +13,9 @@ from tests.soak.growth import Growth
 from tests.soak.judge import Verdict
 from tests.soak.samples import is_jvm
 
+HOURS_TO_JUDGE = 1.0
+"""In a run of this length each process must live for long enough to tell whether it grows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -37,6 +40,12 @@ class Outcome:
     def grown(self) -> list[str]:
         """The roles that grow. A JVM is left out: its memory grows up to its limit."""
         return [each.role for each in self.growths if each.grows and not is_jvm(each.role)]
+
+    @property
+    def unjudged(self) -> list[str]:
+        """The roles whose growth is not known, although the run was long enough to tell it."""
+        is_long = self.hours >= HOURS_TO_JUDGE
+        return [each.role for each in self.growths if is_long and not each.is_long_enough]
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

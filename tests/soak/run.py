@@ -81,8 +81,11 @@ class Soak:
 
     def _harm(self, seconds: float, chance: Random) -> None:
         nemesis = Nemesis(self._cluster, self.cast, self._diary, chance)
-        ends, judged = time.monotonic() + seconds, time.monotonic()
+        began = judged = time.monotonic()
+        ends, half = began + seconds, began + seconds / 2
         while time.monotonic() < ends:
+            if time.monotonic() > half:
+                nemesis.spare_processes()
             self._calm(min(chance.uniform(*_CALM_SECONDS), ends - time.monotonic()))
             if time.monotonic() < ends:
                 nemesis.strike()

@@ -35,6 +35,13 @@ def test_a_jvm_may_grow() -> None:
     assert replace(RUN, growths=[grown]).grown == ["driver"]
 
 
+def test_a_long_run_must_tell_whether_a_process_grows() -> None:
+    short = replace(GROWTH, seconds=599)
+    assert replace(RUN, growths=[GROWTH, short]).unjudged == ["driver"]
+    assert replace(RUN, growths=[GROWTH]).unjudged == []
+    assert replace(RUN, hours=0.5, growths=[short]).unjudged == []
+
+
 def test_runs_add_up() -> None:
     wrong = replace(RUN, verdicts={"written": Verdict(rows=10, lost=1)})
     page = render([RUN, wrong])
