@@ -137,7 +137,7 @@ def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> None:
             return
         losses.raise_unless(reader.in_flight)
         if deadline.expired:
-            raise losses.trouble or KafkaTimeoutError(f"No answer in {deadline.timeout_ms} ms")
+            raise losses.trouble or KafkaTimeoutError(losses.silence(deadline))
         reader.wait(deadline)
         is_answered = reader.take()
         if not is_answered:
@@ -182,12 +182,14 @@ class _Losses:
         self.ranges = ranges
         self.trouble: KafkaError | None = None
         """The last error."""
+        self._earlier: KafkaError | None = None
         self._client = client
         self._skip_lost = skip_lost
         self._unknown: set[str] = set()
 
     def begin(self) -> None:
-        """Forget earlier errors."""
+        """Forget earlier errors, but for `silence`."""
+        self._earlier = self.trouble or self._earlier
         self.trouble = None
         self._unknown.clear()
 
@@ -195,6 +197,11 @@ class _Losses:
         """Raise the last error, if there is one and no fetch is in flight."""
         if self.trouble is not None and not in_flight:
             raise self.trouble
+
+    def silence(self, deadline: Deadline) -> str:
+        """Return the text of an error for a wait without any answer."""
+        text = f"No answer in {deadline.timeout_ms} ms"
+        return f"{text}; the last error before: {self._earlier}" if self._earlier else text
 
     def out_of_range(self, _: Position) -> bool:
         """Return False: the error names the offsets of the log, which are looked up."""

@@ -17,7 +17,7 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import to_arrow
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import fetches_of
-from tests.memory_broker import ONE_TRY, MemoryBroker, PartitionLog
+from tests.memory_broker import MemoryBroker, PartitionLog
 
 MANY = 64
 
@@ -157,11 +157,17 @@ def test_a_partition_without_a_leader_keeps_no_other_waiting(
     assert found[2] == 1
 
 
-def test_what_goes_wrong_is_told_once_nothing_else_is_left(broker: MemoryBroker) -> None:
+@pytest.mark.parametrize("pause_ms", [10, 3_600_000])
+def test_what_goes_wrong_is_told_once_nothing_else_is_left(
+    broker: MemoryBroker, pause_ms: int
+) -> None:
+    """The error may have come together with the last records of the other partition."""
     logs = broker.create_topic("t", 2)
     fill(logs, 3)
     broker.control(FetchRequest, error_named("REQUEST_TIMED_OUT"), node_id=1, times=None)
-    config = broker.config(**ONE_TRY)
+    config = broker.config(
+        default_api_timeout_ms=500, retry_backoff_ms=pause_ms, retry_backoff_max_ms=pause_ms
+    )
     found = []
     with KafkaClient(config) as client, pytest.raises(KafkaTimeoutError) as caught:
         for chunk in RangeReader(client, ranges_of([3, 3]), FetchConfig()).chunks():

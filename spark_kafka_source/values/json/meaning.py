@@ -187,7 +187,7 @@ def _decimal(precision: int, scale: int, path: str) -> Convert:
             rounded = number.quantize(unit, context=_EXACT)
         except InvalidOperation:
             raise BadValueError(Fault.DECIMAL, path) from None
-        if abs(rounded) >= most:
+        if rounded.copy_abs() >= most:  # `abs` rounds to 28 digits.
             raise BadValueError(Fault.DECIMAL, path)
         return rounded
 
