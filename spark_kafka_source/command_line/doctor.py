@@ -14,6 +14,8 @@ from spark_kafka_source.settings import Settings
 _COLUMNS = ("ok", "check", "subject", "found", "ms", "remedy", "option")
 _SIGNS = {Verdict.OK: "✓", Verdict.WRONG: "✗", Verdict.UNKNOWN: "?"}
 _URL = "schema.registry.url"
+# A session may start a JVM, and may wait for executors.
+_TIMES_FOR_SPARK = 6
 
 
 def doctor(arguments: argparse.Namespace, output: Output) -> int:
@@ -31,7 +33,7 @@ def doctor(arguments: argparse.Namespace, output: Output) -> int:
     )
     found = examine(config.client, wanted, arguments.timeout * 1000)
     if arguments.spark:
-        found += check_spark()
+        found += check_spark(arguments.timeout * 1000 * _TIMES_FOR_SPARK)
     if output.as_json:
         output.rows([_document(each) for each in found], ())
     else:

@@ -1,6 +1,7 @@
 """Checks of one broker: name and port, TLS, login, versions, the time of a round trip."""
 
 from dataclasses import replace
+from typing import Any
 
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
@@ -20,6 +21,9 @@ from spark_kafka_source.net.certificates import (
     days_until,
     server_certificate,
 )
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 
@@ -29,6 +33,10 @@ SOON_DAYS = 14
 _SERVERS = "kafka.bootstrap.servers"
 _TRUSTSTORE = "kafka.ssl.truststore.location"
 _KEYSTORE = "kafka.ssl.keystore.location"
+_RENEW = "Renew the broker's certificate; if its authority changes, trust the new one"
+_OLD = "Use brokers of Kafka 2.1 or newer, and this package's newest version"
+# The other requests are as old.
+_NEEDED: tuple[type[Request[Any]], ...] = (MetadataRequest, ListOffsetsRequest, FetchRequest)
 _AFTER_CONNECT = ("tls", "login", "versions", "round trip")
 
 
@@ -47,7 +55,7 @@ def check_broker(
         encrypted = [ok("tls", subject, "off: 'security.protocol' has no TLS")]
     else:
         encrypted = [timed(lambda: _tls(address, settings, deadline))]
-        if encrypted[0].remedy and "days" not in encrypted[0].found:
+        if encrypted[0].remedy not in ("", _RENEW):
             return [connected, *encrypted, *_not_checked(_AFTER_CONNECT[1:], subject, "tls")]
     return [connected, *encrypted, *_speaks(address, settings, deadline, contacts)]
 
@@ -98,8 +106,7 @@ def _tls(address: Address, settings: ConnectionSettings, deadline: Deadline) -> 
         f"expires in {found.days_left} days"
     )
     if found.days_left < SOON_DAYS:
-        remedy = "Renew the broker's certificate; if its authority changes, trust the new one"
-        return wrong("tls", subject, text, remedy, _TRUSTSTORE)
+        return wrong("tls", subject, text, _RENEW, _TRUSTSTORE)
     return ok("tls", subject, text)
 
 
@@ -125,7 +132,10 @@ def _speaks(
         rest = [each for each in _AFTER_CONNECT[1:] if each != login.check]
         return [login, *_not_checked(tuple(rest), subject, login.check)]
     try:
-        return [login, _versions(subject, made[0]), timed(lambda: _trip(made[0], deadline))]
+        spoken = _versions(subject, made[0])
+        if spoken.remedy:
+            return [login, spoken, *_not_checked(("round trip",), subject, "versions")]
+        return [login, spoken, timed(lambda: _trip(made[0], deadline))]
     finally:
         made[0].close()
 
@@ -145,7 +155,7 @@ def _logs_in(
     except TlsError as error:
         return failed("tls", subject, error, "kafka.security.protocol")
     except UnsupportedVersionError as error:
-        return failed("versions", subject, error, _SERVERS, "Kafka 2.1 or newer is needed")
+        return failed("versions", subject, error, _SERVERS, _OLD)
     except KafkaError as error:
         remedy = "Check that a Kafka broker listens there, and with this security protocol"
         return failed("login", subject, error, "kafka.security.protocol", remedy)
@@ -161,6 +171,11 @@ def _refused(subject: str, error: AuthenticationError) -> Finding:
 
 
 def _versions(subject: str, connection: Connection) -> Finding:
+    try:
+        for each in _NEEDED:
+            connection.version(each)
+    except UnsupportedVersionError as error:
+        return failed("versions", subject, error, _SERVERS, _OLD)
     newer = connection.supports(ConsumerGroupHeartbeatRequest, 0)
     groups = "classic and KIP-848" if newer else "classic"
     return ok("versions", subject, f"both sides share versions; groups: {groups}")

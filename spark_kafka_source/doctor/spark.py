@@ -1,52 +1,89 @@
-"""Checks of Spark: what the driver and an executor have, by one tiny job."""
+"""Checks of Spark: what the driver and the executors have, by one job of tiny tasks."""
 
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata, util
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_kafka_source.doctor.finding import Finding, ok, unknown, wrong
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _PACKAGES = ("pyspark", "pyarrow", "numpy", "spark-kafka-source")
 _SOCKET = "spark.python.unix.domain.socket.enabled"
+_TASKS = 64
+"""Spark spreads them over its executors. On a larger cluster some executors get none."""
 
 Facts = Mapping[str, Any]
 
 
-def check_spark() -> list[Finding]:
-    """Return the findings of the active session, or of a new one."""
+def check_spark(timeout_ms: int) -> list[Finding]:
+    """Return the findings of the active session, or of a new one.
+
+    A session that does not start, or whose job gets no core until the timeout, is wrong.
+    """
+    found: list[Finding] = []
+    job = threading.Thread(
+        target=lambda: found.extend(_of_session()), name="doctor-spark", daemon=True
+    )
+    job.start()
+    job.join(timeout_ms / 1000)
+    return found or [_too_late(timeout_ms)]
+
+
+def _of_session() -> list[Finding]:
     from pyspark.errors import PySparkException  # noqa: PLC0415  # Only `--spark` needs it.
     from pyspark.sql import SparkSession  # noqa: PLC0415
-    from pyspark.sql.functions import udf  # noqa: PLC0415
 
     try:
         session = SparkSession.builder.getOrCreate()
-        # The function is pickled by value: an executor without this package must answer, too.
-        tells = udf(_teller(), "string", useArrow=False)  # Arrow would ask for pandas here.
-        told = session.range(1).select(tells()).first()
-        socket = session.conf.get(_SOCKET, None)
+        return [*judged(facts(), _told(session)), _socket(session.conf.get(_SOCKET, None))]
     except (PySparkException, ImportError, RuntimeError) as error:
         remedy = "Start Spark; executors need the driver's version of Python"
         found = str(error).strip().splitlines()[0][:200]
         return [wrong("spark", "session", found, remedy, "PYSPARK_PYTHON")]
-    text = told[0] if told is not None else "{}"
-    return [*judged(facts(), json.loads(text)), _socket(socket)]
 
 
-def judged(driver: Facts, executor: Facts) -> list[Finding]:
-    """Return the findings for what the driver and an executor have."""
+def _told(session: "SparkSession") -> list[Facts]:
+    """Return the facts of each executor that has run a task."""
+    from pyspark.sql.functions import udf  # noqa: PLC0415
+
+    # The function is pickled by value: an executor without this package must answer, too.
+    tells = udf(_teller(), "string", useArrow=False)  # Arrow would ask for pandas here.
+    rows = session.range(0, _TASKS, 1, _TASKS).select(tells()).collect()
+    return [json.loads(text) for text in sorted({str(row[0]) for row in rows})]
+
+
+def _too_late(timeout_ms: int) -> Finding:
+    found = f"no job has ended within {timeout_ms / 1000:g} s"
+    remedy = "Give the session cores: other applications may hold them all, or a queue is full"
+    return wrong("spark", "session", found, remedy, "--timeout")
+
+
+def judged(driver: Facts, executors: Sequence[Facts]) -> list[Finding]:
+    """Return the findings for what the driver and the executors have."""
+    hosts = {str(each.get("host")) for each in executors}
     return [
-        _python(str(driver.get("python")), str(executor.get("python"))),
-        *(_package(each, driver.get(each), executor.get(each)) for each in _PACKAGES),
-        _fast(executor),
+        ok("spark", "executors", f"{_TASKS} tasks ran on hosts: {len(hosts)}"),
+        _python(str(driver.get("python")), _by_host(executors, "python")),
+        *(_package(each, driver.get(each), _by_host(executors, each)) for each in _PACKAGES),
+        *dict.fromkeys(map(_fast, executors)),
     ]
 
 
+def _by_host(executors: Sequence[Facts], name: str) -> dict[str | None, str]:
+    """Return for each value that executors have one of their hosts."""
+    return {each.get(name): str(each.get("host")) for each in executors}
+
+
 def facts() -> dict[str, Any]:
-    """Return versions, and whether numba's cache can be written, of this process."""
+    """Return the host, versions, and whether numba's cache can be written, of this process."""
     return dict(json.loads(_teller()()))
 
 
@@ -54,7 +91,8 @@ def _teller() -> Callable[[], str]:
     packages = _PACKAGES
 
     def told() -> str:
-        found: dict[str, Any] = {"python": platform.python_version()}
+        found: dict[str, Any] = {"host": socket.gethostname()}
+        found["python"] = platform.python_version()
         for each in packages:
             try:
                 found[each] = metadata.version(each)
@@ -73,20 +111,29 @@ def _teller() -> Callable[[], str]:
     return told
 
 
-def _python(driver: str, executor: str) -> Finding:
-    if driver.split(".")[:2] == executor.split(".")[:2]:
-        return ok("spark", "Python", f"driver {driver}, executor {executor}")
-    found = f"driver {driver}, executor {executor}"
+def _python(driver: str, executors: Mapping[str | None, str]) -> Finding:
+    found = _beside(driver, executors)
+    if all(str(each).split(".")[:2] == driver.split(".")[:2] for each in executors):
+        return ok("spark", "Python", found)
     remedy = "Give executors the driver's Python"
     return wrong("spark", "Python", found, remedy, "PYSPARK_PYTHON")
 
 
-def _package(name: str, driver: str | None, executor: str | None) -> Finding:
-    found = f"driver {driver or 'none'}, executor {executor or 'none'}"
-    if executor is not None and driver == executor:
+def _package(name: str, driver: str | None, executors: Mapping[str | None, str]) -> Finding:
+    found = _beside(driver, executors)
+    if driver is not None and set(executors) == {driver}:
         return ok("spark", name, found)
     remedy = f"Install the driver's version of {name} for the executors' Python"
     return wrong("spark", name, found, remedy, "PYSPARK_PYTHON")
+
+
+def _beside(driver: str | None, executors: Mapping[str | None, str]) -> str:
+    """Return the driver's and the executors' values. Name a host of each if executors differ."""
+    if len(executors) == 1:
+        (value,) = executors
+        return f"driver {driver or 'none'}, executors {value or 'none'}"
+    shown = ", ".join(f"{value or 'none'} on {host}" for value, host in executors.items())
+    return f"driver {driver or 'none'}, executors {shown}"
 
 
 def _fast(executor: Facts) -> Finding:
@@ -95,7 +142,8 @@ def _fast(executor: Facts) -> Finding:
     where = str(executor.get("cache"))
     if executor.get("writable"):
         return ok("spark", "fast", f"numba's cache {where} can be written")
-    found = f"numba's cache {where} cannot be written: each process compiles anew"
+    host = executor.get("host")
+    found = f"numba's cache {where} on {host} cannot be written: each process compiles anew"
     return wrong("spark", "fast", found, "Give a directory that can be written", "NUMBA_CACHE_DIR")
 
 

@@ -253,6 +253,10 @@ class Connection:
         """Return whether the broker supports `version` of this API."""
         return self._exchange.supports(request_type, version)
 
+    def version(self, request_type: type[Request[R]]) -> int:
+        """Return the version that requests are sent in. Raises `UnsupportedVersionError`."""
+        return self._exchange.version(request_type)
+
     @property
     def usable(self) -> bool:
         """Whether a request may be sent with nothing in flight; see `takes`."""

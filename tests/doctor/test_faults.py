@@ -1,6 +1,8 @@
 """Each fault that the doctor can name, caused by the test, and secrets, which it never shows."""
 
 import json
+import socket
+import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator
@@ -15,12 +17,14 @@ from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.net.certificates import client_expiry_seconds, days_until
 from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TransactionState,
 )
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -141,6 +145,48 @@ def test_a_broker_without_versions(broker: MemoryBroker, examined: Examine) -> N
     assert wrong(examined(address(broker)))["check"] == "login"
 
 
+@pytest.mark.parametrize(
+    ("spoken", "text"),
+    [
+        (Versions(0, 3), "older than Apache Kafka 2.1"),
+        (Versions(90, 99), "newer than this package knows"),
+    ],
+)
+def test_a_broker_of_another_age(examined: Examine, spoken: Versions, text: str) -> None:
+    with MemoryBroker(versions={FetchRequest.KEY: spoken}) as broker:
+        rows = examined(address(broker))
+    found = wrong(rows)
+    assert (found["check"], found["option"]) == ("versions", "-b")
+    assert text in found["found"]
+    assert of(rows, "round trip")["found"] == "not checked: 'versions' failed"
+
+
+def test_a_broker_that_does_not_tell_the_cluster(broker: MemoryBroker, examined: Examine) -> None:
+    trips = iter([Action.HANDLE])
+    broker.control(MetadataRequest, lambda _: next(trips, Action.CLOSE), times=None)
+    found = wrong(examined(address(broker)))
+    assert (found["check"], found["option"]) == ("cluster", "-b")
+
+
+def test_a_resolver_that_is_silent(
+    broker: MemoryBroker, examined: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, resolve = threading.Event(), socket.getaddrinfo
+
+    def wait(host: str, *given: Any, **named: Any) -> Any:
+        if host == "nowhere.invalid":
+            ended.wait(60)
+        return resolve(host, *given, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+    rows = examined(f"nowhere.invalid:9092,{address(broker)}", "--timeout", "3")
+    ended.set()
+    found = wrong(rows)
+    assert (found["check"], found["subject"]) == ("connect", "nowhere.invalid:9092")
+    assert (found["option"], found["found"]) == ("-b", "no result in time")
+    assert of(rows, "cluster")["verdict"] == "ok"
+
+
 # -- TLS and login ---------------------------------------------------------------------------------
 
 
@@ -213,6 +259,25 @@ def test_a_client_certificate_that_is_missing(
             )
         )
     assert found["option"] == "ssl.keystore.location"
+
+
+def test_a_client_certificate_that_the_broker_refuses(
+    ca: Certified, examined: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokers, "SOON_DAYS", 0)
+    me = certified_by(authority("another"))
+    with MemoryBroker(tls=certified_by(ca, LOOPBACK).server_context(tmp_path, trusts=ca)) as broker:
+        found = wrong(
+            examined(
+                address(broker),
+                security_protocol="SSL",
+                ssl_truststore_certificates=ca.certificate_pem,
+                ssl_keystore_certificate_chain=me.certificate_pem,
+                ssl_keystore_key=me.key_pem(),
+            )
+        )
+    assert (found["check"], found["option"]) == ("tls", "ssl.keystore.location")
+    assert "refuse" in found["found"]
 
 
 def test_a_client_certificate_that_expires_soon(

@@ -1,6 +1,7 @@
 """The doctor's checks of Spark: its own job, and a row for each fault."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.memory_broker import MemoryBroker
 
 
 def wrong(**told: Any) -> list[Finding]:
-    found = judged(facts(), facts() | told)
+    found = judged(facts(), [facts(), facts() | {"host": "other"} | told])
     return [each for each in found if each.verdict is Verdict.WRONG]
 
 
@@ -31,6 +32,7 @@ def test_an_executor_with_a_fault(told: dict[str, Any], subject: str, option: st
     (found,) = wrong(**told)
     assert (found.subject, found.option) == (subject, option)
     assert found.remedy
+    assert " on other" in found.found
 
 
 def test_a_session_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,9 +40,19 @@ def test_a_session_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("Java gateway process exited")
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
-    (found,) = check_spark()
+    (found,) = check_spark(60_000)
     assert (found.verdict, found.option) == (Verdict.WRONG, "PYSPARK_PYTHON")
     assert found.found == "Java gateway process exited"
+
+
+def test_a_session_that_gets_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: ended.wait(60))
+    (found,) = check_spark(50)
+    ended.set()
+    assert (found.verdict, found.option) == (Verdict.WRONG, "--timeout")
+    assert found.found == "no job has ended within 0.05 s"
+    assert "cores" in found.remedy
 
 
 @pytest.mark.spark
@@ -52,5 +64,6 @@ def test_a_session(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     found = {row["subject"]: row["found"] for row in rows if row["check"] == "spark"}
     assert found["Python"].count(facts()["python"]) == 2
+    assert found["executors"] == "64 tasks ran on hosts: 1"
     assert found["Unix socket"].endswith("is true")
     assert {"pyspark", "pyarrow", "numpy", "spark-kafka-source", "fast"} <= set(found)
