@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -179,7 +179,7 @@ def _send(producer: KafkaProducer) -> None:
 
 @contextlib.contextmanager
 def _session() -> Iterator[SparkSession]:
-    spark = (
+    spark = _quiet(
         SparkSession.builder.master("local[2]")
         .appName("spark_kafka_source demo")
         .config("spark.ui.enabled", "false")
@@ -187,13 +187,31 @@ def _session() -> Iterator[SparkSession]:
         .config("spark.log.level", "ERROR")
         # Makes small tasks cheap; see docs/tuning.md.
         .config("spark.python.unix.domain.socket.enabled", "true")
-        .getOrCreate()
+        .getOrCreate
     )
     spark_kafka_source.register(spark)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _quiet(start: Callable[[], SparkSession]) -> SparkSession:
+    """Start Spark with its standard error in a file. The file is shown only if Spark fails.
+
+    Ctrl-C and the end of a session make Spark print stacks that mean nothing.
+    """
+    ours = os.dup(sys.stderr.fileno())
+    with tempfile.TemporaryFile() as log, os.fdopen(ours, "wb") as kept:
+        os.dup2(log.fileno(), sys.stderr.fileno())
+        try:
+            return start()
+        except BaseException:
+            log.seek(0)
+            kept.write(log.read())
+            raise
+        finally:
+            os.dup2(ours, sys.stderr.fileno())
 
 
 def _say(text: str) -> None:
