@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata, util
@@ -29,11 +28,19 @@ def check_spark(timeout_ms: int) -> list[Finding]:
     A session that does not start, or whose job gets no core until the timeout, is wrong.
     """
     found: list[Finding] = []
-    job = threading.Thread(
-        target=lambda: found.extend(_of_session()), name="doctor-spark", daemon=True
-    )
+    errors: list[Exception] = []
+
+    def check() -> None:
+        try:
+            found.extend(_of_session())
+        except Exception as error:
+            errors.append(error)
+
+    job = threading.Thread(target=check, name="doctor-spark", daemon=True)
     job.start()
     job.join(timeout_ms / 1000)
+    if errors:
+        raise errors[0]
     return found or [_too_late(timeout_ms)]
 
 
@@ -91,7 +98,7 @@ def _teller() -> Callable[[], str]:
     packages = _PACKAGES
 
     def told() -> str:
-        found: dict[str, Any] = {"host": socket.gethostname()}
+        found: dict[str, Any] = {"host": platform.node()}
         found["python"] = platform.python_version()
         for each in packages:
             try:

@@ -47,12 +47,26 @@ def test_a_session_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_session_that_gets_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
-    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: ended.wait(60))
+
+    def wait(_: object) -> None:
+        ended.wait(60)
+        raise RuntimeError("It has ended")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", wait)
     (found,) = check_spark(50)
     ended.set()
     assert (found.verdict, found.option) == (Verdict.WRONG, "--timeout")
     assert found.found == "no job has ended within 0.05 s"
     assert "cores" in found.remedy
+
+
+def test_an_error_that_nobody_expects_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fail)
+    with pytest.raises(ZeroDivisionError):
+        check_spark(60_000)
 
 
 @pytest.mark.spark
