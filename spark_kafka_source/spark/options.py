@@ -5,13 +5,12 @@ from typing import Any
 
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.net import (
-    SASL_OPTIONS,
     ConnectionSettings,
     SecurityProtocol,
     TlsSettings,
     TokenProvider,
 )
-from spark_kafka_source.spark import typed
+from spark_kafka_source.spark import sasl_options, typed
 from spark_kafka_source.spark.declaration import Option, Use, of_kafka
 from spark_kafka_source.spark.kinds import Texts, like, parsed
 from spark_kafka_source.spark.redaction import Redaction, hiding
@@ -35,10 +34,10 @@ OF_KAFKA: tuple[Option[Any], ...] = (
     *of_kafka(ConnectionSettings, Use.BOTH),
     Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
     *of_kafka(TlsSettings, Use.BOTH),
-    *(Option(name, parsed("", _as_written), "", Use.BOTH) for name in sorted(SASL_OPTIONS)),
+    *sasl_options.OPTIONS,
     *typed.OF_TLS,
 )
-"""Kafka's own settings, as `ClientConfig` and others declare them. SASL settings have only names.
+"""Kafka's own settings, as `ClientConfig` and others declare them.
 
 It includes the settings of the registry's TLS: Kafka's names behind the registry's prefix.
 """

@@ -12,7 +12,12 @@ from tests.marks import Marks
 
 PROJECT = Path(__file__).parents[2]
 REFERENCE = PROJECT / "docs" / "options.md"
-NOT_OF_JAVA = {"kafka.partitioner"}
+NOT_OF_JAVA = {
+    "kafka.partitioner",
+    "kafka.sasl.mechanisms",
+    "kafka.sasl.username",
+    "kafka.sasl.password",
+}
 """Settings of another client. Kafka's page does not have them."""
 MARKS = Marks("<!-- options: written by make options -->", "<!-- end of options -->")
 
@@ -36,8 +41,6 @@ def reference() -> str:
     of_members = [each for each in OF_A_MEMBER if each.name not in known]
     kafkas = [each for each in OF_KAFKA if each.name not in _OF_VALUES]
     of_written_values = [each for each in typed.OPTIONS if not each.use & Use.READ]
-    with_values = [each for each in kafkas if each.kind.takes]
-    by_name = ", ".join(f"`{each.name}`" for each in OF_KAFKA if not each.kind.takes)
     of_tls = ", ".join(f"`{each.name}`" for each in typed.OF_TLS)
     return "\n".join(
         [
@@ -45,7 +48,7 @@ def reference() -> str:
             "",
             *_own(Use.READ),
             "",
-            *_kafkas(Use.READ, with_values),
+            *_kafkas(Use.READ, kafkas),
             "",
             "And with `managedGroup=true`:",
             "",
@@ -61,7 +64,7 @@ def reference() -> str:
             "",
             *_own(Use.WRITE),
             "",
-            *_kafkas(Use.WRITE, with_values),
+            *_kafkas(Use.WRITE, kafkas),
             "",
             "Typed keys and values, see [typed values](typed-values.md#writing). A writer also "
             "takes a reader's options of the format, the schema and the registry.",
@@ -70,9 +73,7 @@ def reference() -> str:
             "",
             "### To read and to write",
             "",
-            *_kafkas(Use.BOTH, with_values),
-            "",
-            f"By SASL: {by_name}.",
+            *_kafkas(Use.BOTH, kafkas),
         ]
     )
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass, fields
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import SASL_OPTIONS
 from spark_kafka_source.settings import setting
+from spark_kafka_source.spark import sasl_options
 from spark_kafka_source.spark.declaration import (
     Option,
     Use,
@@ -115,6 +117,12 @@ def test_each_option_is_declared_once_and_says_what_it_means() -> None:
         assert each.meaning, each.name
         assert not each.meaning.endswith("."), each.name
         assert "|" not in each.meaning + each.kind.takes, each.name
+
+
+def test_each_option_of_sasl_has_words() -> None:
+    names = [each.name for each in sasl_options.OPTIONS]
+    assert sorted(names) == sorted(SASL_OPTIONS)
+    assert all(each.meaning and each.kind.takes for each in sasl_options.OPTIONS)
 
 
 def test_each_field_of_the_source_is_read() -> None:
