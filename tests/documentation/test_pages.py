@@ -45,6 +45,19 @@ def test_each_link_leads_somewhere(page: Path) -> None:
             assert anchor in _anchors(target), f"{page.name}: {link}"
 
 
+@pytest.mark.parametrize("start", [README, DOCS / "index.md"], ids=lambda page: page.name)
+def test_each_page_is_two_links_away(start: Path) -> None:
+    one = _linked_from(start)
+    two = one.union(*map(_linked_from, one))
+    assert sorted(set(PAGES) - two - {start, README, DOCS / "index.md"}) == []
+
+
+def _linked_from(page: Path) -> set[Path]:
+    links = (each.partition("#")[0] for each in _LINK.findall(_without_code(page)))
+    targets = {(page.parent / each).resolve() for each in links if each.endswith(".md")}
+    return targets & set(PAGES)
+
+
 def test_a_package_index_can_follow_the_links_of_the_readme() -> None:
     """This holds when the project has an address. Until then, links lead into the repository."""
     if "urls" in tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]:
