@@ -56,6 +56,11 @@ def parsed(takes: str, parse: Callable[[str, str], T], default: str = "") -> Kin
     return Kind(takes, default, lambda name, texts: parse(name, texts.get(name.lower(), default)))
 
 
+def as_written(takes: str, default: str = "") -> Kind[str]:
+    """Return the kind of a text that is not parsed."""
+    return parsed(takes, lambda _, text: text, default)
+
+
 def if_given(kind: Kind[T]) -> Kind[T | None]:
     """Return the kind with None for an option that is not given. `kind`'s default is an example."""
 

@@ -12,7 +12,7 @@ from spark_kafka_source.net import (
 )
 from spark_kafka_source.spark import sasl_options, typed
 from spark_kafka_source.spark.declaration import Option, Use, of_kafka
-from spark_kafka_source.spark.kinds import Texts, like, parsed
+from spark_kafka_source.spark.kinds import Texts, as_written, like
 from spark_kafka_source.spark.redaction import Redaction, hiding
 from spark_kafka_source.spark.sink import options as of_sinks
 from spark_kafka_source.spark.sink.options import SinkOptions, read_sink_options
@@ -21,10 +21,6 @@ from spark_kafka_source.spark.source import options as of_sources
 from spark_kafka_source.spark.source.options import SourceOptions, read_source_options
 from spark_kafka_source.spark.source.without_effect import READING
 from spark_kafka_source.spark.without_effect import UNKNOWN_OPTIONS, check_options_not_read
-
-
-def _as_written(_: str, text: str) -> str:
-    return text
 
 
 OF_KAFKA: tuple[Option[Any], ...] = (
@@ -45,7 +41,7 @@ It includes the settings of the registry's TLS: Kafka's names behind the registr
 OPTIONS: tuple[Option[Any], ...] = (
     Option(
         "kafka.bootstrap.servers",
-        parsed("`host:port`, or several separated by commas", _as_written),
+        as_written("`host:port`, or several separated by commas"),
         "the brokers' addresses; one that is up is enough to find the others",
         Use.BOTH,
     ),

@@ -6,7 +6,7 @@ https://kafka.apache.org/documentation/#security_sasl
 from typing import Any
 
 from spark_kafka_source.spark.declaration import Option, Use
-from spark_kafka_source.spark.kinds import parsed
+from spark_kafka_source.spark.kinds import as_written
 
 _TEXT, _SECRET, _CLASS = "a text", "a secret text", "the name of a Java class"
 _FROM_0, _FROM_1 = "a whole number from 0 to 3600000", "a whole number from 1 to 3600000"
@@ -60,12 +60,8 @@ _IN_WORDS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def _as_written(_: str, text: str) -> str:
-    return text
-
-
 OPTIONS: tuple[Option[Any], ...] = tuple(
-    Option(f"kafka.sasl.{name}", parsed(takes, _as_written, default), meaning, Use.BOTH)
+    Option(f"kafka.sasl.{name}", as_written(takes, default), meaning, Use.BOTH)
     for name, (takes, default, meaning) in _IN_WORDS.items()
 )
 """All options of `net.SASL_OPTIONS`."""
