@@ -22,7 +22,6 @@ from spark_kafka_source.spark.source.options import SourceOptions, read_source_o
 from spark_kafka_source.spark.source.without_effect import READING
 from spark_kafka_source.spark.without_effect import UNKNOWN_OPTIONS, check_options_not_read
 
-
 OF_KAFKA: tuple[Option[Any], ...] = (
     *of_sources.OF_KAFKA,
     *of_sinks.OF_KAFKA,

@@ -95,10 +95,6 @@ def _only_offsets(first: int, last: int | None) -> range:
     return range(first, last + 1)
 
 
-def _as_written(_: str, text: str) -> str:
-    return text
-
-
 def _not_blank(name: str, text: str) -> str:
     if not text.strip():
         raise ConfigurationError(name, "is empty", "Give a name, or leave it out")
