@@ -197,7 +197,7 @@ def _session() -> Iterator[SparkSession]:
 
 
 def _quiet(start: Callable[[], SparkSession]) -> SparkSession:
-    """Start Spark with its standard error in a file. The file is shown only if Spark fails.
+    """Start Spark with its standard error in a file, which is shown only if Spark does not start.
 
     Ctrl-C and the end of a session make Spark print stacks that mean nothing.
     """

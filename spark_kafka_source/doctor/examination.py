@@ -18,7 +18,7 @@ from spark_kafka_source.registry import RegistryConfig
 
 _SERVERS = "kafka.bootstrap.servers"
 _MOST_BROKERS = 100
-# A check that ends at the deadline still has to say so.
+# A check that the deadline ends needs a moment to report it.
 _SLACK_SECONDS = 0.3
 
 

@@ -78,13 +78,13 @@ def judged(driver: Facts, executors: Sequence[Facts]) -> list[Finding]:
     hosts = {str(each.get("host")) for each in executors}
     return [
         ok("spark", "executors", f"{_TASKS} tasks ran on hosts: {len(hosts)}"),
-        _python(str(driver.get("python")), _by_host(executors, "python")),
-        *(_package(each, driver.get(each), _by_host(executors, each)) for each in _PACKAGES),
+        _python(str(driver.get("python")), _hosts_by_value(executors, "python")),
+        *(_package(each, driver.get(each), _hosts_by_value(executors, each)) for each in _PACKAGES),
         *dict.fromkeys(map(_fast, executors)),
     ]
 
 
-def _by_host(executors: Sequence[Facts], name: str) -> dict[str | None, str]:
+def _hosts_by_value(executors: Sequence[Facts], name: str) -> dict[str | None, str]:
     """Return for each value that executors have one of their hosts."""
     return {each.get(name): str(each.get("host")) for each in executors}
 

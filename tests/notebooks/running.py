@@ -8,12 +8,25 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode, reads, writes
 from nbformat.v4 import new_code_cell
 
-WITHOUT_OUTPUTS = "databricks"  # It needs a workspace: `test_databricks.py` has stand-ins.
-NOTEBOOKS = [
-    path
-    for path in sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-    if path.stem != WITHOUT_OUTPUTS
-]
+_DIRECTORY = Path(__file__).parents[2] / "notebooks"
+DATABRICKS = _DIRECTORY / "databricks.ipynb"
+"""The notebook without outputs. It needs a workspace: `test_databricks.py` has stand-ins."""
+
+NOTEBOOKS = sorted(set(_DIRECTORY.glob("*.ipynb")) - {DATABRICKS})
+
+SESSION = """
+from pyspark.sql import SparkSession
+
+spark = (
+    SparkSession.builder.master("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.ui.showConsoleProgress", "false")
+    .config("spark.sql.session.timeZone", "UTC")
+    .getOrCreate()
+)
+"""
+"""The session that a cluster provides, as the source of a cell."""
+
 PNG = "image/png"
 _TIMEOUT_SECONDS = 600
 

@@ -9,7 +9,7 @@ import pytest
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer, Security
 from tests.exactly_once.judge import found_by_confluent
-from tests.notebooks.running import NOTEBOOKS, WITHOUT_OUTPUTS, code_cell, read, run, shown
+from tests.notebooks.running import DATABRICKS, SESSION, code_cell, read, run, shown
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
@@ -18,17 +18,7 @@ ROWS, PASSWORD = 50, "a password"
 GIVEN = """
 import json
 from types import SimpleNamespace
-from pyspark.sql import SparkSession
 
-spark = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.ui.showConsoleProgress", "false")
-    .config("spark.sql.session.timeZone", "UTC")
-    .config("spark.sql.shuffle.partitions", "2")
-    .config("spark.sql.warehouse.dir", {warehouse!r})
-    .getOrCreate()
-)
 widgets, parameters = {{}}, json.loads({parameters!r})
 dbutils = SimpleNamespace(
     widgets=SimpleNamespace(
@@ -37,6 +27,10 @@ dbutils = SimpleNamespace(
     secrets=SimpleNamespace(get=lambda scope, key: json.loads({secrets!r})[scope][key]),
 )
 """
+
+
+def _warehouse(directory: Path) -> str:
+    return f"--conf spark.sql.warehouse.dir={directory / 'warehouse'} pyspark-shell"
 
 
 def test_it_runs_with_a_login_from_a_secret_scope(tmp_path: Path) -> None:
@@ -60,14 +54,14 @@ def test_it_runs_with_a_login_from_a_secret_scope(tmp_path: Path) -> None:
             "ca_file": str(kafka.authority.certificate),
         }
         given = GIVEN.format(
-            warehouse=str(tmp_path / "warehouse"),
             parameters=json.dumps(parameters),
             secrets=json.dumps({"kafka": {"user": "alice", "password": PASSWORD}}),
         )
-        notebook = read(NOTEBOOKS[0].with_stem(WITHOUT_OUTPUTS))
+        notebook = read(DATABRICKS)
         cells = [cell for cell in notebook.cells if not cell.source.startswith("%pip")]
-        notebook.cells = [code_cell(given), *cells, code_cell("spark.stop()")]
-        texts = "".join(shown(run(notebook)))
+        notebook.cells = [code_cell(SESSION), code_cell(given), *cells, code_cell("spark.stop()")]
+        # Spark makes its warehouse in the working directory.
+        texts = "".join(shown(run(notebook, PYSPARK_SUBMIT_ARGS=_warehouse(tmp_path))))
         copied = found_by_confluent(kafka.bootstrap_servers, "orders-copy", 2)
 
     by_error = dict(re.findall(r"^\|(.*?) *\|(\d+) *\|$", texts, re.MULTILINE))

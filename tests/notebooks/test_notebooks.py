@@ -10,24 +10,16 @@ import pytest
 
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
-from tests.notebooks.running import NOTEBOOKS, code_cell, drawn, kept, read, run, shown
+from tests.notebooks.running import NOTEBOOKS, SESSION, code_cell, drawn, kept, read, run, shown
 
 IN_SPARK = (pytest.mark.spark, pytest.mark.kafka, pytest.mark.long)
 BY_NAME = {path.stem: path for path in NOTEBOOKS}
 FROM_MS = 1_760_000_000_000
 
 # Names that a cluster provides, and functions that must not run there.
-GIVEN = """
-from pyspark.sql import SparkSession
+GIVEN = f"""{SESSION}
 import spark_kafka_source.testing
 
-spark = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.ui.showConsoleProgress", "false")
-    .config("spark.sql.session.timeZone", "UTC")
-    .getOrCreate()
-)
 del spark_kafka_source.testing.LocalKafka, spark_kafka_source.testing.Producer
 """
 STILL_THERE = "assert spark.range(3).count() == 3; spark.stop()"

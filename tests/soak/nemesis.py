@@ -30,17 +30,17 @@ class Nemesis:
             "broker slowed": self._slowed,
             "leaders moved": self._moved,
         }
-        self._of_processes: Mapping[str, Callable[[], str]] = {
+        self._actions: Mapping[str, Callable[[], str]] = {
+            **self._of_brokers,
             "driver killed": self._driver_killed,
             "Python worker killed": self._worker_killed,
             "consumer killed": self._consumer_killed,
         }
-        self._actions = {**self._of_brokers, **self._of_processes}
         self._left: list[str] = []
 
     def spare_processes(self) -> None:
         """Harm only brokers from now on. So processes live for long enough to tell growth."""
-        self._actions = {**self._of_brokers}
+        self._actions = self._of_brokers
         self._left = [each for each in self._left if each in self._actions]
 
     def strike(self) -> None:

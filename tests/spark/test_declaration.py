@@ -6,7 +6,8 @@ import pytest
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import SASL_OPTIONS
-from spark_kafka_source.settings import setting
+from spark_kafka_source.net.sasl import SaslSettings
+from spark_kafka_source.settings import Settings, setting
 from spark_kafka_source.spark import sasl_options
 from spark_kafka_source.spark.declaration import (
     Option,
@@ -123,6 +124,30 @@ def test_each_option_of_sasl_has_words() -> None:
     names = [each.name for each in sasl_options.OPTIONS]
     assert sorted(names) == sorted(SASL_OPTIONS)
     assert all(each.meaning and each.kind.takes for each in sasl_options.OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        {"mechanism": "GSSAPI"},
+        {
+            "mechanism": "OAUTHBEARER",
+            "oauthbearer.token.endpoint.url": "https://a/",
+            "oauthbearer.client.credentials.client.id": "id",
+            "oauthbearer.client.credentials.client.secret": "secret",
+        },
+    ],
+    ids=lambda login: login["mechanism"],
+)
+def test_what_the_table_of_sasl_says_is_not_given_is_as_good_as_given(
+    login: dict[str, str],
+) -> None:
+    given = {f"kafka.sasl.{name}": value for name, value in login.items()}
+    defaults = {each.name: each.kind.default for each in sasl_options.OPTIONS if each.kind.default}
+    with_defaults, without = (
+        SaslSettings.from_settings(Settings(each), tls=True) for each in (defaults | given, given)
+    )
+    assert with_defaults == without
 
 
 def test_each_field_of_the_source_is_read() -> None:
