@@ -11,6 +11,7 @@ MOST_TASKS = 1 << 32
 """The numbers of tasks and of attempts are below this."""
 
 _CONTROL = "control"
+_ABORTED = "aborted"
 _OF_QUERIES = "pykafka-"
 # A prefix has no dot, so no prefix is the beginning of another one's ids.
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
@@ -68,6 +69,10 @@ class Names:
         decided transactions that are still open.
         """
         return TaskId(self.prefix, run_id.replace(".", "_"), task, attempt)
+
+    def aborted_id(self, run_id: str) -> str:
+        """Return the transactional id that is known to the brokers once the run is aborted."""
+        return f"{self.prefix}.{run_id.replace('.', '_')}.{_ABORTED}"
 
     def is_task_id(self, transactional_id: str) -> bool:
         """Whether this is the id of a task's attempt under this prefix."""

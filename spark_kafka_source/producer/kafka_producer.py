@@ -312,6 +312,12 @@ class KafkaProducer:
             lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
         )
 
+    def knows_id(self, transactional_id: str) -> bool:
+        """Return whether the brokers know this id, of whichever producer it is."""
+        found: list[bool] = []
+        self._in_transactions(lambda transaction: found.append(transaction.knows(transactional_id)))
+        return found[0]
+
     def prepare_transaction(self) -> PreparedTransaction | None:
         """Wait for all records, and return the handle by which another process ends it.
 

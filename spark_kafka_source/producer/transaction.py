@@ -136,6 +136,12 @@ class Transaction:
             transaction_timeout_ms, producer, timeout_ms=self._config.max_block_ms
         )
 
+    def knows(self, transactional_id: str) -> bool:
+        """Return whether the brokers know this id, which may be of another producer."""
+        coordinator = TransactionCoordinator(self._client, transactional_id)
+        with self._called(_State.OPEN):
+            return coordinator.is_known(timeout_ms=self._config.max_block_ms)
+
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to another process. None without a record."""
         with self._called(_State.OPEN):

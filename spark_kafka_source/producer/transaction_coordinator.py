@@ -204,16 +204,25 @@ class TransactionCoordinator:
 
     def is_open(self, *, timeout_ms: int | None = None) -> bool:
         """Return whether any producer has a transaction open under the id (KIP-664)."""
+        found = self._described(timeout_ms)
+        return found is not None and found.transaction_state == _ONGOING
+
+    def is_known(self, *, timeout_ms: int | None = None) -> bool:
+        """Return whether any producer has asked for an id and epoch under the transactional id."""
+        return self._described(timeout_ms) is not None
+
+    def _described(self, timeout_ms: int | None) -> TransactionState | None:
         what = f"DescribeTransactions of {self._key}"
 
         def check(answer: DescribeTransactionsResponse) -> None:
-            code = _described(answer, self._transactional_id, what).error_code
+            code = _state_in(answer, self._transactional_id, what).error_code
             if code != _NOT_FOUND:
                 self._check(code, what)
 
         request = DescribeTransactionsRequest([self._transactional_id])
         answer = self._ask(what, request, self._key, check, timeout_ms)
-        return _described(answer, self._transactional_id, what).transaction_state == _ONGOING
+        found = _state_in(answer, self._transactional_id, what)
+        return None if found.error_code == _NOT_FOUND else found
 
     def end(self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None) -> None:
         """Commit the transaction, or abort it.
@@ -329,7 +338,7 @@ def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> Pr
     return client.retrying(what, attempt, timeout_ms=timeout_ms)
 
 
-def _described(
+def _state_in(
     answer: DescribeTransactionsResponse, transactional_id: str, what: str
 ) -> TransactionState:
     for each in answer.transaction_states:

@@ -23,7 +23,12 @@ from spark_kafka_source.exactly_once import (
     prefix_of_query,
     refused_timeout,
 )
-from spark_kafka_source.producer import KafkaProducer, PreparedTransaction, ProducerConfig
+from spark_kafka_source.producer import (
+    KafkaProducer,
+    PreparedTransaction,
+    ProducerConfig,
+    TransactionCoordinator,
+)
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
 from spark_kafka_source.spark.sink.kept import Kept
@@ -36,12 +41,18 @@ logger = logging.getLogger(__name__)
 # Each attempt takes its own id. This id stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
+# No transaction is begun under the id that marks a run as aborted.
+_MARK_TIMEOUT_MS = 1_000
 # A worker that writes with more configurations than this by turns asks the brokers again.
 _MOST_TIMEOUTS = 64
 
 
 class UnknownBatchError(LocalError):
     """Spark does not tell a task its micro-batch, so a replay could not be recognized."""
+
+
+class WriteAbortedError(LocalError):
+    """The driver has given up the write. The rows of a task that still ran are aborted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +96,31 @@ class ExactlyOnce(Guarantee):
         return producer
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
-        """Leave the transaction open, and tell the driver how to end it."""
+        """Leave the transaction open, and tell the driver how to end it.
+
+        Raises `WriteAbortedError` if the driver has aborted the write meanwhile.
+        """
         try:
+            self._check_not_aborted(producer, written.attempt)
             prepared = producer.prepare_transaction()
         except BaseException:
             self.give_up(producer)
             raise
         kept_producers.put(self.config, producer)
         return replace(written, prepared=prepared)
+
+    def _check_not_aborted(self, producer: KafkaProducer, attempt: Attempt) -> None:
+        """Check that the driver still wants the rows of a plain batch.
+
+        If rows cannot be computed, Spark's task fails at once, but its Python worker still writes
+        the rows before them. The driver may have listed the open transactions by then. Either it
+        has seen this one, or this check sees the driver's mark. No later run aborts the rest of a
+        plain batch, as it does in a stream.
+        """
+        if attempt.query_id is None and producer.knows_id(
+            self._names(attempt).aborted_id(self.write_id)
+        ):
+            raise WriteAbortedError(f"The driver has aborted the write; so is {attempt}")
 
     def give_up(self, producer: KafkaProducer) -> None:
         """Abort the transaction, so that no reader waits for it; after 5 s leave it to time out."""
@@ -138,6 +166,8 @@ class ExactlyOnce(Guarantee):
         batch = _batch(attempt, batch_id) if written else None
         if batch is None and batch_id is not None:
             return
+        if batch is None:
+            self._mark_aborted(attempt)
         # Both lists may have the transaction of an attempt with a message.
         prepared = list(dict.fromkeys([*_prepared(written), *self._left_open(attempt)]))
         if not prepared:
@@ -147,6 +177,16 @@ class ExactlyOnce(Guarantee):
                 two_phase.abort_all(prepared)
             else:
                 two_phase.abort(batch, prepared, _where(written))
+
+    def _mark_aborted(self, attempt: Attempt) -> None:
+        """Tell the attempts of a plain batch that still write that nobody will commit them."""
+        transactional_id = self._names(attempt).aborted_id(self.write_id)
+        try:
+            with KafkaClient(self.config.client) as client:
+                coordinator = TransactionCoordinator(client, transactional_id)
+                coordinator.init_producer_id(_MARK_TIMEOUT_MS)
+        except KafkaError as error:
+            logger.warning("%s cannot be told to the tasks: %s", transactional_id, error)
 
     def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
         """Return the open transactions of an attempt's run."""

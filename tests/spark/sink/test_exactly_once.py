@@ -21,6 +21,7 @@ from spark_kafka_source.producer import (
     ProducerId,
     TransactionOpenError,
 )
+from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -35,6 +36,7 @@ from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.exactly_once import (
     ExactlyOnce,
     UnknownBatchError,
+    WriteAbortedError,
 )
 from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.topic_partition import TopicPartition
@@ -411,6 +413,45 @@ def test_of_a_plain_batch_all_is_aborted_though_no_task_has_told(
     untold = write(found, Attempt(0, 0), "a")
     write(other, Attempt(0, 0), "a")
     found.abort([None, None], None)
+    assert made[0][1].calls == [("abort all", [untold.prepared])]
+
+
+def test_rows_that_a_task_writes_after_the_abort_are_aborted_by_the_task(
+    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
+) -> None:
+    """The driver found no open transaction, since the task had not sent a record yet."""
+    found = guarantee(broker)
+    attempt = Attempt(0, 0)
+    producer = found.begin(attempt)
+    found.abort([None], None)
+    assert not made
+    producer.send_columns("t", values("a"))
+    producer.flush(30)
+    assert "Ongoing" in states(broker).values()
+    with pytest.raises(WriteAbortedError, match="partition=0"):
+        found.end(producer, Written(attempt, 1, 1, "t"))
+    assert set(states(broker).values()) == {"Empty", "CompleteAbort"}
+    write(guarantee(broker), attempt, "a")  # Another write goes on.
+
+
+def test_only_tasks_of_a_plain_batch_ask_whether_it_is_aborted(broker: MemoryBroker) -> None:
+    """A stream's next run aborts what the last one has left. A micro-batch must be quick."""
+    asked = []
+    for attempt in (IN_STREAM, Attempt(0, 0)):
+        before = len(broker.requests(DescribeTransactionsRequest))
+        write(guarantee(broker), attempt, "a")
+        asked.append(len(broker.requests(DescribeTransactionsRequest)) - before)
+    assert asked == [1, 2]
+
+
+def test_an_abort_whose_mark_is_refused_aborts_all_the_same(
+    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
+) -> None:
+    found = guarantee(broker)
+    untold = write(found, Attempt(0, 0), "a")
+    denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    broker.control(InitProducerIdRequest, InitProducerIdResponse(0, denied.code, -1, -1), times=1)
+    found.abort([None], None)
     assert made[0][1].calls == [("abort all", [untold.prepared])]
 
 
