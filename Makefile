@@ -5,8 +5,8 @@ BIN := .venv/bin
 PYSPARK := 4.2.0
 # What test-matrix tries, each in its newest patch release and an environment of its own.
 SPARK ?= 4.0 4.1 4.2 4.3
-# How many files of tests run side by side.
-WORKERS ?= 2
+# How many files of tests run side by side. Tests often wait: two cores serve three workers.
+WORKERS ?= 3
 # How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
 SECONDS ?= 60
 # How long `make soak` takes.

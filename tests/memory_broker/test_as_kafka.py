@@ -16,7 +16,7 @@ from tests.memory_broker.said import differences, said
 from tests.memory_broker.sides import InMemory, Real
 from tests.memory_broker.steps import Step
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 EXAMPLES = int(os.environ.get("CONVERSATIONS", "60"))
 PROPERTIES = {

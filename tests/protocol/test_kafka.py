@@ -26,7 +26,7 @@ from tests.protocol.messages import MESSAGES, REQUESTS, all_versions
 from tests.protocol.oracle import Oracle
 from tests.protocol.strategies import messages_in_a_version
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.long]
 
 Definitions = dict[str, dict[str, Any]]
 
