@@ -9,6 +9,8 @@ SPARK ?= 4.0 4.1 4.2 4.3
 WORKERS ?= 3
 # How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
 SECONDS ?= 60
+# The environment of `make test-python`.
+OTHER := .venv-$(notdir $(PYTHON))
 # How long `make soak` takes.
 HOURS ?= 1
 # Each run of it has a seed of its own, unless SEED is given.
@@ -26,7 +28,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
 
-.PHONY: help demo docs test test-long test-matrix test-oldest unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-long test-matrix test-oldest test-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -55,11 +57,19 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-test-oldest: .venv-oldest/test  ## the tests without network and JVM, and a smoke suite, on the oldest dependencies
-	.venv-oldest/bin/python -m pytest $(SIDE_BY_SIDE)
-	rm -rf build/oldest && mkdir -p build/oldest
-	cp -R tests pyproject.toml build/oldest
-	cd build/oldest && ../../.venv-oldest/bin/python -m pytest -m "" tests/matrix
+# The tests without network and JVM, and a smoke suite, in the environment $(1).
+define small_suites
+	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
+	rm -rf build/smoke && mkdir -p build/smoke
+	cp -R tests pyproject.toml build/smoke
+	cd build/smoke && ../../$(1)/bin/python -m pytest -m "" tests/matrix
+endef
+
+test-oldest: .venv-oldest/test  ## `make unit` and a smoke suite on the oldest dependencies
+	$(call small_suites,.venv-oldest)
+
+test-python: $(OTHER)/test  ## `make unit` and a smoke suite on PYTHON=python3.13
+	$(call small_suites,$(OTHER))
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
@@ -122,7 +132,7 @@ release: .venv/release  ## wheel, sdist and SBOM in dist/, checked, and installe
 	$(BIN)/python -m tests.release $(if $(REPOSITORY),--repository $(REPOSITORY))
 
 clean:  ## remove what was built and installed here
-	rm -rf .venv .venv-oldest .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 define new_environment
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed, this is " + sys.version'
@@ -169,6 +179,13 @@ COMPILE := python -m compileall -q
 .venv-oldest/test: .venv-oldest/bin/python pyproject.toml tests/oldest.py
 	.venv-oldest/bin/python -m tests.oldest > .venv-oldest/constraints.txt
 	.venv-oldest/bin/$(INSTALL) --constraint .venv-oldest/constraints.txt --editable '.[test,fast]'
+	touch $@
+
+$(OTHER)/bin/python:
+	$(new_environment)
+
+$(OTHER)/test: $(OTHER)/bin/python pyproject.toml
+	$(OTHER)/bin/$(INSTALL) --editable '.[test,fast]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')

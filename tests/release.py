@@ -101,7 +101,9 @@ def write_sbom(python: Path) -> Path:
 def pythons() -> Iterator[str]:
     """Yield the paths of the Pythons at hand."""
     for version in PYTHONS:
-        if path := shutil.which(f"python{version}"):
+        path = shutil.which(f"python{version}")
+        # A shim of pyenv is on the PATH, but need not lead to a Python.
+        if path and subprocess.run([path, "--version"], check=False).returncode == 0:
             yield path
         else:
             print(f"Python {version}: not on the PATH, so not tried")
