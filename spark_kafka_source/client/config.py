@@ -26,7 +26,7 @@ class ClientConfig:
     default_api_timeout_ms: int = setting(
         60_000,
         minimum=1,
-        meaning="how long something is tried again after errors that can heal",
+        meaning="how long to retry a request after an error that can heal",
     )
     retry_backoff_ms: int = setting(100)
     retry_backoff_max_ms: int = setting(1_000)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from spark_kafka_source.net.security import SecuritySettings
 from spark_kafka_source.settings import setting
 
-_BUFFER = "-1: as large as the system makes it"
+_BUFFER = "the size in bytes; -1 leaves it to the system"
 
 
 @dataclass(frozen=True, slots=True)

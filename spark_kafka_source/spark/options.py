@@ -41,7 +41,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     Option(
         "kafka.bootstrap.servers",
         as_written("`host:port`, or several separated by commas"),
-        "the brokers' addresses; one that is up is enough to find the others",
+        "the brokers' addresses; one broker that is up is enough to find the others",
         Use.BOTH,
     ),
     *of_sources.OPTIONS,

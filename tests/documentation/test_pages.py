@@ -66,6 +66,7 @@ def test_a_package_index_can_follow_the_links_of_the_readme() -> None:
 
 def test_each_page_is_in_the_site() -> None:
     names = {page.name for page in DOCS.glob("*.md")}
+    names |= {f"notebooks/{each.stem}.md" for each in (PROJECT / "notebooks").glob("*.ipynb")}
     in_nav = [each.partition("#")[0] for each in _pages_of(_configuration()["nav"])]
     assert sorted(in_nav) == sorted(names)
 

@@ -47,6 +47,7 @@ SOUGHT = {
     "how fast it is": ("Reading speed", "reading-speed.html"),
     "the settings for speed": ("Tuning", "tuning.html"),
     "the producer's methods": ("KafkaProducer", "producer.html"),
+    "a notebook": ("A broker", "notebooks/quickstart.html#a-broker"),
     "a condition": ("Data loss", "conditions.html#data-loss"),
     "the memory of a task": ("Memory", "tuning.html#memory"),
 }

@@ -22,12 +22,13 @@ NOT_OF_JAVA = {
 MARKS = Marks("<!-- options: written by make options -->", "<!-- end of options -->")
 
 _FOR = {
-    Use.BATCH_READ: "batch",
-    Use.STREAM_READ: "stream",
-    Use.BATCH_WRITE: "batch",
-    Use.STREAM_WRITE: "stream",
+    Use.BATCH_READ: "batches only",
+    Use.STREAM_READ: "streams only",
+    Use.BATCH_WRITE: "batches only",
+    Use.STREAM_WRITE: "streams only",
 }
 _KAFKAS = "https://kafka.apache.org/documentation/#"
+_SETTINGS = "Settings of Kafka's clients. Each name leads to Kafka's own page:"
 
 
 _OF_VALUES = {each.name for each in (*typed.OPTIONS, *typed.OF_TLS)}
@@ -44,9 +45,11 @@ def reference() -> str:
     of_tls = ", ".join(f"`{each.name}`" for each in typed.OF_TLS)
     return "\n".join(
         [
-            "### To read",
+            "## To read",
             "",
             *_own(Use.READ),
+            "",
+            _SETTINGS,
             "",
             *_kafkas(Use.READ, kafkas),
             "",
@@ -60,9 +63,11 @@ def reference() -> str:
             "",
             f"The registry's TLS is set as that of the brokers: {of_tls}.",
             "",
-            "### To write",
+            "## To write",
             "",
             *_own(Use.WRITE),
+            "",
+            _SETTINGS,
             "",
             *_kafkas(Use.WRITE, kafkas),
             "",
@@ -71,7 +76,9 @@ def reference() -> str:
             "",
             *_own(Use.WRITE, of_written_values),
             "",
-            "### To read and to write",
+            "## To read and to write",
+            "",
+            _SETTINGS,
             "",
             *_kafkas(Use.BOTH, kafkas),
         ]
@@ -80,10 +87,10 @@ def reference() -> str:
 
 def _own(use: Use, options: Iterable[Option[Any]] = _BYTES) -> list[str]:
     rows = [
-        [f"`{each.name}`", each.kind.takes, _default(each), _for(each, use), each.meaning]
+        [f"`{each.name}`", _meaning(each, use), each.kind.takes, _default(each)]
         for each in _of(use, options)
     ]
-    return _table(["option", "takes", "default", "for", "meaning"], rows)
+    return _table(["option", "meaning", "takes", "default"], rows)
 
 
 def _of(use: Use, options: Iterable[Option[Any]]) -> Iterator[Option[Any]]:
@@ -94,11 +101,11 @@ def _kafkas(use: Use, options: Iterable[Option[Any]]) -> list[str]:
     """Return the table of Kafka's settings for this use only."""
     page = "producerconfigs" if use is Use.WRITE else "consumerconfigs"
     rows = [
-        [_linked(each.name, page), each.kind.takes, _default(each), each.meaning]
+        [_linked(each.name, page), each.meaning, each.kind.takes, _default(each)]
         for each in options
         if each.use in use and (use is not Use.BOTH or each.use is Use.BOTH)
     ]
-    return _table(["setting", "takes", "default", "meaning"], rows)
+    return _table(["setting", "meaning", "takes", "default"], rows)
 
 
 def _linked(name: str, page: str) -> str:
@@ -111,13 +118,18 @@ def _default(option: Option[Any]) -> str:
     return f"`{option.kind.default}`" if option.kind.default else ""
 
 
-def _for(option: Option[Any], use: Use) -> str:
+def _meaning(option: Option[Any], use: Use) -> str:
+    """Return the option's meaning, and for which queries it is."""
     since = f"Spark {option.since}+" if option.since else ""
-    return ", ".join(filter(None, (_FOR.get(option.use & use, ""), since)))
+    where = ", ".join(filter(None, (_FOR.get(option.use & use, ""), since)))
+    return f"{option.meaning} ({where})" if where else option.meaning
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    return [_row(head), "|---" * len(head) + "|", *map(_row, rows)]
+    """Return the lines of a table, without columns that are empty in all rows."""
+    columns = [each for each in zip(head, *rows, strict=True) if any(each[1:])]
+    first, *others = (_row(cells) for cells in zip(*columns, strict=True))
+    return [first, "|---" * len(columns) + "|", *others]
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -68,7 +68,7 @@ class DeliveryGuarantee(Enum):
 _GUARANTEE = Option(
     "deliveryGuarantee",
     one_of(DeliveryGuarantee.AT_LEAST_ONCE.value, {each.value: each for each in DeliveryGuarantee}),
-    "how often a reader sees a row; `exactly-once` writes in transactions, see exactly-once.md",
+    "how often a reader sees a row; `exactly-once` writes in [transactions](exactly-once.md)",
     Use.WRITE,
 )
 _PREFIX = Option(

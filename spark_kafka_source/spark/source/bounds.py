@@ -94,7 +94,7 @@ _STARTING_TIMES: tuple[Option[Offsets | int | None], ...] = (
     Option(
         "startingTimestamp",
         _TIME,
-        "each partition begins at the first record from this time on, in a new query",
+        "a new query begins in each partition at the first record of this time or later",
     ),
     Option(
         "startingOffsetsByTimestamp",
@@ -111,18 +111,19 @@ _STARTING_OFFSETS = Option(
             partial(_parse_offsets, least=Extreme.EARLIEST),
         )
     ),
-    "where a new query begins, if no time is given: else streams begin at `latest`, batches at "
-    "`earliest`",
+    "where a new query begins if no time is given; the default is `latest` for a stream, and "
+    "`earliest` for a batch",
 )
 _STRATEGY = Option(
     "startingOffsetsByTimestampStrategy",
     one_of("error", _STRATEGIES),
-    "what holds where no record is as late as the time to start from",
+    "what to do with a partition that has no record of the starting time or later",
 )
 _COMMITTED_STRATEGY = Option(
     "startingOffsetsCommittedStrategy",
     one_of("error", _COMMITTED_STRATEGIES),
-    "what `startingOffsets=committed` means where the group has committed nothing",
+    "what to do with a partition for which the group of `startingOffsets=committed` has committed "
+    "nothing",
 )
 STARTING = (*_STARTING_TIMES, _STARTING_OFFSETS, _STRATEGY, _COMMITTED_STRATEGY)
 """The options of `starting_bound`."""
@@ -131,7 +132,8 @@ _ENDING_TIMES: tuple[Option[Offsets | int | None], ...] = (
     Option(
         "endingTimestamp",
         _TIME,
-        "each partition ends before the first record from this time on, or at the latest",
+        "a batch ends in each partition before the first record of this time or later, or else at "
+        "the latest offset",
         Use.BATCH_READ,
     ),
     Option(
@@ -149,7 +151,7 @@ _ENDING_OFFSETS = Option(
             partial(_parse_offsets, least=Extreme.LATEST),
         )
     ),
-    "where a batch ends, itself not included, if no time is given: else at `latest`",
+    "where a batch ends, not included, if no time is given; the default is `latest`",
     Use.BATCH_READ,
 )
 ENDING = (*_ENDING_TIMES, _ENDING_OFFSETS)

@@ -141,7 +141,7 @@ class SourceOptions:
         Option(
             "failOnDataLoss",
             like(True),
-            "whether it is an error, or only logged, that records are gone before they were read",
+            "`true`: lost records are an error; `false`: they are only logged",
         ),
     )
     columns: tuple[str, ...] = combined(
@@ -150,7 +150,7 @@ class SourceOptions:
         Option(
             "columns",
             if_given(parsed("names separated by commas, `key,value`", _named_columns)),
-            "only these; what is left out is neither copied nor sent to the JVM",
+            "read only these columns; the others are neither copied nor sent to the JVM",
         ),
     )
     group_id: str | None = option(
@@ -161,31 +161,31 @@ class SourceOptions:
     min_partitions: int | None = option(
         "minPartitions",
         if_given(like(8, minimum=1)),
-        "cuts large ranges, in proportion, until there are so many tasks",
+        "cut large ranges, in proportion, until there are this many tasks",
     )
     max_records_per_partition: int | None = option(
         "maxRecordsPerPartition",
         if_given(like(1_000_000, minimum=1)),
-        "cuts ranges with more offsets into several tasks, before `minPartitions` does",
+        "cut a range with more offsets into several tasks; applied before `minPartitions`",
     )
     min_records_per_partition: int | None = option(
         "minRecordsPerPartition",
         if_given(like(10_000, minimum=1)),
-        "small topic-partitions share a task until it has so many offsets",
+        "let small topic-partitions share a task until the task has this many offsets",
     )
     only_offsets: range = combined(
         _only_offsets,
-        Option("minOffset", like(0), "no offsets before it are read, of any partition"),
+        Option("minOffset", like(0), "read no offset below this one, in any partition"),
         Option(
             "maxOffset",
             if_given(like(ALL_OFFSETS[-1])),
-            "no offsets behind it are read, of any partition",
+            "read no offset above this one, in any partition",
         ),
     )
     max_record_bytes: int = option(
         "maxRecordBytes",
         byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
-        "a larger record, decompressed, is an error, or with `failOnDataLoss=false` passed over",
+        "a larger record, decompressed, is an error; with `failOnDataLoss=false` it is left out",
     )
     typed: TypedConfig = read_by(lambda texts: TypedConfig.from_settings(Settings(texts)))
     progress: bool = option(
@@ -198,44 +198,43 @@ class SourceOptions:
     max_offsets_per_trigger: int | None = option(
         "maxOffsetsPerTrigger",
         if_given(like(10_000, minimum=1)),
-        "at most so many offsets a micro-batch, shared out in proportion to what waits",
+        "read at most this many offsets in a micro-batch; each partition gets a share by its lag",
         Use.STREAM_READ,
         since=SINCE,
     )
     min_offsets_per_trigger: int | None = option(
         "minOffsetsPerTrigger",
         if_given(like(10_000, minimum=1)),
-        "no micro-batch with fewer offsets until `maxTriggerDelay` is over",
+        "wait for this many offsets before a micro-batch, but no longer than `maxTriggerDelay`",
         Use.STREAM_READ,
         since=SINCE,
     )
     max_bytes_per_trigger: int | None = option(
         "maxBytesPerTrigger",
         if_given(byte_size("64m", range(1, 2**63))),
-        "about so many bytes a micro-batch, as the log holds them, compressed",
+        "read about this many bytes in a micro-batch, compressed as in the log",
         Use.STREAM_READ,
         since=SINCE,
     )
     max_trigger_delay_ms: int = option(
         "maxTriggerDelay",
         duration_ms("15m"),
-        "how long `minOffsetsPerTrigger` are waited for",
+        "how long to wait for `minOffsetsPerTrigger`",
         Use.STREAM_READ,
     )
     poll_timeout_ms: int = option(
         "kafkaConsumer.pollTimeoutMs",
         like(120_000, minimum=1),
-        "how long a task waits for records that it was promised, in ms",
+        "how long a task waits for the records of its range, in ms",
     )
     topic_lookup_timeout_ms: int = combined(
         mul,
         Option(
             "fetchOffset.numRetries",
             like(3),
-            "how many `fetchOffset.retryIntervalMs` a topic may be unknown: all brokers must first "
-            "hear of a new one",
+            "how often to ask again for an unknown topic: a broker may not have heard of a new one",
         ),
-        Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
+        Option("fetchOffset.retryIntervalMs", like(1_000), "the pause between these tries, in ms"),
     )
     typed_columns: "TypedColumns | None" = None
     """The plan to decode columns. None before it is made, or if all columns are bytes."""
@@ -243,7 +242,7 @@ class SourceOptions:
 
 OPTIONS: tuple[Option[Any], ...] = (
     *options_of(SourceOptions),
-    Option("groupIdPrefix", like(""), "taken, and of no consequence here"),
+    Option("groupIdPrefix", like(""), "accepted, without effect"),
 )
 
 OF_KAFKA: tuple[Option[Any], ...] = of_kafka(FetchConfig, Use.READ)

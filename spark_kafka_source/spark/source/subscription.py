@@ -224,7 +224,7 @@ _TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
     Option(
         Assign.option,
         parsed('JSON, `{"events": [0, 1]}`', lambda _, text: Assign.parse(text)),
-        "exactly these partitions",
+        "read exactly these partitions",
     ),
     Option(
         Subscribe.option,
@@ -235,13 +235,13 @@ _TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
     Option(
         SubscribePattern.option,
         parsed("a regular expression of Java's", lambda _, text: SubscribePattern.parse(text)),
-        "the topics in whose name it is found, but Kafka's internal ones",
+        "read each topic whose name the pattern matches, except Kafka's internal topics",
     ),
 )
 _PARTITIONS = Option(
     "partitions",
     parsed("numbers and ranges, `0,2,8-15`", _numbers),
-    "of the topics only the partitions with these numbers",
+    "read only the partitions with these numbers, in each topic",
 )
 SUBSCRIPTION = (*_TOPICS, _PARTITIONS)
 """Options of `parse_subscription`."""
