@@ -1,5 +1,6 @@
 """Plots of the figures."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +65,10 @@ def bars(scans: Mapping[Case, Seconds], path: Path) -> None:
 
 def curves(found: Mapping[str, Sequence[Point]], path: Path) -> None:
     """Plot the cost of a row, one picture for each growing quantity."""
-    _, all_axes = plt.subplots(1, len(found), figsize=(13, 3.6), layout="constrained")
-    for axes, (name, points) in zip(all_axes, found.items(), strict=True):
+    _, all_axes = plt.subplots(
+        math.ceil(len(found) / 2), 2, figsize=(9, 7), layout="constrained", squeeze=False
+    )
+    for axes, (name, points) in zip(all_axes.flat, found.items(), strict=False):
         for way, label in LABELS.items():
             axes.plot(
                 [point.at for point in points],
@@ -79,8 +82,9 @@ def curves(found: Mapping[str, Sequence[Point]], path: Path) -> None:
         axes.minorticks_off()
         axes.set_ylim(bottom=0)
         axes.set_xlabel(name)
-    all_axes[0].set_ylabel("nanoseconds a row")
-    all_axes[0].legend()
+    for axes in all_axes[:, 0]:
+        axes.set_ylabel("nanoseconds a row")
+    all_axes[0, 0].legend()
     save(path)
 
 

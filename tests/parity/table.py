@@ -135,17 +135,21 @@ def _totals(
     of_suites: Mapping[str, Sequence[Instance]], suites: Mapping[str, Suite]
 ) -> Iterable[str]:
     words = _words(each for of_suite in of_suites.values() for each in of_suite)
-    head = ["suite", "the peer's tests", "here", "instances", "in addition", *words, "left out"]
+    head = ["suite", "the peer's tests", "left out", "here", "instances", "in addition", *words]
     numbers = {
-        name: [suite.tests, suite.here, *_counts(of_suites[name], suite, words)]
+        name: [suite.tests, suite.tests - suite.here, suite.here, *counts]
         for name, suite in suites.items()
+        for counts in [_counts(of_suites[name], suite, words)]
     }
     yield _row(head)
-    yield "|---|" + "---:|" * (len(head) - 2) + "---|"
+    yield "|---|" + "---:|" * (len(head) - 1)
     for name, suite in suites.items():
-        left_out = "; ".join(f"{each.tests}: {each.what}" for each in suite.left_out)
-        yield _row([suite.title, *numbers[name], left_out])
-    yield _row(["all", *map(sum, zip(*numbers.values(), strict=True)), ""])
+        yield _row([suite.title, *numbers[name]])
+    yield _row(["all", *map(sum, zip(*numbers.values(), strict=True))])
+    yield from ("", "Left out:", "")
+    for suite in suites.values():
+        for each in suite.left_out:
+            yield f"- {suite.title}, {each.tests}: {each.what}"
 
 
 def _counts(found: Sequence[Instance], suite: Suite, words: Iterable[str]) -> list[int]:

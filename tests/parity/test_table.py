@@ -49,14 +49,21 @@ def test_a_row_for_each_scenario_and_verdict() -> None:
     assert lines[:7] == [
         "7 instances of 4 scenarios: 2 same, 2 better, 1 different, 1 **fails**, 1 **not run**.",
         "",
-        "| suite | the peer's tests | here | instances | in addition | same | better | different "
-        "| **fails** | **not run** | left out |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-        "| Life of a topic | 4 | 1 | 5 | | 2 | 2 | 1 | | | 1: pools; 2: plans |",
-        "| Rows | 2 | 2 | 2 | 1 | | | | 1 | 1 | |",
-        "| all | 6 | 3 | 7 | 1 | 2 | 2 | 1 | 1 | 1 | |",
+        "| suite | the peer's tests | left out | here | instances | in addition | same | better "
+        "| different | **fails** | **not run** |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| Life of a topic | 4 | 3 | 1 | 5 | | 2 | 2 | 1 | | |",
+        "| Rows | 2 | | 2 | 2 | 1 | | | | 1 | 1 |",
+        "| all | 6 | 3 | 3 | 7 | 1 | 2 | 2 | 1 | 1 | 1 |",
     ]
-    assert lines[9:] == [
+    assert lines[7:12] == [
+        "",
+        "Left out:",
+        "",
+        "- Life of a topic, 1: pools",
+        "- Life of a topic, 2: plans",
+    ]
+    assert lines[14:] == [
         "",
         "<details>",
         "<summary>Every scenario, and how the two differ</summary>",

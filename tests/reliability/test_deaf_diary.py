@@ -73,17 +73,21 @@ def test_a_table_has_medians_and_worst_and_what_never_came_to_pass() -> None:
     found = {
         "a fault": [
             Outcome(OURS, {RECORDS: 1.0, COMMIT: 2.0}, 0.1),
+            Outcome(OURS, {RECORDS: 1.0, COMMIT: None}, 0.1),
             Outcome(OURS, {RECORDS: 3.0, COMMIT: None}, 0.2, lost=4),
             Outcome(JAVA, {RECORDS: None}, 0.1),
         ]
     }
     rows = render(found, (OURS, JAVA), 75).splitlines()
-    assert rows[2:] == [
-        f"| a fault | {RECORDS} | 3.0 (3.0) | > 75 |",
-        f"| a fault | {COMMIT} | > 75 (> 75) | - |",
-        "| a fault | longest `poll(100)` | 0.2 (0.2) | 0.1 |",
-        "| a fault | records not read by then | 4 | 0 |",
+    assert rows[0] == "**A fault**"
+    assert rows[4:] == [
+        f"| {RECORDS} | 1.0 (3.0) | > 75 |",
+        f"| {COMMIT} | > 75 (> 75) | - |",
+        "| longest `poll(100)` | 0.1 (0.2) | 0.1 |",
+        "| records not read by then | 4 | 0 |",
     ]
+    two = {"a fault": found["a fault"][1:3]}
+    assert render(two, (OURS,), 75).splitlines()[4] == f"| {RECORDS} | 3.0 |"
     assert render_took({"a fault": {"a way": [1.0]}}).splitlines()[-1] == "| a fault | 1.0 |"
 
 

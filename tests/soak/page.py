@@ -42,7 +42,7 @@ def _done(outcomes: Sequence[Outcome]) -> str:
 
 
 def _growth(outcome: Outcome) -> str:
-    head = ["process", "minutes", *METRICS, "grows"]
+    head = ["process", "minutes watched", *METRICS, "grows"]
     about = (
         f"The last run, seed {outcome.seed}, {outcome.hours:.2f} hours. Medians of the second half "
         "of each process's longest life, and in brackets the growth over this half, by a fitted "

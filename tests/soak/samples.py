@@ -49,6 +49,11 @@ def is_jvm(role: str) -> bool:
     return role.endswith(_JVM)
 
 
+def is_worker(role: str) -> bool:
+    """Return whether it is the role of a driver's Python workers."""
+    return role.endswith(_WORKERS)
+
+
 def _measure(process: psutil.Process) -> tuple[float, ...]:
     with process.oneshot():
         memory, threads = process.memory_info().rss / _MIB, process.num_threads()

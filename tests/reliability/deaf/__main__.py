@@ -33,7 +33,7 @@ from tests.reliability.deaf.outcome import Outcome
 from tests.reliability.deaf.pattern import new_topic
 from tests.reliability.deaf.running import PATIENCE_SECONDS
 from tests.reliability.deaf.sockets import dropping, silent
-from tests.reliability.deaf.table import render, render_took
+from tests.reliability.deaf.table import LEAST_FOR_A_MEDIAN, render, render_took
 
 MARKS = Marks("<!-- deaf brokers: written by a program -->", "<!-- end of deaf brokers -->")
 
@@ -128,8 +128,9 @@ def _at_once(
 
 def _about(spark: SparkSession, rounds: int) -> str:
     today = datetime.date.today()
+    shown = "Worst" if rounds < LEAST_FOR_A_MEDIAN else "Median (worst)"
     return (
-        f"Median (worst) of {rounds} rounds, {today.day} {today:%B %Y}: spark_kafka_source "
+        f"{shown} of {rounds} rounds, {today.day} {today:%B %Y}: spark_kafka_source "
         f"{version('spark-kafka-source')}, Kafka {KAFKA_VERSION} and its Java consumer, "
         f"confluent-kafka {version('confluent-kafka')}, Spark {spark.version}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores. Written by `python -m "

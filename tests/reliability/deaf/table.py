@@ -1,4 +1,4 @@
-"""The tables of `docs/deaf-brokers.md`: seconds by fault and client, median and worst."""
+"""The tables of `docs/deaf-brokers.md`: seconds by fault and client."""
 
 import math
 import statistics
@@ -13,21 +13,23 @@ Took = Mapping[str, Mapping[str, Sequence[float]]]
 """Seconds by fault and use."""
 
 _UNREAD = "records not read by then"
+LEAST_FOR_A_MEDIAN = 3
 
 
 def render(found: Found, clients: Sequence[Client], patience_seconds: float) -> str:
-    """Return a table with a row for each fault and event, and a column for each client."""
+    """Return a table for each fault, with a row for each event and a column for each client."""
     names = [each.name for each in clients]
-    lines = _head("fault", "seconds", *names)
+    lines: list[str] = []
     for fault, outcomes in found.items():
+        lines += ["", f"**{fault[0].upper()}{fault[1:]}**", "", *_head("seconds", *names)]
         of_client = {each: [one for one in outcomes if one.client == each] for each in clients}
         for what in dict.fromkeys(what for each in outcomes for what in [*each.seconds, POLL]):
             cells = [_cell(_measured(of_client[each], what), patience_seconds) for each in clients]
-            lines.append(_row(fault, what, *cells))
+            lines.append(_row(what, *cells))
         if any(each.lost for each in outcomes):
             lost = [str(sum(one.lost for one in of_client[each])) for each in clients]
-            lines.append(_row(fault, _UNREAD, *lost))
-    return "\n".join(lines)
+            lines.append(_row(_UNREAD, *lost))
+    return "\n".join(lines[1:])
 
 
 def render_took(took: Took) -> str:
@@ -57,11 +59,11 @@ def _measured(outcomes: Iterable[Outcome], what: str) -> list[float]:
 
 
 def _cell(measured: Sequence[float], patience_seconds: float) -> str:
-    """Return the median, with the worst if there are several."""
+    """Return the worst; from three rounds on the median, with the worst in brackets."""
     if not measured:
         return "-"
-    shown = [
+    median, worst = (
         f"> {patience_seconds:.0f}" if each == math.inf else f"{each:.1f}"
         for each in (statistics.median_high(measured), max(measured))
-    ]
-    return shown[0] if len(measured) == 1 else f"{shown[0]} ({shown[1]})"
+    )
+    return worst if len(measured) < LEAST_FOR_A_MEDIAN else f"{median} ({worst})"
