@@ -25,7 +25,7 @@ SEED ?= 0
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
-SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile
+SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
 
 .PHONY: help demo docs test test-long test-matrix test-oldest test-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
@@ -43,6 +43,8 @@ docs: .venv/test  ## the site of the documentation, in build/site; a warning is 
 test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "not long and $(EVERY_DAY)" --ignore tests/matrix
 
+# Clusters and drivers that are killed keep the cores busy.
+test-long: WORKERS = 2
 test-long: .venv/test  ## what `make test` leaves out: clusters, notebooks, examples, faults; CI runs it too
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "long and $(EVERY_DAY)"
 

@@ -95,8 +95,8 @@ class DecidedRowsLostError(RemoteError):
             f"{'; '.join(self._found())}. The rows of the other tasks are written, once. Either "
             "have the whole batch written again, the rows of the other tasks twice: "
             f"'spark-kafka-source groups delete {prefix}'. Or go on without these rows: "
-            f"'spark-kafka-source transactions finish {prefix} --accept-loss'. Then start the "
-            "query again, and give its transactions more time ('kafka.transaction.timeout.ms')"
+            f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute'. Then start "
+            "the query again, and give its transactions more time ('kafka.transaction.timeout.ms')"
         )
 
     def _found(self) -> Iterator[str]:
@@ -128,7 +128,7 @@ class DecidedTransactionError(LocalError):
         return (
             f"{self.transactional_id} must not be aborted: {self.batch} is decided, and its rows "
             "would be lost. Start the query again, it commits them; or, if nobody is to start it, "
-            f"'spark-kafka-source transactions finish {prefix}'"
+            f"'spark-kafka-source transactions finish {prefix} --execute'"
         )
 
 
