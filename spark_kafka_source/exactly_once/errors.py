@@ -95,8 +95,9 @@ class DecidedRowsLostError(RemoteError):
             f"{'; '.join(self._found())}. The rows of the other tasks are written, once. Either "
             "have the whole batch written again, the rows of the other tasks twice: "
             f"'spark-kafka-source groups delete {prefix}'. Or go on without these rows: "
-            f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute'. Then start "
-            "the query again, and give its transactions more time ('kafka.transaction.timeout.ms')"
+            f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute'. Then "
+            "start the query again, and give its transactions more time "
+            "('kafka.transaction.timeout.ms')"
         )
 
     def _found(self) -> Iterator[str]:

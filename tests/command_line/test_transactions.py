@@ -284,7 +284,7 @@ def test_what_is_decided_is_not_aborted(
     assert capsys.readouterr().err == (
         "spark-kafka-source: billing.r.0.0 must not be aborted: batch 0 of query q (run r) is "
         "decided, and its rows would be lost. Start the query again, it commits them; or, if "
-        "nobody is to start it, 'spark-kafka-source transactions finish billing'\n"
+        "nobody is to start it, 'spark-kafka-source transactions finish billing --execute'\n"
     )
     again = trial.query.start()
     again.commit(0, again.write(0))
