@@ -39,7 +39,12 @@ class Dial:
         self._error: BaseException | None = None
         name = f"connecting to {address}"
         run = copy_context().run  # Then errors name settings by this front's spelling.
-        threading.Thread(target=run, args=[self._run], name=name, daemon=True).start()
+        try:
+            threading.Thread(target=run, args=[self._run], name=name, daemon=True).start()
+        except RuntimeError:
+            # From Python 3.12 on, an interpreter that ends starts no thread. A producer that nobody
+            # has closed still connects then, to send its last records.
+            run(self._run)
 
     @classmethod
     def connecting(

@@ -79,3 +79,18 @@ def test_a_broker_is_heard_once_it_has_said_its_versions(broker: MemoryBroker) -
     wait_for(dial)
     assert dial.is_heard
     dial.close()
+
+
+def test_where_no_thread_can_start_the_caller_connects(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since Python 3.12 an interpreter that ends starts no thread."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    address = broker.address()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    dial = dialing(address)
+    assert dial.is_done
+    dial.connection().close()
