@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, error_code
+from spark_kafka_source.errors import BrokerError, KafkaError, error_code, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol.messages.describe_transactions import (
@@ -28,7 +29,10 @@ ABORTED = frozenset({"PrepareAbort", "CompleteAbort"})
 OPEN = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """The states of a transaction that readers of committed records wait for."""
 
+_EMPTY = "Empty"
 _NO_TRANSACTION = "TRANSACTIONAL_ID_NOT_FOUND"
+_NOT_FOUND = error_named(_NO_TRANSACTION).code
+_NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +115,18 @@ def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[Transa
 
 
 def describe_transactions(
-    client: KafkaClient, transactional_ids: Iterable[str], *, timeout_ms: int | None = None
+    client: KafkaClient,
+    transactional_ids: Iterable[str],
+    *,
+    begun: Mapping[str, ProducerId] = MappingProxyType({}),
+    timeout_ms: int | None = None,
 ) -> dict[str, TransactionDescription | None]:
     """Return the last transaction of each id, or None if the coordinator knows none.
 
-    Raises the first `BrokerError` that is final, such as a denial, and `KafkaTimeoutError`.
+    `begun` has the producers of transactions that were begun for certain. An earlier state comes
+    from a broker that was the coordinator before, stood still, and answers from memory. Then the
+    coordinator is looked up again. Raises the first `BrokerError` that is final, such as a denial,
+    and `KafkaTimeoutError`.
     """
 
     def answers(
@@ -135,7 +146,10 @@ def describe_transactions(
                 ),
                 broker.node_id,
             )
-            yield Told(each.transactional_id, each.error_code), described
+            known = begun.get(each.transactional_id)
+            is_old = known is not None and _is_before(described, known, each.error_code)
+            code = _NOT_COORDINATOR if is_old else each.error_code
+            yield Told(each.transactional_id, code), described
 
     found = ask_coordinators(
         client,
@@ -147,6 +161,17 @@ def describe_transactions(
         timeout_ms=timeout_ms,
     )
     return {key: _or_none(each) for key, each in found.items()}
+
+
+def _is_before(found: TransactionDescription, begun: ProducerId, code: int) -> bool:
+    """Whether an answer is from before this producer began its transaction."""
+    if code:
+        return code == _NOT_FOUND
+    if found.producer.producer_id != begun.producer_id:
+        return False
+    return found.producer.epoch < begun.epoch or (
+        found.producer.epoch == begun.epoch and found.state == _EMPTY
+    )
 
 
 def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescription | None:

@@ -1,7 +1,7 @@
 """The states of tasks' transactions, and their ends, many at once."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import (
@@ -20,6 +20,7 @@ from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.producer import (
     PreparedTransaction,
     ProducerFencedError,
+    ProducerId,
     TransactionCoordinator,
     end_each,
 )
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 # Readers wait behind open transactions, but a micro-batch must not wait for silent brokers.
 _SWEEP_MS = 5_000
+_OLD_MS = 10_000
 _ENDED = {"INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
 """Errors, besides fencing, of a coordinator that does not have the transaction open."""
 
@@ -73,14 +75,20 @@ class Transactions:
         self._lookups.close()
 
     def described(
-        self, transactional_ids: Iterable[str]
+        self, begun: Mapping[str, ProducerId]
     ) -> dict[str, TransactionDescription | None]:
-        """Return the state of the last transaction of each id."""
-        return describe_transactions(self._client, transactional_ids)
+        """Return the last transaction of each id, under which these producers have begun one.
+
+        After 10 s an earlier state is believed: the brokers may have lost the later one.
+        """
+        try:
+            return describe_transactions(self._client, begun, begun=begun, timeout_ms=_OLD_MS)
+        except KafkaTimeoutError:
+            return describe_transactions(self._client, begun)
 
     def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
         """Return the outcome of each decided transaction."""
-        found = self.described(each.transactional_id for each in winners)
+        found = self.described({each.transactional_id: each.producer for each in winners})
         return {each: outcome(each, found[each.transactional_id]) for each in winners}
 
     def abandoned(self, but: Iterable[PreparedTransaction]) -> list[PreparedTransaction]:

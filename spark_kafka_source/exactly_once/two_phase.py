@@ -146,7 +146,7 @@ class TwoPhaseCommit:
         Raises `TransactionTimedOutError` before anything is committed, and `PartlyCommittedError`
         after that.
         """
-        found = self._transactions.described(each.transactional_id for each in transactions)
+        found = self._transactions.described(_begun(transactions))
         for each in transactions:
             state = open_transaction(each, found[each.transactional_id])
             left_ms = state.remaining_ms()
@@ -169,10 +169,10 @@ class TwoPhaseCommit:
         """
         deadline = Deadline.after_ms(_SEEN_WITHIN_MS)
         tries = 0
-        left = [each.transactional_id for each in transactions]
+        left = _begun(transactions)
         while left and not deadline.expired:
             found = self._transactions.described(left)
-            left = [each for each, state in found.items() if state is not None and state.is_open]
+            left = {each: left[each] for each, state in found.items() if state and state.is_open}
             tries += 1
             if left:
                 self._pause(min(tries * _FIRST_PAUSE_SECONDS, 1.0))
@@ -306,9 +306,7 @@ class TwoPhaseCommit:
         clock counts: the start of the control transaction tells the time.
         """
         control_id = self._names.control_id
-        found = self._transactions.described(
-            [control_id, *(each.transactional_id for each in winners)]
-        )
+        found = self._transactions.described({control_id: control, **_begun(winners)})
         own = found[control_id]
         if own is None or own.state != ONGOING or own.producer != control:
             raise OtherDriverError(self._names.prefix, f"{control_id} is {stands(own)}")
@@ -369,3 +367,7 @@ class TwoPhaseCommit:
         return self._transactions.end(
             transactions, commit=True, reached=lambda: self._reached(Step.ONE_ENDED)
         )
+
+
+def _begun(transactions: Sequence[PreparedTransaction]) -> dict[str, ProducerId]:
+    return {each.transactional_id: each.producer for each in transactions}

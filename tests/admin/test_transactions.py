@@ -7,6 +7,8 @@ import pytest
 
 from spark_kafka_source import KafkaAdmin, KafkaProducer
 from spark_kafka_source.admin import TransactionNotFoundError
+from spark_kafka_source.admin.transactions import describe_transactions
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import (
     BrokerError,
     ProtocolError,
@@ -19,6 +21,7 @@ from spark_kafka_source.protocol.messages.describe_producers import DescribeProd
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    TransactionState,
 )
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.topic_partition import TopicPartition
@@ -162,3 +165,42 @@ def test_silence_of_one_broker_is_said(broker: MemoryBroker) -> None:
         pytest.raises(RequestTimeoutError, match=f"{broker.address(2)}: timed out"),
     ):
         admin.list_transactions()
+
+
+def stale(
+    prepared: PreparedTransaction, state: str, epoch: int, error: str = ""
+) -> TransactionState:
+    """Return the answer of a broker that was the coordinator before this transaction began."""
+    code = error_named(error).code if error else 0
+    producer_id = prepared.producer.producer_id
+    return TransactionState(
+        code, prepared.transactional_id, state, 60_000, 1, producer_id, epoch, []
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "epochs_before", "error"),
+    [
+        ("CompleteCommit", 1, ""),
+        ("Ongoing", 1, ""),
+        ("Empty", 0, ""),
+        ("", 0, "TRANSACTIONAL_ID_NOT_FOUND"),
+    ],
+)
+def test_a_coordinator_that_was_replaced_is_not_believed(
+    state: str, epochs_before: int, error: str, broker: MemoryBroker, producer: KafkaProducer
+) -> None:
+    """It stood still while another broker took over, and answers from memory."""
+    begun(producer, "a", T0)
+    broker.cluster.transactions["a"].end(broker.cluster, commit=True)
+    prepared = begun(producer, "a", T0)
+    known = {"a": prepared.producer}
+    old = stale(prepared, state, prepared.producer.epoch - epochs_before, error)
+    broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]), times=2)
+    with KafkaClient(producer._config.client) as client:
+        found = describe_transactions(client, known, begun=known)["a"]
+        assert found is not None
+        assert (found.state, found.producer) == ("Ongoing", prepared.producer)
+        broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]))
+        believed = describe_transactions(client, known)["a"]
+    assert believed is None if error else believed is not None and believed.state == state

@@ -20,6 +20,7 @@ from spark_kafka_source.exactly_once import (
     PrefixIsGroupError,
     TransactionTimedOutError,
     TwoPhaseCommit,
+    endings,
 )
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, TransactionOpenError
@@ -487,9 +488,10 @@ def test_it_is_not_decided_anew_where_what_is_left_cannot_be_aborted(
 
 @pytest.mark.parametrize("is_forgotten", [True, False])
 def test_what_brokers_do_not_know_any_more_is_not_called_aborted(
-    broker: MemoryBroker, trial: Trial, *, is_forgotten: bool
+    broker: MemoryBroker, trial: Trial, monkeypatch: pytest.MonkeyPatch, *, is_forgotten: bool
 ) -> None:
     """The id has expired, or another transaction has begun under it."""
+    monkeypatch.setattr(endings, "_OLD_MS", 100)
     run = trial.query.start()
     winners = run.write(0)
     run.commit(0, winners)
@@ -594,8 +596,9 @@ def test_a_transaction_with_enough_time_left_is_decided(
 
 @pytest.mark.parametrize("how", ["forgotten", "aborted", "timed out"])
 def test_a_transaction_that_is_not_open_is_not_decided(
-    how: str, broker: MemoryBroker, trial: Trial
+    how: str, broker: MemoryBroker, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(endings, "_OLD_MS", 100)
     run = trial.query.start()
     winners = run.write(0)
     found = transaction_of(broker, winners[0])
