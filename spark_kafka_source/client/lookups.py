@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.net import Deadline, Wakeup, readable
+from spark_kafka_source.net.threads import start
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -86,6 +87,8 @@ class Lookups:
         self._waiting: deque[Lookup[Any]] = deque()
         self._idle: list[KafkaClient] = []
         self._busy: dict[threading.Thread, tuple[Lookup[Any], KafkaClient]] = {}
+        self._here: list[tuple[Lookup[Any], KafkaClient]] = []
+        """Lookups for the thread that asks, since no other thread starts any more."""
         self._is_closed = False
 
     def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
@@ -94,6 +97,7 @@ class Lookups:
         with self._lock:
             self._waiting.append(lookup)
             self._begin()
+        self._ask_here()
         return lookup
 
     def wake(self) -> None:
@@ -147,9 +151,12 @@ class Lookups:
                 daemon=True,
             )
             # `start` raises if the process can have no more threads: the lookup then stays.
-            thread.start()
+            is_started = start(thread)
             self._waiting.popleft()
-            self._busy[thread] = (lookup, client)
+            if is_started:
+                self._busy[thread] = (lookup, client)
+            else:
+                self._here.append((lookup, client))
 
     def _run(self, lookup: Lookup[Any], client: KafkaClient) -> None:
         lookup.put_to(client)
@@ -160,6 +167,15 @@ class Lookups:
             if not self._is_closed:
                 self._begin()
         self.done.wake()
+        self._ask_here()
+
+    def _ask_here(self) -> None:
+        with self._lock:
+            mine, self._here = self._here, []
+        for lookup, client in mine:
+            lookup.put_to(client)
+            client.close()
+            self.done.wake()
 
 
 def _put(question: Callable[[KafkaClient, A], T], about: A, client: KafkaClient) -> T:

@@ -16,6 +16,7 @@ from spark_kafka_source.net.connection import Connection
 from spark_kafka_source.net.connection_settings import ConnectionSettings
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.threads import start
 from spark_kafka_source.net.wakeup import Wakeup
 
 Opened = Callable[[Connection], None]
@@ -39,11 +40,7 @@ class Dial:
         self._error: BaseException | None = None
         name = f"connecting to {address}"
         run = copy_context().run  # Then errors name settings by this front's spelling.
-        try:
-            threading.Thread(target=run, args=[self._run], name=name, daemon=True).start()
-        except RuntimeError:
-            # From Python 3.12 on, an interpreter that ends starts no thread. A producer that nobody
-            # has closed still connects then, to send its last records.
+        if not start(threading.Thread(target=run, args=[self._run], name=name, daemon=True)):
             run(self._run)
 
     @classmethod

@@ -140,7 +140,9 @@ class Transaction:
         """Return whether the brokers know this id, which may be of another producer."""
         coordinator = TransactionCoordinator(self._client, transactional_id)
         with self._called(_State.OPEN):
-            return coordinator.is_known(timeout_ms=self._config.max_block_ms)
+            pass
+        # An error says nothing about this transaction.
+        return coordinator.is_known(timeout_ms=self._config.max_block_ms)
 
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to another process. None without a record."""

@@ -508,12 +508,16 @@ def test_a_producer_in_a_cycle_may_be_forgotten_in_the_midst_of_its_own_work(
     assert not thread.is_alive()
 
 
-def test_the_end_of_the_interpreter_sends_what_was_not_closed(broker: MemoryBroker) -> None:
-    program = """
+@pytest.mark.parametrize("count", [1, 100])
+def test_the_end_of_the_interpreter_sends_what_was_not_closed(
+    count: int, broker: MemoryBroker
+) -> None:
+    """With one record, the end comes before the producer has asked for its id."""
+    program = f"""
 import sys
 from spark_kafka_source.producer import KafkaProducer
 producer = KafkaProducer(bootstrap_servers=sys.argv[1], linger_ms=60_000)
-for number in range(100):
+for number in range({count}):
     producer.send("t", b"%d" % number)
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -526,7 +530,7 @@ for number in range(100):
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "")
-    assert values(logs_of(broker)[0]) == [b"%d" % each for each in range(100)]
+    assert values(logs_of(broker)[0]) == [b"%d" % each for each in range(count)]
 
 
 # -- several threads -------------------------------------------------------------------------------

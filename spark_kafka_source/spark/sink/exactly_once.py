@@ -43,6 +43,7 @@ _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
 # No transaction is begun under the id that marks a run as aborted.
 _MARK_TIMEOUT_MS = 1_000
+_MARKING_MS = 5_000
 # A worker that writes with more configurations than this by turns asks the brokers again.
 _MOST_TIMEOUTS = 64
 
@@ -117,9 +118,15 @@ class ExactlyOnce(Guarantee):
         has seen this one, or this check sees the driver's mark. No later run aborts the rest of a
         plain batch, as it does in a stream.
         """
-        if attempt.query_id is None and producer.knows_id(
-            self._names(attempt).aborted_id(self.write_id)
-        ):
+        if attempt.query_id is not None:
+            return
+        mark = self._names(attempt).aborted_id(self.write_id)
+        try:
+            is_aborted = producer.knows_id(mark)
+        except KafkaError as error:
+            logger.warning("%s cannot be looked up: %s", mark, error)
+            return
+        if is_aborted:
             raise WriteAbortedError(f"The driver has aborted the write; so is {attempt}")
 
     def give_up(self, producer: KafkaProducer) -> None:
@@ -184,7 +191,7 @@ class ExactlyOnce(Guarantee):
         try:
             with KafkaClient(self.config.client) as client:
                 coordinator = TransactionCoordinator(client, transactional_id)
-                coordinator.init_producer_id(_MARK_TIMEOUT_MS)
+                coordinator.init_producer_id(_MARK_TIMEOUT_MS, timeout_ms=_MARKING_MS)
         except KafkaError as error:
             logger.warning("%s cannot be told to the tasks: %s", transactional_id, error)
 

@@ -198,7 +198,7 @@ class SourceOptions:
     max_offsets_per_trigger: int | None = option(
         "maxOffsetsPerTrigger",
         if_given(like(10_000, minimum=1)),
-        "read at most this many offsets in a micro-batch; each partition gets a share by its lag",
+        "read about this many offsets in a micro-batch; each partition gets a share by its lag",
         Use.STREAM_READ,
         since=SINCE,
     )
@@ -225,16 +225,16 @@ class SourceOptions:
     poll_timeout_ms: int = option(
         "kafkaConsumer.pollTimeoutMs",
         like(120_000, minimum=1),
-        "how long a task waits for the records of its range, in ms",
+        "how long a task waits for the next records of its range, in ms",
     )
     topic_lookup_timeout_ms: int = combined(
         mul,
         Option(
             "fetchOffset.numRetries",
             like(3),
-            "how often to ask again for an unknown topic: a broker may not have heard of a new one",
+            "times `fetchOffset.retryIntervalMs`: how long a topic may be unknown to a broker",
         ),
-        Option("fetchOffset.retryIntervalMs", like(1_000), "the pause between these tries, in ms"),
+        Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
     )
     typed_columns: "TypedColumns | None" = None
     """The plan to decode columns. None before it is made, or if all columns are bytes."""

@@ -235,7 +235,7 @@ _TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
     Option(
         SubscribePattern.option,
         parsed("a regular expression of Java's", lambda _, text: SubscribePattern.parse(text)),
-        "read each topic whose name the pattern matches, except Kafka's internal topics",
+        "read each topic in whose name the pattern is found, except Kafka's internal topics",
     ),
 )
 _PARTITIONS = Option(

@@ -434,6 +434,17 @@ def test_rows_that_a_task_writes_after_the_abort_are_aborted_by_the_task(
     write(guarantee(broker), attempt, "a")  # Another write goes on.
 
 
+def test_good_rows_stay_where_the_mark_cannot_be_looked_up(broker: MemoryBroker) -> None:
+    found = guarantee(broker)
+    producer = found.begin(Attempt(0, 0))
+    producer.send_columns("t", values("a"))
+    producer.flush(30)
+    broker.control(DescribeTransactionsRequest, error_named("UNKNOWN_SERVER_ERROR"), times=1)
+    written = found.end(producer, Written(Attempt(0, 0), 1, 1, "t"))
+    assert written.prepared is not None
+    assert "Ongoing" in states(broker).values()
+
+
 def test_only_tasks_of_a_plain_batch_ask_whether_it_is_aborted(broker: MemoryBroker) -> None:
     """A stream's next run aborts what the last one has left. A micro-batch must be quick."""
     asked = []
