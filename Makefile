@@ -62,9 +62,9 @@ unit: .venv/test  ## the tests without network and JVM, in seconds
 # The tests without network and JVM, and a smoke suite, in the environment $(1).
 define small_suites
 	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
-	rm -rf build/smoke && mkdir -p build/smoke
-	cp -R tests pyproject.toml build/smoke
-	cd build/smoke && ../../$(1)/bin/python -m pytest -m "" tests/matrix
+	rm -rf build/smoke$(1) && mkdir -p build/smoke$(1)
+	cp -R tests pyproject.toml build/smoke$(1)
+	cd build/smoke$(1) && ../../$(1)/bin/python -m pytest -m "" tests/matrix
 endef
 
 test-oldest: .venv-oldest/test  ## `make unit` and a smoke suite on the oldest dependencies
@@ -186,7 +186,7 @@ COMPILE := python -m compileall -q
 $(OTHER)/bin/python:
 	$(new_environment)
 
-$(OTHER)/test: $(OTHER)/bin/python pyproject.toml
+$(OTHER)/test: $(OTHER)/bin/python pyproject.toml Makefile
 	$(OTHER)/bin/$(INSTALL) --editable '.[test,fast]' 'pyspark==$(PYSPARK)'
 	touch $@
 
