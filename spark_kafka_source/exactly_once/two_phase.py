@@ -24,6 +24,7 @@ from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
     OtherDriverError,
+    OutdatedDecisionError,
     PartlyCommittedError,
     PrefixInUseError,
     TransactionTimedOutError,
@@ -40,6 +41,7 @@ logger = logging.getLogger(__name__)
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
+_MOST_TRIES = 3
 
 
 class Step(Enum):
@@ -74,6 +76,8 @@ class TwoPhaseCommit:
         self._transactions = Transactions(client, names)
         self._ended: BatchId | None = None
         """The last micro-batch whose transactions this object has all seen committed."""
+        self._decided: Decision | None = None
+        """The last decision that this object has written."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -87,10 +91,23 @@ class TwoPhaseCommit:
 
         `where` is an existing partition, at whose offset the decision is kept. It is None if there
         are no winners. Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`,
-        `TransactionTimedOutError` and `OtherDriverError`. After the decision, raises
-        `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the errors of brokers
-        that cannot be reached.
+        `TransactionTimedOutError`, `OtherDriverError` and `OutdatedDecisionError`. After the
+        decision, raises `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the
+        errors of brokers that cannot be reached.
         """
+        for tries in range(1, _MOST_TRIES + 1):
+            try:
+                self._commit(batch, winners, where)
+            except OutdatedDecisionError as error:
+                if tries == _MOST_TRIES:
+                    raise
+                logger.warning("%s; it is read again", error)
+            else:
+                return
+
+    def _commit(
+        self, batch: BatchId, winners: Sequence[PreparedTransaction], where: TopicPartition | None
+    ) -> None:
         control = self._decisions.fence()
         self._reached(Step.FENCED)
         last = self._decisions.last(where)
@@ -107,8 +124,7 @@ class TwoPhaseCommit:
                 raise ValueError("a decision needs a partition whose offset keeps it")
             if not is_replay:
                 self._end_left(last, winners)
-            number = last.number + 1 if last is not None and is_replay else 0
-            self._decide(control, batch, winners, where, number)
+            self._decide(control, batch, winners, where, last)
         self._reached(Step.SWEPT)
 
     def abort(
@@ -271,7 +287,7 @@ class TwoPhaseCommit:
         batch: BatchId,
         winners: Sequence[PreparedTransaction],
         where: TopicPartition,
-        number: int,
+        last: Decision | None,
     ) -> None:
         # List them before the decision, and abort them after it. No other driver was there until
         # then, so none has decided on them.
@@ -288,14 +304,32 @@ class TwoPhaseCommit:
         # The other half of the time is for the ends.
         most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
         deadline = Deadline.after_ms(most_ms)
+        is_replay = last is not None and last.batch.batch_id == batch.batch_id
+        number = last.number + 1 if last is not None and is_replay else 0
         decision = Decision(batch, tuple(checked), number)
         self._decisions.record(control, decision, where, deadline)
+        self._check_last(control, last)
         self._reached(Step.RECORDED)
         self._decisions.decide(control, deadline)
+        self._decided = decision
         self._reached(Step.DECIDED)
         self._commit_all(decision)
         self._reached(Step.ENDED)
         self._transactions.abort(abandoned)
+
+    def _check_last(self, control: ProducerId, last: Decision | None) -> None:
+        """Check, once a decision is recorded, that `last` is the one before it.
+
+        A broker that was the group's coordinator, stood still and runs again tells the decisions
+        from its memory. It cannot record one. So an answer after the record is not from before it.
+        Raises `OutdatedDecisionError`.
+        """
+        if last is not None and last == self._decided:
+            return
+        found = self._decisions.last(require_stable=False)
+        if found != last:
+            self._decisions.undo(control)
+            raise OutdatedDecisionError(self._names.prefix, last, found)
 
     def _checked(
         self, control: ProducerId, winners: Sequence[PreparedTransaction], began_seconds: float

@@ -15,6 +15,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.exactly_once import (
     DecidedRowsLostError,
     NotYetCommittedError,
+    OutdatedDecisionError,
     PartlyCommittedError,
     PrefixInUseError,
     PrefixIsGroupError,
@@ -26,7 +27,7 @@ from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, TransactionOpenError
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest, OffsetFetchResponse
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.protocol.messages.transactions import (
@@ -427,6 +428,38 @@ def test_a_decision_that_is_about_to_be_made_is_waited_for(
     broker.control(OffsetFetchRequest, later, times=3)
     run = query.start()
     run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_a_decision_that_a_former_coordinator_does_not_know(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    """It stood still while another broker took over, and answers from memory."""
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    run = trial.query.start()
+    winners = run.write(0)
+    # Of all partitions first, then of the one that may have a decision.
+    broker.control(OffsetFetchRequest, OffsetFetchResponse(topics=[]), times=2)
+    run.commit(0, winners)
+    assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
+    trial.judge()
+
+
+def test_a_former_coordinator_that_answers_each_time(broker: MemoryBroker, trial: Trial) -> None:
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    run = trial.query.start()
+    winners = run.write(0)
+
+    def answer(request: OffsetFetchRequest) -> OffsetFetchResponse | Action:
+        return OffsetFetchResponse(topics=[]) if request.require_stable else Action.HANDLE
+
+    broker.control(OffsetFetchRequest, answer, times=None)
+    with pytest.raises(OutdatedDecisionError, match=f"{trial.query.prefix!r} is about batch 0 of"):
+        run.commit(0, winners)
+    broker.forget()
+    run.abort(0, winners)
     trial.judge()
 
 
