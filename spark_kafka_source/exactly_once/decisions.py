@@ -1,6 +1,6 @@
 """The store of decisions: offsets of groups, written in transactions under the control id."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -62,6 +62,18 @@ class Decisions:
         """
         return self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
+    def confirm_coordinator(self, control: ProducerId, where: TopicPartition) -> None:
+        """Make sure that the answers after this call come from the group's present coordinator.
+
+        A broker that was the coordinator until it stood still, or was cut off, still answers from
+        memory. But it can take no offset, since no other broker copies its log any more. So an
+        offset of `where` is written, in a transaction that is aborted.
+        """
+        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
+        self.begin(control, 1)
+        self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
+        self.undo(control)
+
     def begin(self, control: ProducerId, parts: int) -> None:
         """Begin the transaction for a decision of so many parts."""
         for part in range(parts):
@@ -73,10 +85,19 @@ class Decisions:
     ) -> None:
         """Write a decision. It becomes valid by `decide`."""
         for part, text in enumerate(decision.parts()):
-            member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
-            offsets = {where: OffsetAndMetadata(decision.batch.batch_id, metadata=text)}
-            commit = partial(self._coordinator.commit_offsets, control, member, offsets)
-            self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
+            offset = OffsetAndMetadata(decision.batch.batch_id, metadata=text)
+            self._record(control, part, {where: offset}, deadline)
+
+    def _record(
+        self,
+        control: ProducerId,
+        part: int,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        deadline: Deadline,
+    ) -> None:
+        member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
+        commit = partial(self._coordinator.commit_offsets, control, member, offsets)
+        self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
 
     def decide(self, control: ProducerId, deadline: Deadline) -> None:
         """Commit the recorded decision, at once and for good."""

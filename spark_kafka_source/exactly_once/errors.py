@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
-from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.decision import BatchId
 from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
 
@@ -48,21 +48,6 @@ class OtherDriverError(RemoteError):
             f"Another driver now decides under {self.prefix!r}, so this one must not. If it runs "
             "the same query elsewhere, that one goes on; if two queries share the prefix, give "
             f"each its own ('{PREFIX_OPTION}'). What was found: {self.found}"
-        )
-
-
-class OutdatedDecisionError(RemoteError):
-    """A broker told an earlier decision than the last one. Nothing is decided, nothing is lost."""
-
-    def __init__(self, prefix: str, told: Decision | None, found: Decision | None) -> None:
-        super().__init__(prefix, told, found)
-        self.prefix, self.told, self.found = prefix, told, found
-
-    def _text(self) -> str:
-        told, found = (each.batch if each else "nothing" for each in (self.told, self.found))
-        return (
-            f"The last decision under {self.prefix!r} is about {found}, but a broker that is no "
-            f"longer the group's coordinator told one about {told}"
         )
 
 

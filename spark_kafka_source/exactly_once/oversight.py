@@ -90,15 +90,21 @@ def abort_undecided(client: KafkaClient, transactional_id: str, producer: Produc
     """
     task_id = TaskId.parse(transactional_id)
     if task_id is not None:
-        names = Names(task_id.prefix)
-        decisions = Decisions(client, names)
-        if describe_transactions(client, [names.control_id])[names.control_id] is not None:
-            decisions.fence()  # Otherwise a driver could decide on it right now.
-        last = decisions.last()
+        last = _last_for_certain(client, Names(task_id.prefix), transactional_id)
         decided = [] if last is None else [each.transaction[:2] for each in last.winners]
         if last is not None and (transactional_id, producer) in decided:
             raise DecidedTransactionError(transactional_id, last.batch)
     abort_transaction(client, transactional_id, producer)
+
+
+def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) -> Decision | None:
+    """Return the last decision, and let no driver decide on the transaction right now."""
+    decisions = Decisions(client, names)
+    control = decisions.fence()
+    found = describe_transactions(client, [transactional_id])[transactional_id]
+    if found is not None and found.topic_partitions:
+        decisions.confirm_coordinator(control, found.topic_partitions[0])
+    return decisions.last()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,8 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     """
     decisions = Decisions(client, names)
     control = decisions.fence()
+    where, _ = _kept(client, names, require_stable=True)
+    decisions.confirm_coordinator(control, where)
     where, decision = _kept(client, names, require_stable=True)
     transactions = Transactions(client, names)
     try:

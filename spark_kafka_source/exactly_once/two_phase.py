@@ -24,7 +24,6 @@ from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
     OtherDriverError,
-    OutdatedDecisionError,
     PartlyCommittedError,
     PrefixInUseError,
     TransactionTimedOutError,
@@ -41,7 +40,7 @@ logger = logging.getLogger(__name__)
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
-_MOST_TRIES = 3
+_MOST_FENCES = 5
 
 
 class Step(Enum):
@@ -91,26 +90,13 @@ class TwoPhaseCommit:
 
         `where` is an existing partition, at whose offset the decision is kept. It is None if there
         are no winners. Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`,
-        `TransactionTimedOutError`, `OtherDriverError` and `OutdatedDecisionError`. After the
-        decision, raises `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the
-        errors of brokers that cannot be reached.
+        `TransactionTimedOutError` and `OtherDriverError`. After the decision, raises
+        `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the errors of brokers
+        that cannot be reached.
         """
-        for tries in range(1, _MOST_TRIES + 1):
-            try:
-                self._commit(batch, winners, where)
-            except OutdatedDecisionError as error:
-                if tries == _MOST_TRIES:
-                    raise
-                logger.warning("%s; it is read again", error)
-            else:
-                return
-
-    def _commit(
-        self, batch: BatchId, winners: Sequence[PreparedTransaction], where: TopicPartition | None
-    ) -> None:
         control = self._decisions.fence()
         self._reached(Step.FENCED)
-        last = self._decisions.last(where)
+        last = self._last(control, where)
         if last is not None and where is not None and last.batch == batch == self._ended:
             self._settle(control, last, where)
         self._check_owner(last, batch, has_rows=bool(winners))
@@ -138,8 +124,7 @@ class TwoPhaseCommit:
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided; then
         it is committed, if the brokers can be reached. `where` is as for `commit`.
         """
-        self._decisions.fence()
-        last = self._decisions.last(where)
+        last = self._fence_and_read(where)
         winners = [each.transaction for each in last.winners] if last else []
         decided = winners if last is not None and last.batch == batch else []
         # Keep earlier decided transactions, too: a user may go on after an error, and they be open.
@@ -153,6 +138,17 @@ class TwoPhaseCommit:
                 logger.warning("%s is not committed yet: %s", each.transactional_id, error)
         if decided and not any(errors):
             self._ended = batch
+
+    def _fence_and_read(self, where: TopicPartition | None) -> Decision | None:
+        """Return the last decision. This driver decides nothing more after it.
+
+        A second driver that commits may fence this one in between. Then fence that one, too: it
+        runs its micro-batch again, but does not end the transactions of this one at once.
+        """
+        for _ in range(_MOST_FENCES - 1):
+            with suppress(OtherDriverError):
+                return self._last(self._decisions.fence(), where)
+        return self._last(self._decisions.fence(), where)
 
     # -- without a decision ------------------------------------------------------------------------
 
@@ -196,6 +192,15 @@ class TwoPhaseCommit:
             logger.warning("%s transactions are committed, but not visible yet", len(left))
 
     # -- earlier decisions -------------------------------------------------------------------------
+
+    def _last(self, control: ProducerId, where: TopicPartition | None) -> Decision | None:
+        """Return the last decision. Believe no old answer of a former coordinator."""
+        last = self._decisions.last(where)
+        is_own = last is not None and last == self._decided
+        if where is None or is_own:
+            return last
+        self._decisions.confirm_coordinator(control, where)
+        return self._decisions.last(where)
 
     def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
         """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
@@ -308,7 +313,6 @@ class TwoPhaseCommit:
         number = last.number + 1 if last is not None and is_replay else 0
         decision = Decision(batch, tuple(checked), number)
         self._decisions.record(control, decision, where, deadline)
-        self._check_last(control, last)
         self._reached(Step.RECORDED)
         self._decisions.decide(control, deadline)
         self._decided = decision
@@ -316,20 +320,6 @@ class TwoPhaseCommit:
         self._commit_all(decision)
         self._reached(Step.ENDED)
         self._transactions.abort(abandoned)
-
-    def _check_last(self, control: ProducerId, last: Decision | None) -> None:
-        """Check, once a decision is recorded, that `last` is the one before it.
-
-        A broker that was the group's coordinator, stood still and runs again tells the decisions
-        from its memory. It cannot record one. So an answer after the record is not from before it.
-        Raises `OutdatedDecisionError`.
-        """
-        if last is not None and last == self._decided:
-            return
-        found = self._decisions.last(require_stable=False)
-        if found != last:
-            self._decisions.undo(control)
-            raise OutdatedDecisionError(self._names.prefix, last, found)
 
     def _checked(
         self, control: ProducerId, winners: Sequence[PreparedTransaction], began_seconds: float

@@ -24,10 +24,15 @@ from spark_kafka_source.exactly_once.oversight import (
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError, ProducerId
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
-from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
+from tests.exactly_once.conftest import (
+    Trial,
+    in_memory_trial,
+    tell_old_decisions,
+    transaction_of,
+)
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run, client_of
-from tests.memory_broker import MemoryBroker
+from tests.memory_broker import Action, MemoryBroker
 
 
 @pytest.fixture
@@ -113,13 +118,22 @@ def test_what_is_decided_is_not_aborted(
     trial.judge()
 
 
+def test_an_old_answer_does_not_abort_what_is_decided(
+    broker: MemoryBroker, trial: Trial, client: KafkaClient
+) -> None:
+    first, _ = decided(trial.query.start())
+    tell_old_decisions(broker)
+    with pytest.raises(DecidedTransactionError):
+        abort_undecided(client, first.transactional_id, first.producer)
+    assert transaction_of(broker, first).state == "Ongoing"
+
+
 def test_what_is_not_decided_is_aborted(
     broker: MemoryBroker, trial: Trial, client: KafkaClient
 ) -> None:
     run = trial.query.start()
     (prepared,) = run.write(0, 1)
     abort_undecided(client, prepared.transactional_id, prepared.producer)
-    assert trial.query.names.control_id not in broker.cluster.transactions
     run.commit(0, run.write(0, 1, attempt=1))
     (prepared,) = run.write(1, 1)
     with pytest.raises(ProducerFencedError):
@@ -214,6 +228,7 @@ def test_brokers_that_refuse_are_named(
     broker: MemoryBroker, trial: Trial, client: KafkaClient
 ) -> None:
     decided(trial.query.start())
+    broker.control(EndTxnRequest, Action.HANDLE)  # That of the control id.
     broker.control(EndTxnRequest, error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED"))
     with pytest.raises(NotYetCommittedError) as raised:
         finish(client, trial.query.names)

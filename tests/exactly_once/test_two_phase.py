@@ -15,7 +15,6 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.exactly_once import (
     DecidedRowsLostError,
     NotYetCommittedError,
-    OutdatedDecisionError,
     PartlyCommittedError,
     PrefixInUseError,
     PrefixIsGroupError,
@@ -27,7 +26,7 @@ from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, TransactionOpenError
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest, OffsetFetchResponse
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.protocol.messages.transactions import (
@@ -36,7 +35,13 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
+from tests.exactly_once.conftest import (
+    PARTITIONS,
+    Trial,
+    in_memory_trial,
+    tell_old_decisions,
+    transaction_of,
+)
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run
 from tests.memory_broker import Action, MemoryBroker
@@ -431,35 +436,30 @@ def test_a_decision_that_is_about_to_be_made_is_waited_for(
     trial.judge()
 
 
-def test_a_decision_that_a_former_coordinator_does_not_know(
+def test_an_old_answer_to_a_driver_that_is_started_again(
     broker: MemoryBroker, trial: Trial
 ) -> None:
-    """It stood still while another broker took over, and answers from memory."""
+    """Its broker was the group's coordinator, and cannot know the last decision."""
     run = trial.query.start()
     run.commit(0, run.write(0))
     run = trial.query.start()
     winners = run.write(0)
-    # Of all partitions first, then of the one that may have a decision.
-    broker.control(OffsetFetchRequest, OffsetFetchResponse(topics=[]), times=2)
+    tell_old_decisions(broker)
     run.commit(0, winners)
     assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
     trial.judge()
 
 
-def test_a_former_coordinator_that_answers_each_time(broker: MemoryBroker, trial: Trial) -> None:
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    run = trial.query.start()
-    winners = run.write(0)
-
-    def answer(request: OffsetFetchRequest) -> OffsetFetchResponse | Action:
-        return OffsetFetchResponse(topics=[]) if request.require_stable else Action.HANDLE
-
-    broker.control(OffsetFetchRequest, answer, times=None)
-    with pytest.raises(OutdatedDecisionError, match=f"{trial.query.prefix!r} is about batch 0 of"):
-        run.commit(0, winners)
-    broker.forget()
-    run.abort(0, winners)
+def test_an_old_answer_to_a_write_that_is_repeated(broker: MemoryBroker, trial: Trial) -> None:
+    query = trial.query
+    run = query.start()
+    with run.driver() as driver:
+        driver.commit(run.batch(0), run.write(0), query.where)
+        repeated = run.write(0)
+        tell_old_decisions(broker)
+        with pytest.raises(PrefixInUseError):
+            driver.commit(run.batch(0), repeated, query.where)
+        driver.abort(run.batch(0), repeated, query.where)
     trial.judge()
 
 
@@ -488,11 +488,12 @@ def test_it_is_not_decided_anew_where_its_driver_commits_it_meanwhile(
     time_out(broker, winners[0])
 
     def wakes(request: EndTxnRequest) -> Action:
-        found: Transaction = broker.cluster.transactions[request.transactional_id]
-        found.end(broker.cluster, commit=True)
+        if request.transactional_id != trial.query.names.control_id:
+            found: Transaction = broker.cluster.transactions[request.transactional_id]
+            found.end(broker.cluster, commit=True)
         return Action.HANDLE
 
-    broker.control(EndTxnRequest, wakes)
+    broker.control(EndTxnRequest, wakes, times=None)
     replay = trial.query.start()
     replayed = replay.write(0)
     with pytest.raises(DecidedRowsLostError) as raised:

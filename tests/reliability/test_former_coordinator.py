@@ -1,0 +1,99 @@
+"""A group coordinator that stands still, is replaced, and then tells old decisions."""
+
+import threading
+
+import pytest
+
+from spark_kafka_source.client import CoordinatorKey
+from spark_kafka_source.exactly_once import TwoPhaseCommit
+from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.testing import LocalKafka
+from tests.exactly_once.judge import found_by_confluent, judge
+from tests.exactly_once.query import Query, client_of
+from tests.reliability.conftest import Trial
+from tests.reliability.deciding.faults import TIMEOUT_MS
+from tests.reliability.leaders import make_whole
+
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
+
+PARTITIONS = 3
+ASK_MS = 60_000
+# The driver has sent its first request by then. It waits in the broker's socket.
+ASKED_SECONDS = 1.0
+# The broker may learn of its successor before it answers.
+MOST_ROUNDS = 5
+
+
+def coordinators(query: Query) -> tuple[int, int]:
+    """Return the coordinators of the decisions' group and of their transactional id."""
+    names = query.names
+    group = CoordinatorKey.of_group(names.group_id(0))
+    control = CoordinatorKey.of_transaction(names.control_id)
+    with client_of(query.servers) as client:
+        found = [client.coordinator(key, Deadline.after_ms(ASK_MS)) for key in (group, control)]
+    return found[0].node_id, found[1].node_id
+
+
+def query_with_two_coordinators(kafka: LocalKafka, topic: str, written: set[bytes]) -> Query:
+    """Return a query with a micro-batch. The broker with its decision may be stopped alone."""
+    while True:
+        query = Query(kafka.bootstrap_servers, topic, PARTITIONS, written=written)
+        query.timeout_ms = TIMEOUT_MS
+        run = query.start()
+        run.commit(0, run.write(0))
+        group, control = coordinators(query)
+        if group != control:
+            return query
+
+
+def replay_at_former_coordinator(kafka: LocalKafka, query: Query) -> None:
+    """Decide a micro-batch while its group's coordinator stands still. Write it again there."""
+    former = kafka.broker(coordinators(query)[0])
+    run, replay = query.start(), query.start()
+    winners = run.write(1)
+    former.pause()
+    run.commit(1, winners)
+    winners = replay.write(1)
+    two_phase = TwoPhaseCommit(client_of(former.bootstrap_servers), query.names)
+    timer = threading.Timer(ASKED_SECONDS, former.resume)
+    timer.start()
+    try:
+        two_phase.commit(replay.batch(1), winners, query.where)
+    finally:
+        timer.join()
+        two_phase.close()
+
+
+def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
+    trial: Trial, all_brokers: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int | None] = []
+    read = Decisions.last
+
+    def last(decisions: Decisions, *where: object, **how: object) -> object:
+        found = read(decisions, *where, **how)  # type: ignore[arg-type]
+        told.append(found.batch.batch_id if found else None)
+        return found
+
+    all_brokers.create_topic(topic, PARTITIONS)
+    written: set[bytes] = set()
+    rounds = old = 0
+    while rounds < trial.rounds or (not old and rounds < MOST_ROUNDS):
+        query = query_with_two_coordinators(all_brokers, topic, written)
+        with monkeypatch.context() as patch:
+            patch.setattr(Decisions, "last", last)
+            told.clear()
+            replay_at_former_coordinator(all_brokers, query)
+        # The first two are those of the run that decides, and confirms its coordinator.
+        old += told[2] == 0
+        rounds += 1
+        make_whole(all_brokers, topic)
+    verdict = judge(found_by_confluent(query.servers, topic, PARTITIONS), written)
+    trial.report(
+        "a driver that asks a former coordinator of its group writes nothing twice",
+        f"{rounds} drivers started again at a broker that had stood still; {old} old answers",
+        f"lost {verdict.lost}, doubled {verdict.doubled}",
+    )
+    assert verdict.is_good, verdict
+    assert old
