@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, ProtocolError, error_code
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
 from spark_kafka_source.exactly_once.decision import (
     METADATA_BYTES,
     Decision,
@@ -34,6 +34,7 @@ _MOST_READS = 3
 _NOT_THE_LAST = {"INVALID_PRODUCER_ID_MAPPING", "INVALID_TXN_STATE"}
 """Errors, besides fencing, with which a coordinator answers a driver that is fenced."""
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+_NOT_COORDINATOR = error_named("NOT_COORDINATOR")
 
 
 class Kept(NamedTuple):
@@ -62,17 +63,10 @@ class Decisions:
         """
         return self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
-    def confirm_coordinator(self, control: ProducerId, where: TopicPartition) -> None:
-        """Make sure that the answers after this call come from the group's present coordinator.
-
-        A broker that was the coordinator until it stood still, or was cut off, still answers from
-        memory. But it can take no offset, since no other broker copies its log any more. So an
-        offset of `where` is written, in a transaction that is aborted.
-        """
-        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
-        self.begin(control, 1)
-        self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
-        self.undo(control)
+    def renewed(self, control: ProducerId) -> ProducerId:
+        """Return the next epoch: late copies of requests with this one then have no effect."""
+        renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
+        return self._of_last_driver(renew)
 
     def begin(self, control: ProducerId, parts: int) -> None:
         """Begin the transaction for a decision of so many parts."""
@@ -119,6 +113,29 @@ class Decisions:
         """
         kept = self.kept(where, require_stable=require_stable)
         return None if kept is None else kept.decision
+
+    def confirmed(self, control: ProducerId, where: TopicPartition) -> Decision | None:
+        """Return the last decision as the group's present coordinator tells it.
+
+        A former coordinator that stood still, or is cut off, still answers from memory. But it
+        cannot take an offset, since no other broker copies its log. So this writes an offset of
+        `where`, aborts that, and believes the broker that took it. Raises as `last` does.
+        """
+        key = CoordinatorKey.of_group(self._names.group_id(0))
+        what = f"a look at the last decision in {key}"
+
+        def attempt(deadline: Deadline) -> Decision | None:
+            self.begin(control, 1)
+            self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
+            taker = self._client.cluster.coordinators.get(key)
+            self.undo(control)
+            found = self.last(where)
+            # Each look-up of a coordinator makes a new object.
+            if taker is None or self._client.cluster.coordinators.get(key) is not taker:
+                raise BrokerError(_NOT_COORDINATOR, what)
+            return found
+
+        return self._client.retrying(what, attempt)
 
     def kept(
         self, where: TopicPartition | None = None, *, require_stable: bool = True

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from spark_kafka_source.admin.transactions import (
     TransactionDescription,
@@ -22,6 +23,7 @@ from spark_kafka_source.exactly_once.errors import (
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,17 @@ def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) 
     decisions = Decisions(client, names)
     control = decisions.fence()
     found = describe_transactions(client, [transactional_id])[transactional_id]
-    if found is not None and found.topic_partitions:
-        decisions.confirm_coordinator(control, found.topic_partitions[0])
-    return decisions.last()
+    where = None if found is None else _existing(client, found.topic_partitions)
+    return decisions.last() if where is None else decisions.confirmed(control, where)
+
+
+def _existing(
+    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
+) -> TopicPartition | None:
+    """Return one whose topic is not deleted. If there is none, no reader waits."""
+    by_topic = {each.topic: each for each in topic_partitions}
+    topics = client.retrying("Metadata", partial(client.topics, by_topic))
+    return next((by_topic[each.name] for each in topics if not each.error.code), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +145,8 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     decisions = Decisions(client, names)
     control = decisions.fence()
     where, _ = _kept(client, names, require_stable=True)
-    decisions.confirm_coordinator(control, where)
+    decisions.confirmed(control, where)
+    control = decisions.renewed(control)
     where, decision = _kept(client, names, require_stable=True)
     transactions = Transactions(client, names)
     try:

@@ -75,8 +75,8 @@ class TwoPhaseCommit:
         self._transactions = Transactions(client, names)
         self._ended: BatchId | None = None
         """The last micro-batch whose transactions this object has all seen committed."""
-        self._decided: Decision | None = None
-        """The last decision that this object has written."""
+        self._own: tuple[ProducerId | None, Decision] | None = None
+        """What `fence` returns next if no other driver comes, and this object's last decision."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -97,6 +97,8 @@ class TwoPhaseCommit:
         control = self._decisions.fence()
         self._reached(Step.FENCED)
         last = self._last(control, where)
+        if where is not None and not self._is_own(control, last):
+            control = self._decisions.renewed(control)
         if last is not None and where is not None and last.batch == batch == self._ended:
             self._settle(control, last, where)
         self._check_owner(last, batch, has_rows=bool(winners))
@@ -110,7 +112,8 @@ class TwoPhaseCommit:
                 raise ValueError("a decision needs a partition whose offset keeps it")
             if not is_replay:
                 self._end_left(last, winners)
-            self._decide(control, batch, winners, where, last)
+            number = last.number + 1 if last is not None and is_replay else 0
+            self._decide(control, batch, winners, where, number)
         self._reached(Step.SWEPT)
 
     def abort(
@@ -140,14 +143,15 @@ class TwoPhaseCommit:
             self._ended = batch
 
     def _fence_and_read(self, where: TopicPartition | None) -> Decision | None:
-        """Return the last decision. This driver decides nothing more after it.
+        """Return the last decision, for a driver that decides nothing more.
 
-        A second driver that commits may fence this one in between. Then fence that one, too: it
-        runs its micro-batch again, but does not end the transactions of this one at once.
+        Another driver may fence this one meanwhile. Then this one fences that one, which runs its
+        micro-batch again.
         """
-        for _ in range(_MOST_FENCES - 1):
+        for tries in range(1, _MOST_FENCES):
             with suppress(OtherDriverError):
                 return self._last(self._decisions.fence(), where)
+            self._pause(self._client.pause_seconds(tries))
         return self._last(self._decisions.fence(), where)
 
     # -- without a decision ------------------------------------------------------------------------
@@ -194,13 +198,15 @@ class TwoPhaseCommit:
     # -- earlier decisions -------------------------------------------------------------------------
 
     def _last(self, control: ProducerId, where: TopicPartition | None) -> Decision | None:
-        """Return the last decision. Believe no old answer of a former coordinator."""
+        """Return the last decision. Do not believe a former coordinator of the group."""
         last = self._decisions.last(where)
-        is_own = last is not None and last == self._decided
-        if where is None or is_own:
+        if where is None or self._is_own(control, last):
             return last
-        self._decisions.confirm_coordinator(control, where)
-        return self._decisions.last(where)
+        return self._decisions.confirmed(control, where)
+
+    def _is_own(self, control: ProducerId, last: Decision | None) -> bool:
+        """Whether this object has written the decision, and no other driver has come since."""
+        return last is not None and (control, last) == self._own
 
     def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
         """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
@@ -292,7 +298,7 @@ class TwoPhaseCommit:
         batch: BatchId,
         winners: Sequence[PreparedTransaction],
         where: TopicPartition,
-        last: Decision | None,
+        number: int,
     ) -> None:
         # List them before the decision, and abort them after it. No other driver was there until
         # then, so none has decided on them.
@@ -309,13 +315,11 @@ class TwoPhaseCommit:
         # The other half of the time is for the ends.
         most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
         deadline = Deadline.after_ms(most_ms)
-        is_replay = last is not None and last.batch.batch_id == batch.batch_id
-        number = last.number + 1 if last is not None and is_replay else 0
         decision = Decision(batch, tuple(checked), number)
         self._decisions.record(control, decision, where, deadline)
         self._reached(Step.RECORDED)
         self._decisions.decide(control, deadline)
-        self._decided = decision
+        self._own = control.bumped(), decision
         self._reached(Step.DECIDED)
         self._commit_all(decision)
         self._reached(Step.ENDED)

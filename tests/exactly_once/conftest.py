@@ -7,13 +7,11 @@ from functools import partial
 import pytest
 
 from spark_kafka_source.producer import PreparedTransaction
-from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest, OffsetFetchResponse
-from spark_kafka_source.protocol.messages.transactions import TxnOffsetCommitRequest
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Found, found_by_confluent, found_in_memory, judge
 from tests.exactly_once.query import Query
 from tests.matrix.conftest import OLDEST_KAFKA
-from tests.memory_broker import Action, MemoryBroker
+from tests.memory_broker import MemoryBroker
 from tests.memory_broker.transactions import Transaction
 
 PARTITIONS = 4
@@ -80,22 +78,6 @@ def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Trans
     """Return the coordinator's state of a transactional id."""
     found: Transaction = broker.cluster.transactions[prepared.transactional_id]
     return found
-
-
-def tell_old_decisions(broker: MemoryBroker) -> None:
-    """Answer like a former coordinator that knows no decision, until it has to take an offset."""
-    is_current = False
-
-    def take(_: TxnOffsetCommitRequest) -> Action:
-        nonlocal is_current
-        is_current = True
-        return Action.HANDLE
-
-    def tell(_: OffsetFetchRequest) -> OffsetFetchResponse | Action:
-        return Action.HANDLE if is_current else OffsetFetchResponse(topics=[])
-
-    broker.control(TxnOffsetCommitRequest, take)
-    broker.control(OffsetFetchRequest, tell, times=None)
 
 
 @pytest.fixture

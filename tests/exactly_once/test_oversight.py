@@ -24,12 +24,7 @@ from spark_kafka_source.exactly_once.oversight import (
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError, ProducerId
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
-from tests.exactly_once.conftest import (
-    Trial,
-    in_memory_trial,
-    tell_old_decisions,
-    transaction_of,
-)
+from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run, client_of
 from tests.memory_broker import Action, MemoryBroker
@@ -116,16 +111,6 @@ def test_what_is_decided_is_not_aborted(
     run = trial.query.start()
     run.commit(0, run.write(0))
     trial.judge()
-
-
-def test_an_old_answer_does_not_abort_what_is_decided(
-    broker: MemoryBroker, trial: Trial, client: KafkaClient
-) -> None:
-    first, _ = decided(trial.query.start())
-    tell_old_decisions(broker)
-    with pytest.raises(DecidedTransactionError):
-        abort_undecided(client, first.transactional_id, first.producer)
-    assert transaction_of(broker, first).state == "Ongoing"
 
 
 def test_what_is_not_decided_is_aborted(

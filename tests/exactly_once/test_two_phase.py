@@ -1,7 +1,8 @@
 """Unusual commits, in memory: the errors, and each row once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,13 +36,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import (
-    PARTITIONS,
-    Trial,
-    in_memory_trial,
-    tell_old_decisions,
-    transaction_of,
-)
+from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run
 from tests.memory_broker import Action, MemoryBroker
@@ -110,6 +105,52 @@ def test_an_answer_that_is_lost_costs_nothing(
         winners = run.write(batch_id)
         broker.control(request_type, action, times=2)
         run.commit(batch_id, winners)
+    trial.judge()
+
+
+OF_A_DECISION = pytest.mark.parametrize(
+    "request_type",
+    [AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest],
+    ids=lambda each: each.__name__.removesuffix("Request"),
+)
+
+
+def once_it_has_read(do: Callable[[], object]) -> Callable[[Step], None]:
+    """Return a listener that acts between the confirmation of the coordinator and the decision."""
+
+    def reached(step: Step) -> None:
+        if step is Step.READ:
+            do()
+
+    return reached
+
+
+@OF_A_DECISION
+@pytest.mark.parametrize("action", [Action.LOSE, Action.CLOSE])
+def test_an_answer_to_a_decision_that_is_lost_costs_nothing(
+    action: Action, request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    lose = partial(broker.control, request_type, action, times=2)
+    run.commit(0, winners, once_it_has_read(lose))
+    assert len(broker.requests(request_type)) >= 4
+    trial.judge()
+
+
+@OF_A_DECISION
+def test_a_denied_decision_loses_nothing_and_doubles_nothing(
+    request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    deny = partial(broker.control, request_type, DENIED, times=None)
+    with pytest.raises(BrokerError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+        run.commit(0, winners, once_it_has_read(deny))
+    broker.forget()
+    run.abort(0, winners)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
     trial.judge()
 
 
@@ -433,33 +474,6 @@ def test_a_decision_that_is_about_to_be_made_is_waited_for(
     broker.control(OffsetFetchRequest, later, times=3)
     run = query.start()
     run.commit(0, run.write(0))
-    trial.judge()
-
-
-def test_an_old_answer_to_a_driver_that_is_started_again(
-    broker: MemoryBroker, trial: Trial
-) -> None:
-    """Its broker was the group's coordinator, and cannot know the last decision."""
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    run = trial.query.start()
-    winners = run.write(0)
-    tell_old_decisions(broker)
-    run.commit(0, winners)
-    assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
-    trial.judge()
-
-
-def test_an_old_answer_to_a_write_that_is_repeated(broker: MemoryBroker, trial: Trial) -> None:
-    query = trial.query
-    run = query.start()
-    with run.driver() as driver:
-        driver.commit(run.batch(0), run.write(0), query.where)
-        repeated = run.write(0)
-        tell_old_decisions(broker)
-        with pytest.raises(PrefixInUseError):
-            driver.commit(run.batch(0), repeated, query.where)
-        driver.abort(run.batch(0), repeated, query.where)
     trial.judge()
 
 

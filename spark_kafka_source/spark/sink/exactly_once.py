@@ -175,15 +175,20 @@ class ExactlyOnce(Guarantee):
             return
         if batch is None:
             self._mark_aborted(attempt)
+        prepared = _prepared(written)
         # Both lists may have the transaction of an attempt with a message.
-        prepared = list(dict.fromkeys([*_prepared(written), *self._left_open(attempt)]))
-        if not prepared:
+        every = list(dict.fromkeys([*prepared, *self._left_open(attempt)]))
+        if not every:
             return
         with kept_commits.lent(self._committing(attempt)) as two_phase:
             if batch is None:
+                two_phase.abort_all(every)
+                return
+            if None in messages:  # Then Spark has not called `commit`: these are not decided.
                 two_phase.abort_all(prepared)
-            else:
-                two_phase.abort(batch, prepared, _where(written))
+                every = [each for each in every if each not in prepared]
+            if every:
+                two_phase.abort(batch, every, _where(written))
 
     def _mark_aborted(self, attempt: Attempt) -> None:
         """Tell the attempts of a plain batch that still write that nobody will commit them."""

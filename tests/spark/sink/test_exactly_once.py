@@ -401,9 +401,20 @@ def test_what_is_aborted_is_all_of_the_run(
     found.abort([None, told], 7)
     ((prefix, commit),) = made
     assert prefix == "pykafka-q"
-    ((name, batch, aborted, where),) = commit.calls
-    assert (name, batch, where) == ("abort", BATCH, TopicPartition("t", 0))
-    assert set(aborted) == {told.prepared, untold.prepared}
+    # A task has sent no message, so what the others have told is not decided.
+    assert commit.calls == [
+        ("abort all", [told.prepared]),
+        ("abort", BATCH, [untold.prepared], TopicPartition("t", 0)),
+    ]
+
+
+def test_what_all_tasks_have_told_may_be_decided(
+    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
+) -> None:
+    found = guarantee(broker)
+    told = write(found, IN_STREAM, "a")
+    found.abort([told], 7)
+    assert made[0][1].calls == [("abort", BATCH, [told.prepared], TopicPartition("t", 0))]
 
 
 def test_of_a_plain_batch_all_is_aborted_though_no_task_has_told(
@@ -481,7 +492,7 @@ def test_what_has_told_is_aborted_though_brokers_do_not_say_what_is_open(
 
     monkeypatch.setattr(exactly_once, "list_transactions", gone)
     guarantee().abort([None, WRITTEN], 7)
-    assert made[0][1].calls == [("abort", BATCH, [TRANSACTION], TopicPartition("t", 0))]
+    assert made[0][1].calls == [("abort all", [TRANSACTION])]
 
 
 def test_connections_are_kept_for_the_next_micro_batch(made: list[tuple[str, FakeCommit]]) -> None:

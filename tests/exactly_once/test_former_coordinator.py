@@ -1,0 +1,285 @@
+"""Old decisions that a former coordinator tells: no driver believes them."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.client import CoordinatorKey, KafkaClient
+from spark_kafka_source.errors import KafkaError, error_named
+from spark_kafka_source.exactly_once import Decision, PrefixInUseError, begin_attempt
+from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.exactly_once.errors import DecidedTransactionError
+from spark_kafka_source.exactly_once.oversight import abort_undecided, finish
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
+from spark_kafka_source.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    EndTxnRequest,
+    EndTxnResponse,
+    TxnOffsetCommitRequest,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, dies_at
+from tests.exactly_once.former import FormerCoordinator
+from tests.exactly_once.query import Query, Run, client_of
+from tests.memory_broker import Action, MemoryBroker
+
+NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
+DUELS = 5
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker(2) as broker:
+        yield broker
+
+
+@pytest.fixture
+def written(broker: MemoryBroker, topic: str) -> Trial:
+    """A query that has written a micro-batch, in memory."""
+    trial = in_memory_trial(broker, topic)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    return trial
+
+
+@pytest.fixture
+def former(broker: MemoryBroker, written: Trial) -> FormerCoordinator:
+    """The coordinator of then. It knows the first micro-batch only."""
+    return FormerCoordinator(broker, written.query.prefix)
+
+
+@pytest.fixture
+def client(written: Trial) -> Iterator[KafkaClient]:
+    with client_of(written.query.servers) as client:
+        yield client
+
+
+def test_a_driver_that_is_started_again(former: FormerCoordinator, written: Trial) -> None:
+    run = written.query.start()
+    run.commit(1, run.write(1))
+    former.is_found = True
+    run = written.query.start()
+    winners = run.write(1)
+    run.commit(1, winners)
+    assert former.reads
+    states = {transaction_of(former.broker, each).state for each in winners}
+    assert states == {"CompleteAbort"}
+    written.judge()
+
+
+def test_it_is_found_again_after_the_present_one(former: FormerCoordinator, written: Trial) -> None:
+    """The coordinators are looked up anew between the offset and the read."""
+    run = written.query.start()
+    run.commit(1, run.write(1))
+    former.is_found = True
+    run = written.query.start()
+    winners = run.write(1)
+
+    def move(_: EndTxnRequest) -> EndTxnResponse:
+        former.is_found = True
+        return EndTxnResponse(error_code=NOT_COORDINATOR)
+
+    former.broker.control(EndTxnRequest, move)
+    run.commit(1, winners)
+    written.judge()
+
+
+def test_a_write_that_is_repeated(former: FormerCoordinator, written: Trial) -> None:
+    query = written.query
+    run = query.start()
+    with run.driver() as driver:
+        driver.commit(run.batch(1), run.write(1), query.where)
+    repeated = run.write(1)
+    former.is_found = True
+    with pytest.raises(PrefixInUseError):
+        run.commit(1, repeated)
+    run.abort(1, repeated)
+    written.judge()
+
+
+def test_a_driver_whose_own_decision_it_tells(former: FormerCoordinator, written: Trial) -> None:
+    """Another driver has decided since."""
+    query = written.query
+    run = query.start()
+    with run.driver() as driver:
+        driver.commit(run.batch(1), run.write(1), query.where)
+        former.broker.forget()
+        former = FormerCoordinator(former.broker, query.prefix)
+        other = query.start()
+        other.commit(2, other.write(2))
+        former.is_found = True
+        driver._client.cluster.coordinators.clear()
+        driver.commit(run.batch(2), run.write(2), query.where)
+        assert former.reads
+    written.judge()
+
+
+def test_an_abort_of_what_is_decided(former: FormerCoordinator, written: Trial) -> None:
+    run = written.query.start()
+    winners = run.write(1)
+    with pytest.raises(CrashError):
+        run.commit(1, winners, dies_at(Step.DECIDED))
+    former.is_found = True
+    run.abort(1, winners)
+    assert former.reads
+    written.judge()
+
+
+def test_a_repair_of_what_is_decided(
+    former: FormerCoordinator, written: Trial, client: KafkaClient
+) -> None:
+    query = written.query
+    run = query.start()
+    winners = run.write(1)
+    with pytest.raises(CrashError):
+        run.commit(1, winners, dies_at(Step.DECIDED))
+    former.is_found = True
+    with pytest.raises(DecidedTransactionError):
+        abort_undecided(client, winners[0].transactional_id, winners[0].producer)
+    former.is_found = True
+    client.cluster.coordinators.clear()
+    assert finish(client, query.names).decision.batch.batch_id == 1
+    written.judge()
+
+
+# -- the confirmation itself -----------------------------------------------------------------------
+
+
+def test_a_driver_confirms_its_coordinator_once(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirmed = Decisions.confirmed
+    calls = []
+
+    def count(decisions: Decisions, control: ProducerId, where: TopicPartition) -> Decision | None:
+        calls.append(where)
+        return confirmed(decisions, control, where)
+
+    monkeypatch.setattr(Decisions, "confirmed", count)
+    query = trial.query
+    run = query.start()
+    with run.driver() as driver:
+        for batch_id in range(3):
+            driver.commit(run.batch(batch_id), run.write(batch_id), query.where)
+    assert calls == [query.where]
+    trial.judge()
+
+
+@pytest.mark.parametrize(
+    "request_type",
+    [InitProducerIdRequest, AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest],
+    ids=lambda each: each.__name__.removesuffix("Request"),
+)
+def test_lost_answers_to_it(
+    request_type: type[Request[Any]], broker: MemoryBroker, written: Trial
+) -> None:
+    run = written.query.start()
+    winners = run.write(1)
+
+    def lose(step: Step) -> None:
+        if step is Step.FENCED:
+            broker.control(request_type, Action.LOSE, times=2)
+
+    run.commit(1, winners, lose)
+    written.judge()
+
+
+@pytest.mark.parametrize("step", ["_record", "undo"])
+def test_a_crash_in_it(step: str, written: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = written.query.start()
+    winners = run.write(1)
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Decisions, step, crash)
+        with pytest.raises(CrashError):
+            run.commit(1, winners)
+    run = written.query.start()
+    run.commit(1, run.write(1))
+    written.judge()
+
+
+def test_a_late_copy_of_its_offset_replaces_no_decision(
+    broker: MemoryBroker, written: Trial, client: KafkaClient
+) -> None:
+    query = written.query
+    sent: list[TxnOffsetCommitRequest] = []
+
+    def keep(request: TxnOffsetCommitRequest) -> Action:
+        sent.append(request)
+        return Action.HANDLE
+
+    def copy(step: Step) -> None:
+        if step is Step.RECORDED:
+            key = CoordinatorKey.of_group(query.prefix)
+            answer = client.send_to_coordinator(
+                sent[0], key, Deadline.after_ms(5_000), max_version=4
+            )
+            errors.append(answer.topics[0].partitions[0].error_code)
+
+    errors: list[int] = []
+    run = query.start()
+    winners = run.write(1)
+    broker.control(TxnOffsetCommitRequest, keep)
+    run.commit(1, winners, copy)
+    assert errors == [error_named("INVALID_PRODUCER_EPOCH").code]
+    run = query.start()
+    run.commit(1, run.write(1))
+    written.judge()
+
+
+def test_aborts_at_once_end_all(broker: MemoryBroker, written: Trial) -> None:
+    """Each of two drivers fences the other while it confirms."""
+    query = written.query
+    for _ in range(DUELS):
+        runs = [query.start(), query.start()]
+        winners = [each.write(1) for each in runs]
+        errors = in_parallel(*zip(runs, winners, strict=True))
+        assert errors == []
+        states = {transaction_of(broker, each).state for own in winners for each in own}
+        assert states == {"CompleteAbort"}
+
+
+def in_parallel(*aborts: tuple[Run, list[PreparedTransaction]]) -> list[KafkaError]:
+    errors: list[KafkaError] = []
+    start = threading.Barrier(len(aborts))
+
+    def abort(run: Run, winners: list[PreparedTransaction]) -> None:
+        start.wait()
+        try:
+            run.abort(1, winners)
+        except KafkaError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=abort, args=each) for each in aborts]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return errors
+
+
+def test_a_transaction_at_a_deleted_topic_can_be_aborted(
+    broker: MemoryBroker, written: Trial, client: KafkaClient
+) -> None:
+    query: Query = written.query
+    run = query.start()
+    broker.create_topic("a", 1)
+    with run.producer() as producer:
+        begin_attempt(producer, query.names.task_id(run.run_id, 0, 0), query.timeout_ms)
+        producer.send("a", b"x", partition=0)
+        producer.send(query.topic, b"y", partition=0)
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    broker.delete_topic("a")
+    abort_undecided(client, prepared.transactional_id, prepared.producer)
+    assert transaction_of(broker, prepared).state != "Ongoing"
