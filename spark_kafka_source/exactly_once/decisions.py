@@ -114,22 +114,22 @@ class Decisions:
         kept = self.kept(where, require_stable=require_stable)
         return None if kept is None else kept.decision
 
-    def confirmed(self, control: ProducerId, where: TopicPartition) -> Decision | None:
+    def confirmed(self, control: ProducerId, where: TopicPartition) -> Kept | None:
         """Return the last decision as the group's present coordinator tells it.
 
         A former coordinator that stood still, or is cut off, still answers from memory. But it
         cannot take an offset, since no other broker copies its log. So this writes an offset of
-        `where`, aborts that, and believes the broker that took it. Raises as `last` does.
+        `where`, aborts that, and believes the broker that took it. Raises as `kept` does.
         """
         key = CoordinatorKey.of_group(self._names.group_id(0))
         what = f"a look at the last decision in {key}"
 
-        def attempt(deadline: Deadline) -> Decision | None:
+        def attempt(deadline: Deadline) -> Kept | None:
             self.begin(control, 1)
             self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
             taker = self._client.cluster.coordinators.get(key)
             self.undo(control)
-            found = self.last(where)
+            found = self.kept(where)
             # Each look-up of a coordinator makes a new object.
             if taker is None or self._client.cluster.coordinators.get(key) is not taker:
                 raise BrokerError(_NOT_COORDINATOR, what)
@@ -139,7 +139,7 @@ class Decisions:
 
     def kept(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
-    ) -> "Kept | None":
+    ) -> Kept | None:
         """Return the last decision and the partition that holds it; see `last`."""
         for _ in range(_MOST_READS):
             try:
@@ -149,7 +149,7 @@ class Decisions:
         what = f"the last decision in group {self._names.group_id(0)!r} cannot be read"
         raise ProtocolError(f"{what}: {failure}") from failure
 
-    def _read(self, where: TopicPartition | None, *, require_stable: bool) -> "Kept | None":
+    def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Kept | None:
         heads = self._heads(where, require_stable=require_stable)
         if not heads:
             return None

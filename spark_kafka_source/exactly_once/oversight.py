@@ -105,7 +105,8 @@ def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) 
     control = decisions.fence()
     found = describe_transactions(client, [transactional_id])[transactional_id]
     where = None if found is None else _existing(client, found.topic_partitions)
-    return decisions.last() if where is None else decisions.confirmed(control, where)
+    kept = decisions.kept() if where is None else decisions.confirmed(control, where)
+    return None if kept is None else kept.decision
 
 
 def _existing(
@@ -131,7 +132,7 @@ class Finished:
 
 def look_at_last(client: KafkaClient, names: Names) -> Finished:
     """Return the last decision and its outcomes. Raises `NothingDecidedError`."""
-    kept = _kept(client, names, require_stable=False)
+    kept = _found(names, Decisions(client, names).kept(require_stable=False))
     return Finished(kept.decision, Transactions(client, names).outcomes(kept.decision.winners))
 
 
@@ -144,10 +145,9 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     """
     decisions = Decisions(client, names)
     control = decisions.fence()
-    where, _ = _kept(client, names, require_stable=True)
-    decisions.confirmed(control, where)
+    where, _ = _found(names, decisions.kept())
+    where, decision = _found(names, decisions.confirmed(control, where))
     control = decisions.renewed(control)
-    where, decision = _kept(client, names, require_stable=True)
     transactions = Transactions(client, names)
     try:
         found = Finished(decision, transactions.outcomes(decision.winners))
@@ -178,8 +178,7 @@ def _ended(transactions: Transactions, found: Finished) -> Finished:
     return found
 
 
-def _kept(client: KafkaClient, names: Names, *, require_stable: bool) -> Kept:
-    found = Decisions(client, names).kept(require_stable=require_stable)
-    if found is None:
+def _found(names: Names, kept: Kept | None) -> Kept:
+    if kept is None:
         raise NothingDecidedError(names.prefix)
-    return found
+    return kept

@@ -202,7 +202,8 @@ class TwoPhaseCommit:
         last = self._decisions.last(where)
         if where is None or self._is_own(control, last):
             return last
-        return self._decisions.confirmed(control, where)
+        kept = self._decisions.confirmed(control, where)
+        return None if kept is None else kept.decision
 
     def _is_own(self, control: ProducerId, last: Decision | None) -> bool:
         """Whether this object has written the decision, and no other driver has come since."""

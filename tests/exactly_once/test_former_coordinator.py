@@ -8,8 +8,8 @@ import pytest
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.exactly_once import Decision, PrefixInUseError, begin_attempt
-from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.exactly_once import PrefixInUseError, begin_attempt
+from spark_kafka_source.exactly_once.decisions import Decisions, Kept
 from spark_kafka_source.exactly_once.errors import DecidedTransactionError
 from spark_kafka_source.exactly_once.oversight import abort_undecided, finish
 from spark_kafka_source.exactly_once.two_phase import Step
@@ -158,7 +158,7 @@ def test_a_driver_confirms_its_coordinator_once(
     confirmed = Decisions.confirmed
     calls = []
 
-    def count(decisions: Decisions, control: ProducerId, where: TopicPartition) -> Decision | None:
+    def count(decisions: Decisions, control: ProducerId, where: TopicPartition) -> Kept | None:
         calls.append(where)
         return confirmed(decisions, control, where)
 
