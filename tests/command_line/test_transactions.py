@@ -18,7 +18,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Query, Run
-from tests.memory_broker import MemoryBroker
+from tests.memory_broker import Action, MemoryBroker
 from tests.memory_broker.cluster import Pending
 
 Command = Callable[..., int]
@@ -404,6 +404,7 @@ def test_brokers_that_do_not_end_it(
 ) -> None:
     decided(started(query))
     denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    broker.control(EndTxnRequest, Action.HANDLE)  # That of the control id.
     broker.control(EndTxnRequest, denied)
     assert run("finish", "billing", "--execute") == 1
     assert "1 of its 2 transactions could not be committed" in capsys.readouterr().err

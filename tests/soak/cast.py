@@ -22,7 +22,9 @@ SHARING = ("first query of the group", "second query of the group")
 DRIVERS = (COPYING, *SHARING)
 ENDED = "ended by itself"
 _END_SECONDS = 300
-_DAEMON = "pyspark.daemon"
+# The parent of the workers that run tasks. The driver's own workers have other modules: if one of
+# them dies, Spark ends the query.
+_DAEMON = "pyspark.daemon pyspark.worker"
 
 Choose = Callable[[list[psutil.Process]], psutil.Process]
 
@@ -61,7 +63,7 @@ class Cast:
         self.start(name)
 
     def kill_worker(self, name: str, choose: Choose) -> bool:
-        """Kill one Python worker of a driver. Return whether there was one."""
+        """Kill a Python worker that runs a driver's tasks. Return whether there was one."""
         found = [each for each in self._running[name].there() if _is_worker(each)]
         if found:
             with suppress(psutil.NoSuchProcess):
