@@ -19,6 +19,9 @@ LOOKUP_MS = 10_000
 
 # Further lookups wait for these. Each lookup may wait for a silent broker.
 _MOST_AT_ONCE = 8
+# Clients that are kept for the next lookups. More at once are rare, as while a broker is silent.
+# Each client may have a connection to each broker.
+_MOST_IDLE = 2
 _LAST_WORDS_MS = 1_000
 
 
@@ -166,6 +169,9 @@ class Lookups:
                 self._idle.append(client)
             if not self._is_closed:
                 self._begin()
+            dropped, self._idle = self._idle[:-_MOST_IDLE], self._idle[-_MOST_IDLE:]
+        for each in dropped:
+            each.close()
         self.done.wake()
         self._ask_here()
 
