@@ -93,9 +93,9 @@ def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
         make_whole(all_brokers, topic)
     verdict = judge(found_by_confluent(query.servers, topic, PARTITIONS), written)
     trial.report(
-        "a driver that asks a former coordinator of its group writes nothing twice",
+        "former coordinator",
         f"{rounds} drivers started again at a broker that had stood still; {old} old answers",
-        f"lost {verdict.lost}, doubled {verdict.doubled}",
+        f"lost: {verdict.lost}; doubled: {verdict.doubled}",
     )
     assert verdict.is_good, verdict
     assert old
