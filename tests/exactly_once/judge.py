@@ -23,6 +23,7 @@ from tests.memory_broker import MemoryBroker
 
 TIMEOUT_SECONDS = 60.0
 _SEEN_WITHIN_SECONDS = 30.0
+_NEW_LEADER = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.OFFSET_NOT_AVAILABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,7 @@ def _ends(servers: str, topic: str, partitions: int, level: IsolationLevel) -> l
         try:
             return [found[each].result().offset for each in asked]
         except KafkaException as error:
-            # A new topic's leader may not know yet that it leads. The admin client asks once.
-            passes = error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
-            if not passes or time.monotonic() > until_seconds:
+            # A new leader may not know yet that it leads, or its high watermark.
+            if error.args[0].code() not in _NEW_LEADER or time.monotonic() > until_seconds:
                 raise
         time.sleep(0.05)
