@@ -19,8 +19,8 @@ LOOKUP_MS = 10_000
 
 # Further lookups wait for these. Each lookup may wait for a silent broker.
 _MOST_AT_ONCE = 8
-# Clients that are kept for the next lookups. More at once are rare, as while a broker is silent.
-# Each client may have a connection to each broker.
+# The client keeps so many siblings for the next lookups. Each may have a connection to each broker,
+# and more lookups at once are rare: a broker is silent then.
 _MOST_IDLE = 2
 _LAST_WORDS_MS = 1_000
 

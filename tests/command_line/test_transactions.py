@@ -16,7 +16,7 @@ from spark_kafka_source.protocol.messages.list_transactions import ListTransacti
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
-from tests.exactly_once.dying import CrashError, dies_at
+from tests.exactly_once.dying import decided
 from tests.exactly_once.query import Query, Run
 from tests.memory_broker import Action, MemoryBroker
 from tests.memory_broker.cluster import Pending
@@ -65,14 +65,6 @@ Shown = pytest.CaptureFixture[str]
 
 def started(query: Query) -> Run:
     return Run(query, "r")
-
-
-def decided(run: Run, batch_id: int = 0) -> list[PreparedTransaction]:
-    """Run a micro-batch whose driver dies after its decision. Return its transactions."""
-    winners = run.write(batch_id)
-    with pytest.raises(CrashError):
-        run.commit(batch_id, winners, dies_at(Step.DECIDED))
-    return winners
 
 
 def naming(prepared: PreparedTransaction) -> list[str]:

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
 from spark_kafka_source.producer import PreparedTransaction
+from spark_kafka_source.protocol import Request
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Found, found_by_confluent, found_in_memory, judge
 from tests.exactly_once.query import Query
@@ -64,6 +66,13 @@ REAL_BROKERS = [
     ),
 ]
 BROKERS = ["in_memory", *REAL_BROKERS]
+
+
+def for_each(*request_types: type[Request[Any]]) -> pytest.MarkDecorator:
+    """Run a test once for each of these, as `request_type`."""
+    return pytest.mark.parametrize(
+        "request_type", request_types, ids=lambda each: each.__name__.removesuffix("Request")
+    )
 
 
 def in_memory_trial(broker: MemoryBroker, topic: str) -> Trial:

@@ -25,7 +25,7 @@ _REFUSED = error_named("COORDINATOR_NOT_AVAILABLE").code
 
 @dataclass
 class FormerCoordinator:
-    """Node 0 stood still from now on. It tells the decisions of this moment, and takes no offset.
+    """Node 0, until now the coordinator. It tells the decisions of this moment and takes no offset.
 
     While `is_found`, all brokers name it as the coordinator. Node 1 is the present one.
     """

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
-from tests.exactly_once.dying import CrashError, dies_at
+from tests.exactly_once.conftest import Trial, for_each, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, at, decided
 from tests.exactly_once.former import FormerCoordinator
 from tests.exactly_once.query import Query, Run, client_of
 from tests.memory_broker import Action, MemoryBroker
@@ -123,9 +124,7 @@ def test_a_driver_whose_own_decision_it_tells(former: FormerCoordinator, written
 
 def test_an_abort_of_what_is_decided(former: FormerCoordinator, written: Trial) -> None:
     run = written.query.start()
-    winners = run.write(1)
-    with pytest.raises(CrashError):
-        run.commit(1, winners, dies_at(Step.DECIDED))
+    winners = decided(run, 1)
     former.is_found = True
     run.abort(1, winners)
     assert former.reads
@@ -136,10 +135,7 @@ def test_a_repair_of_what_is_decided(
     former: FormerCoordinator, written: Trial, client: KafkaClient
 ) -> None:
     query = written.query
-    run = query.start()
-    winners = run.write(1)
-    with pytest.raises(CrashError):
-        run.commit(1, winners, dies_at(Step.DECIDED))
+    winners = decided(query.start(), 1)
     former.is_found = True
     with pytest.raises(DecidedTransactionError):
         abort_undecided(client, winners[0].transactional_id, winners[0].producer)
@@ -172,22 +168,14 @@ def test_a_driver_confirms_its_coordinator_once(
     trial.judge()
 
 
-@pytest.mark.parametrize(
-    "request_type",
-    [InitProducerIdRequest, AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest],
-    ids=lambda each: each.__name__.removesuffix("Request"),
-)
+@for_each(InitProducerIdRequest, AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest)
 def test_lost_answers_to_it(
     request_type: type[Request[Any]], broker: MemoryBroker, written: Trial
 ) -> None:
     run = written.query.start()
     winners = run.write(1)
-
-    def lose(step: Step) -> None:
-        if step is Step.FENCED:
-            broker.control(request_type, Action.LOSE, times=2)
-
-    run.commit(1, winners, lose)
+    lose = partial(broker.control, request_type, Action.LOSE, times=2)
+    run.commit(1, winners, at(Step.FENCED, lose))
     written.judge()
 
 
@@ -218,19 +206,16 @@ def test_a_late_copy_of_its_offset_replaces_no_decision(
         sent.append(request)
         return Action.HANDLE
 
-    def copy(step: Step) -> None:
-        if step is Step.RECORDED:
-            key = CoordinatorKey.of_group(query.prefix)
-            answer = client.send_to_coordinator(
-                sent[0], key, Deadline.after_ms(5_000), max_version=4
-            )
-            errors.append(answer.topics[0].partitions[0].error_code)
+    def copy() -> None:
+        key = CoordinatorKey.of_group(query.prefix)
+        answer = client.send_to_coordinator(sent[0], key, Deadline.after_ms(5_000), max_version=4)
+        errors.append(answer.topics[0].partitions[0].error_code)
 
     errors: list[int] = []
     run = query.start()
     winners = run.write(1)
     broker.control(TxnOffsetCommitRequest, keep)
-    run.commit(1, winners, copy)
+    run.commit(1, winners, at(Step.RECORDED, copy))
     assert errors == [error_named("INVALID_PRODUCER_EPOCH").code]
     run = query.start()
     run.commit(1, run.write(1))

@@ -25,8 +25,8 @@ from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError, ProducerId
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
 from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
-from tests.exactly_once.dying import CrashError, dies_at
-from tests.exactly_once.query import Query, Run, client_of
+from tests.exactly_once.dying import decided
+from tests.exactly_once.query import Query, client_of
 from tests.memory_broker import Action, MemoryBroker
 
 
@@ -45,14 +45,6 @@ def trial(broker: MemoryBroker, topic: str) -> Trial:
 def client(trial: Trial) -> Iterator[KafkaClient]:
     with client_of(trial.query.servers) as client:
         yield client
-
-
-def decided(run: Run, batch_id: int = 0, tasks: int = 2) -> list[PreparedTransaction]:
-    """A micro-batch whose driver has died after the decision."""
-    winners = run.write(batch_id, tasks)
-    with pytest.raises(CrashError):
-        run.commit(batch_id, winners, dies_at(Step.DECIDED))
-    return winners
 
 
 def seen(client: KafkaClient, *prepared: PreparedTransaction) -> list[TaskTransaction]:

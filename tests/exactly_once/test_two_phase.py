@@ -1,6 +1,6 @@
 """Unusual commits, in memory: the errors, and each row once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -36,14 +36,14 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
-from tests.exactly_once.dying import CrashError, dies_at
+from tests.exactly_once.conftest import PARTITIONS, Trial, for_each, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, at, dies_at
 from tests.exactly_once.query import Query, Run
 from tests.memory_broker import Action, MemoryBroker
 from tests.memory_broker.cluster import Pending
 from tests.memory_broker.transactions import Transaction
 
-OF_A_COMMIT: list[type[Request[Any]]] = [
+EACH_REQUEST = for_each(
     InitProducerIdRequest,
     OffsetFetchRequest,
     ListTransactionsRequest,
@@ -51,10 +51,8 @@ OF_A_COMMIT: list[type[Request[Any]]] = [
     DescribeTransactionsRequest,
     TxnOffsetCommitRequest,
     EndTxnRequest,
-]
-EACH_REQUEST = pytest.mark.parametrize(
-    "request_type", OF_A_COMMIT, ids=lambda each: each.__name__.removesuffix("Request")
 )
+EACH_OF_A_DECISION = for_each(AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest)
 DENIED = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
 
 
@@ -108,24 +106,7 @@ def test_an_answer_that_is_lost_costs_nothing(
     trial.judge()
 
 
-OF_A_DECISION = pytest.mark.parametrize(
-    "request_type",
-    [AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest],
-    ids=lambda each: each.__name__.removesuffix("Request"),
-)
-
-
-def once_it_has_read(do: Callable[[], object]) -> Callable[[Step], None]:
-    """Return a listener that acts between the confirmation of the coordinator and the decision."""
-
-    def reached(step: Step) -> None:
-        if step is Step.READ:
-            do()
-
-    return reached
-
-
-@OF_A_DECISION
+@EACH_OF_A_DECISION
 @pytest.mark.parametrize("action", [Action.LOSE, Action.CLOSE])
 def test_an_answer_to_a_decision_that_is_lost_costs_nothing(
     action: Action, request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
@@ -133,12 +114,12 @@ def test_an_answer_to_a_decision_that_is_lost_costs_nothing(
     run = trial.query.start()
     winners = run.write(0)
     lose = partial(broker.control, request_type, action, times=2)
-    run.commit(0, winners, once_it_has_read(lose))
+    run.commit(0, winners, at(Step.READ, lose))
     assert len(broker.requests(request_type)) >= 4
     trial.judge()
 
 
-@OF_A_DECISION
+@EACH_OF_A_DECISION
 def test_a_denied_decision_loses_nothing_and_doubles_nothing(
     request_type: type[Request[Any]], broker: MemoryBroker, trial: Trial
 ) -> None:
@@ -146,7 +127,7 @@ def test_a_denied_decision_loses_nothing_and_doubles_nothing(
     winners = run.write(0)
     deny = partial(broker.control, request_type, DENIED, times=None)
     with pytest.raises(BrokerError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
-        run.commit(0, winners, once_it_has_read(deny))
+        run.commit(0, winners, at(Step.READ, deny))
     broker.forget()
     run.abort(0, winners)
     run = trial.query.start()

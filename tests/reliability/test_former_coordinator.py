@@ -36,7 +36,7 @@ def coordinators(query: Query) -> tuple[int, int]:
 
 
 def query_with_two_coordinators(kafka: LocalKafka, topic: str, written: set[bytes]) -> Query:
-    """Return a query with a micro-batch. The broker with its decision may be stopped alone."""
+    """Return a query that has written a micro-batch. Its group and its id have two coordinators."""
     while True:
         query = Query(kafka.bootstrap_servers, topic, PARTITIONS, written=written)
         query.timeout_ms = TIMEOUT_MS
@@ -48,7 +48,7 @@ def query_with_two_coordinators(kafka: LocalKafka, topic: str, written: set[byte
 
 
 def replay_at_former_coordinator(kafka: LocalKafka, query: Query, told: list[int | None]) -> None:
-    """Decide a micro-batch while its group's coordinator stands still. Write it again there.
+    """Decide a micro-batch while its group's coordinator stands still. Replay it at that broker.
 
     `told` has the micro-batches of the decisions that brokers then tell.
     """
