@@ -13,6 +13,7 @@ PACKAGE = ROOT.name
 BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling", "timestamps"} | {
     "lazily",
     "version",
+    "chance",
 }
 LAYERS = [
     *("protocol", "records", "values", "net", "registry", "typed", "client", "fetch", "groups"),
@@ -26,6 +27,7 @@ MAY_IMPORT = BELOW | {
     "secret": set[str](),
     "spelling": set[str](),
     "lazily": set[str](),
+    "chance": set[str](),
     "version": set[str](),
     "settings": {"errors", "secret"},
     "timestamps": {"errors"},

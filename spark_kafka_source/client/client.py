@@ -5,12 +5,12 @@ all waiting.
 """
 
 import contextlib
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
 from spark_kafka_source.client.cluster import (
     Broker,
@@ -320,8 +320,8 @@ class KafkaClient:
         """
         known = [broker.address for broker in self.cluster.brokers.values()]
         bootstrap = list(self.config.bootstrap_servers)
-        random.shuffle(known)
-        random.shuffle(bootstrap)
+        CHANCE.shuffle(known)
+        CHANCE.shuffle(bootstrap)
         known.sort(key=lambda address: not self.connections.has(address))
         candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
         best_first = self.contacts.best_first(each for each in candidates if each != but)

@@ -1,12 +1,12 @@
 """The one retry loop: backoff with jitter, by the error's remedy, until a deadline."""
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import BootstrapError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.net.deadline import Deadline
 
@@ -66,7 +66,7 @@ class Retry:
     def pause_seconds(self, tries: int) -> float:
         """Return the pause, with jitter, after `tries` failures."""
         doubled = self.backoff_ms << min(tries - 1, 20)
-        spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - a pause is no secret
+        spread = CHANCE.uniform(1 - _JITTER, 1 + _JITTER)
         return min(doubled, self.backoff_max_ms) * spread / 1000
 
 

@@ -4,7 +4,6 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-255+OAuth+Authentication+v
 """
 
 import logging
-import random
 import re
 import threading
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
+from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place
 from spark_kafka_source.secret import Secret
@@ -25,8 +25,6 @@ MECHANISM = "OAUTHBEARER"
 _BEARER = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 # Pause after a failed refresh, as long as the present token is good.
 _FAILED_REFRESH_PAUSE_SECONDS = 10.0
-# Random, so that the processes of one machine ask for their tokens at different times.
-_uniform = random.SystemRandom().random
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class TokenCache:
         refresh: RefreshSettings,
         *,
         clock: Callable[[], float] = time.time,
-        uniform: Callable[[], float] = _uniform,
+        uniform: Callable[[], float] = CHANCE.random,
     ) -> None:
         self._source, self._refresh = source, refresh
         self._clock, self._uniform = clock, uniform

@@ -80,6 +80,8 @@ class Query:
         group = self.reader._group
         assert group is not None
         member = group.member()
+        group._membership._is_ending = True  # A dead process has no thread left that asks.
+        group._membership._participant.to_coordinator.wake()
         group._membership._client.close()
         group._planner.close()
         for member_id in list(broker.group("g").members) if member is None else [member.member_id]:
