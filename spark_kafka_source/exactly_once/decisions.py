@@ -63,11 +63,6 @@ class Decisions:
         """
         return self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
-    def renewed(self, control: ProducerId) -> ProducerId:
-        """Return the next epoch: late copies of requests with this one then have no effect."""
-        renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
-        return self._of_last_driver(renew)
-
     def begin(self, control: ProducerId, parts: int) -> None:
         """Begin the transaction for a decision of so many parts."""
         for part in range(parts):
@@ -114,12 +109,15 @@ class Decisions:
         kept = self.kept(where, require_stable=require_stable)
         return None if kept is None else kept.decision
 
-    def confirmed(self, control: ProducerId, where: TopicPartition) -> Kept | None:
+    def confirmed(
+        self, control: ProducerId, where: TopicPartition
+    ) -> tuple[ProducerId, Kept | None]:
         """Return the last decision as the group's present coordinator tells it.
 
         A former coordinator that stood still, or is cut off, still answers from memory. But it
         cannot take an offset, since no other broker copies its log. So this writes an offset of
-        `where`, aborts that, and believes the broker that took it. Raises as `kept` does.
+        `where`, aborts that, and believes the broker that took it. Late copies of that offset must
+        not replace a decision: the result has the next epoch, to go on with. Raises as `kept` does.
         """
         key = CoordinatorKey.of_group(self._names.group_id(0))
         what = f"a look at the last decision in {key}"
@@ -135,7 +133,9 @@ class Decisions:
                 raise BrokerError(_NOT_COORDINATOR, what)
             return found
 
-        return self._client.retrying(what, attempt)
+        kept = self._client.retrying(what, attempt)
+        renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
+        return self._of_last_driver(renew), kept
 
     def kept(
         self, where: TopicPartition | None = None, *, require_stable: bool = True

@@ -105,7 +105,7 @@ def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) 
     control = decisions.fence()
     found = describe_transactions(client, [transactional_id])[transactional_id]
     where = None if found is None else _existing(client, found.topic_partitions)
-    kept = decisions.kept() if where is None else decisions.confirmed(control, where)
+    kept = decisions.kept() if where is None else decisions.confirmed(control, where)[1]
     return None if kept is None else kept.decision
 
 
@@ -146,8 +146,8 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     decisions = Decisions(client, names)
     control = decisions.fence()
     where, _ = _found(names, decisions.kept())
-    where, decision = _found(names, decisions.confirmed(control, where))
-    control = decisions.renewed(control)
+    control, kept = decisions.confirmed(control, where)
+    where, decision = _found(names, kept)
     transactions = Transactions(client, names)
     try:
         found = Finished(decision, transactions.outcomes(decision.winners))
@@ -158,10 +158,10 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     finally:
         transactions.close()
     if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
-        kept = tuple(found.of(Outcome.COMMITTED))
-        accepted = replace(decision, winners=kept, number=decision.number + 1)
+        committed = tuple(found.of(Outcome.COMMITTED))
+        accepted = replace(decision, winners=committed, number=decision.number + 1)
         deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-        decisions.begin(control, part_count(len(kept)))
+        decisions.begin(control, part_count(len(committed)))
         decisions.record(control, accepted, where, deadline)
         decisions.decide(control, deadline)
     return found

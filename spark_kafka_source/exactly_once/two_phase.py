@@ -96,9 +96,7 @@ class TwoPhaseCommit:
         """
         control = self._decisions.fence()
         self._reached(Step.FENCED)
-        last = self._last(control, where)
-        if where is not None and not self._is_own(control, last):
-            control = self._decisions.renewed(control)
+        control, last = self._last(control, where)
         if last is not None and where is not None and last.batch == batch == self._ended:
             self._settle(control, last, where)
         self._check_owner(last, batch, has_rows=bool(winners))
@@ -150,9 +148,9 @@ class TwoPhaseCommit:
         """
         for tries in range(1, _MOST_FENCES):
             with suppress(OtherDriverError):
-                return self._last(self._decisions.fence(), where)
+                return self._last(self._decisions.fence(), where)[1]
             self._pause(self._client.pause_seconds(tries))
-        return self._last(self._decisions.fence(), where)
+        return self._last(self._decisions.fence(), where)[1]
 
     # -- without a decision ------------------------------------------------------------------------
 
@@ -197,17 +195,19 @@ class TwoPhaseCommit:
 
     # -- earlier decisions -------------------------------------------------------------------------
 
-    def _last(self, control: ProducerId, where: TopicPartition | None) -> Decision | None:
-        """Return the last decision. Do not believe a former coordinator of the group."""
-        last = self._decisions.last(where)
-        if where is None or self._is_own(control, last):
-            return last
-        kept = self._decisions.confirmed(control, where)
-        return None if kept is None else kept.decision
+    def _last(
+        self, control: ProducerId, where: TopicPartition | None
+    ) -> tuple[ProducerId, Decision | None]:
+        """Return the id and epoch to go on with, and the last decision.
 
-    def _is_own(self, control: ProducerId, last: Decision | None) -> bool:
-        """Whether this object has written the decision, and no other driver has come since."""
-        return last is not None and (control, last) == self._own
+        A former coordinator of the group is not believed, unless it tells this object's own
+        decision, and no other driver has come since.
+        """
+        last = self._decisions.last(where)
+        if where is None or (control, last) == self._own:
+            return control, last
+        control, kept = self._decisions.confirmed(control, where)
+        return control, None if kept is None else kept.decision
 
     def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
         """Raise `PrefixInUseError` if the last decision cannot come before this batch."""

@@ -154,7 +154,9 @@ def test_a_driver_confirms_its_coordinator_once(
     confirmed = Decisions.confirmed
     calls = []
 
-    def count(decisions: Decisions, control: ProducerId, where: TopicPartition) -> Kept | None:
+    def count(
+        decisions: Decisions, control: ProducerId, where: TopicPartition
+    ) -> tuple[ProducerId, Kept | None]:
         calls.append(where)
         return confirmed(decisions, control, where)
 
