@@ -175,7 +175,7 @@ def _add_doctor(commands: Any) -> None:
     doctor.add_argument("--group", metavar="G", help="the right to use this group, too")
     doctor.add_argument("--transactional-id", metavar="ID", help="the right to describe it, too")
     doctor.add_argument("--registry", metavar="URL", help="a schema registry, too")
-    about = "Spark, too: starts a session, and a tiny job. --timeout does not limit it"
+    about = "Spark, too: starts a session and a tiny job, in at most six times --timeout"
     doctor.add_argument("--spark", action="store_true", help=about)
     doctor.add_argument(
         "--timeout",

@@ -93,6 +93,9 @@ def _of_cluster(
     others = [each.address for each in client.cluster.brokers.values() if each.address not in given]
     until = Deadline.after_ms(max(1, int(deadline.remaining_seconds() * 500)))
     found += _side_by_side(others[:_MOST_BROKERS], client.config, until, contacts)
+    if left := others[_MOST_BROKERS:]:
+        text = f"not checked: {len(left)} more brokers of the cluster"
+        found.append(unknown("connect", f"{left[0]} and others", text))
     return found + [each for check in _checks(client, wanted, deadline) for each in check()]
 
 

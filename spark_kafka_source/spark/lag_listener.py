@@ -34,7 +34,7 @@ Lag = Mapping[TopicPartition, int]
 
 
 class LagListener(StreamingQueryListener):
-    """Log the lag of `format("pykafka")` queries, and pass it to a callback.
+    """Pass the lag of `format("pykafka")` queries to a callback, and log its sum at INFO.
 
     `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's. An
     exception that it raises is logged. Before Spark 4.2, a micro-batch reads everything up to the

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.command_line.main import main
-from spark_kafka_source.doctor import brokers, clocks
+from spark_kafka_source.doctor import brokers, clocks, examination
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.net.certificates import client_expiry_seconds, days_until
@@ -132,6 +132,21 @@ def test_a_broker_that_only_the_cluster_names(broker: MemoryBroker, examined: Ex
         found = wrong(examined(address(broker)))
     assert found["subject"].endswith(f":{port}")
     assert "advertised.listeners" in found["remedy"]
+
+
+def test_brokers_beyond_the_most_are_counted(
+    broker: MemoryBroker, examined: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examination, "_MOST_BROKERS", 1)
+    with refused_port() as port:
+        where = [MetadataResponseBroker(0, LOOPBACK, broker.address().port)]
+        where += [MetadataResponseBroker(each, f"127.0.0.{each}", port) for each in (2, 3, 4)]
+        broker.control(MetadataRequest, MetadataResponse(brokers=where), times=None)
+        rows = examined(address(broker))
+    assert wrong(rows)["subject"] == f"127.0.0.2:{port}"
+    found = of(rows, "connect", "and others")
+    assert found["verdict"] == "unknown"
+    assert found["found"] == "not checked: 2 more brokers of the cluster"
 
 
 def test_a_broker_that_hangs_up_after_its_versions(broker: MemoryBroker, examined: Examine) -> None:

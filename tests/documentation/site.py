@@ -12,18 +12,29 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 from nbconvert import MarkdownExporter
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+PROJECT = Path(__file__).parents[2]
+NOTEBOOKS = PROJECT / "notebooks"
+_OF_PROJECT = {"CHANGELOG.md": "changes.md", "SECURITY.md": "security-reports.md"}
 _TO_NOTEBOOK = re.compile(r"\]\(\.\./notebooks/(\w+)\.ipynb\)")
 _MEASURED = "Measured"
 _LESS = 0.5
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the notebooks."""
+    """Add the notebooks, the changes, and how to report a fault of security."""
+    for name, place in _OF_PROJECT.items():
+        content = _linked_in_site((PROJECT / name).read_text())
+        files.append(File.generated(config, place, content=content))
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         for each in _pages_of(path, config):
             files.append(each)
     return files
+
+
+def _linked_in_site(markdown: str) -> str:
+    for name, place in _OF_PROJECT.items():
+        markdown = markdown.replace(f"]({name})", f"]({place})")
+    return markdown.replace("](docs/", "](")
 
 
 def _pages_of(notebook: Path, config: Any) -> Iterator[File]:

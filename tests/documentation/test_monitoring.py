@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 import spark_kafka_source
-from spark_kafka_source import KafkaProducer
+from spark_kafka_source import KafkaProducer, TopicPartition
 from spark_kafka_source.testing import LocalKafka
 from tests.consumer.consumers import eventually
 from tests.documentation.pages import DOCS, PROJECT, blocks
@@ -31,9 +32,11 @@ _IN_TIME_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def address(spark: SparkSession, kafka: LocalKafka, tmp_path_factory: Any) -> Iterator[str]:
-    """Run the page, with a query that has read all records. Return the exporter's address."""
+def page(spark: SparkSession, kafka: LocalKafka, tmp_path_factory: Any) -> Iterator[Runner]:
+    """Run the page, with a query that has read all records."""
     session = spark.newSession()
+    # The page's query tells that it is idle as often as this.
+    session.conf.set("spark.sql.streaming.noDataProgressEventInterval", "300")
     spark_kafka_source.register(session)
     kafka.create_topic("events-monitoring", partitions=2)
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
@@ -50,13 +53,19 @@ def address(spark: SparkSession, kafka: LocalKafka, tmp_path_factory: Any) -> It
     for block in blocks(PAGE):
         if block.language == "python":
             runner.run(block)
-    yield f"{LOOPBACK}:{port}"
+    yield runner
     for query in session.streams.active:
         query.stop()
     for name in ("consumer", "producer"):
         runner.variable(name).close()
     runner.variable("server").shutdown()
     spark.createDataFrame([], "number int")
+
+
+@pytest.fixture
+def address(page: Runner) -> str:
+    """Return the exporter's address."""
+    return f"{LOOPBACK}:{page.variable('server').server_port}"
 
 
 def exported(address: str) -> dict[str, dict[tuple[str, ...], float]]:
@@ -86,6 +95,30 @@ def test_the_exporter_shows_queries_and_clients(address: str) -> None:
     assert found["pykafka_query_batch_seconds"][query,] > 0
     assert found["pykafka_client_record_error_rate"]["writer", ""] == 0
     assert ("reader", "") in found["pykafka_client_records_lag_max"]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.long
+def test_an_idle_query_is_alive(address: str) -> None:
+    name = "pykafka_query_batch_timestamp_seconds"
+    eventually(lambda: name in exported(address))
+    query = ("billing-monitoring",)
+    last = exported(address)[name][query]
+    eventually(lambda: exported(address)[name][query] > last)
+    eventually(lambda: exported(address)[name][query] > last + 1)
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.long
+def test_a_partition_that_a_query_reads_no_more_has_no_lag(page: Runner, address: str) -> None:
+    progress = SimpleNamespace(name="q", id="q", processedRowsPerSecond=1.0, batchDuration=10)
+    export = page.variable("export")
+    for partitions in ((0, 1), (1, 2)):
+        export(progress, {TopicPartition("t", each): 5 for each in partitions})
+    lag = exported(address)["pykafka_query_lag_records"]
+    assert {key[0] for key in lag if key[1] == "q"} == {"1", "2"}
 
 
 @pytest.mark.spark

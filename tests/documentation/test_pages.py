@@ -52,6 +52,29 @@ def test_each_page_is_two_links_away(start: Path) -> None:
     assert sorted(set(PAGES) - two - {start, README, DOCS / "index.md"}) == []
 
 
+# A user meets them as another error's kind, or never by their names.
+_UNNAMED = {"ConditionError", "RegistryError", "RequestTimeoutError", "TooLargeError"} | {
+    # The command line shows their texts alone.
+    "LineError",
+    "NotAllWrittenError",
+}
+
+
+def test_each_error_is_on_the_page_of_errors() -> None:
+    bases: dict[str, set[str]] = {}
+    for path in (PROJECT / "spark_kafka_source").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                bases[node.name] = {each.id for each in node.bases if isinstance(each, ast.Name)}
+
+    def is_error(name: str) -> bool:
+        return name == "KafkaError" or any(map(is_error, bases.get(name, ())))
+
+    page = (DOCS / "errors.md").read_text()
+    named = {name for name in bases if re.search(rf"`{name}`", page)}
+    assert {name for name in bases if is_error(name)} - named == _UNNAMED
+
+
 def _linked_from(page: Path) -> set[Path]:
     links = (each.partition("#")[0] for each in _LINK.findall(_without_code(page)))
     targets = {(page.parent / each).resolve() for each in links if each.endswith(".md")}
@@ -67,6 +90,7 @@ def test_a_package_index_can_follow_the_links_of_the_readme() -> None:
 def test_each_page_is_in_the_site() -> None:
     names = {page.name for page in DOCS.glob("*.md")}
     names |= {f"notebooks/{each.stem}.md" for each in (PROJECT / "notebooks").glob("*.ipynb")}
+    names |= {"changes.md", "security-reports.md"}  # The site takes them from the project's root.
     in_nav = [each.partition("#")[0] for each in _pages_of(_configuration()["nav"])]
     assert sorted(in_nav) == sorted(names)
 
