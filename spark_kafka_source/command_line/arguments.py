@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 PROGRAM = "spark-kafka-source"
+# A day.
+_MOST_SECONDS = 86_400
 
 _FORMATS = ("text", "json", "hex")
 _FROM = (
@@ -171,19 +173,38 @@ def _add_produce(commands: Any) -> None:
 def _add_doctor(commands: Any) -> None:
     about = "check the way to a cluster: network, TLS, login, rights, leaders, clocks"
     doctor = _command(commands, "doctor", "doctor", "doctor", about)
-    doctor.add_argument("--topic", metavar="T", help="its leaders, replicas and rights, too")
-    doctor.add_argument("--group", metavar="G", help="the right to use this group, too")
-    doctor.add_argument("--transactional-id", metavar="ID", help="the right to describe it, too")
+    doctor.add_argument(
+        "--topic", type=_named, metavar="T", help="its leaders, replicas and rights, too"
+    )
+    doctor.add_argument(
+        "--group", type=_named, metavar="G", help="the right to use this group, too"
+    )
+    doctor.add_argument(
+        "--transactional-id", type=_named, metavar="ID", help="the right to describe it, too"
+    )
     doctor.add_argument("--registry", metavar="URL", help="a schema registry, too")
     about = "Spark, too: starts a session and a tiny job, in at most six times --timeout"
     doctor.add_argument("--spark", action="store_true", help=about)
     doctor.add_argument(
         "--timeout",
-        type=_positive,
+        type=_timeout_seconds,
         default=20,
         metavar="SECONDS",
         help="for all checks of the cluster, and half of it for the registry (default 20)",
     )
+
+
+def _named(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("a name is needed; an unset variable is empty")
+    return text
+
+
+def _timeout_seconds(text: str) -> int:
+    seconds = _positive(text)
+    if seconds > _MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"at most {_MOST_SECONDS}")
+    return seconds
 
 
 def _separator(text: str) -> str:

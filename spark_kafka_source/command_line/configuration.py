@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ _SERVERS = "bootstrap.servers"
 # Without one of these, the other options for typed keys and values have no effect.
 _FORMATS = {"key.format", "value.format"}
 
+# Kafka's names of settings, and a schema registry's.
+_SETTING = re.compile(r"[a-z][a-z0-9]{0,30}(?:[._-][a-z0-9]{1,30})+")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 # A name up to the first separator that is not escaped: '=', ':' or white space.
@@ -94,11 +96,30 @@ def _of_file(path: str, vocabulary: Vocabulary, is_typed: bool) -> dict[str, obj
         if _has_effect(name, vocabulary) and (is_typed or not vocabulary.is_own(name)):
             found[name] = Secret(value)
         else:
-            without_effect.append(name)
-    if without_effect:
-        names = printable(", ".join(without_effect))
-        sys.stderr.write(f"Options without effect here, in {path}: {names}\n")
+            without_effect.append((name, value))
+    _tell(path, without_effect)
     return found
+
+
+def _tell(path: str, without_effect: Iterable[tuple[str, str]]) -> None:
+    """Name the options without effect. A line of a text, as of a key or password, is a secret."""
+    known, others = [], 0
+    for name, value in without_effect:
+        if _is_setting(name) and value:
+            known.append(name)
+        else:
+            others += 1
+    if known:
+        names = printable(", ".join(known))
+        sys.stderr.write(f"Options without effect here, in {path}: {names}\n")
+    if others:
+        remedy = "A value of several lines, such as PEM, needs '\\n\\' at the end of each line"
+        sys.stderr.write(f"Lines that are no 'name=value', in {path}: {others}. {remedy}\n")
+
+
+def _is_setting(name: str) -> bool:
+    is_known = any(each.knows(name) for each in _VOCABULARIES.values())
+    return is_known or _SETTING.fullmatch(name) is not None
 
 
 def _has_effect(name: str, vocabulary: Vocabulary) -> bool:

@@ -72,7 +72,7 @@ def check_client_certificate(config: ClientConfig) -> list[Finding]:
     days = days_until(expires_at_seconds)
     if days >= SOON_DAYS:
         return [ok(check, subject, f"it expires in {days} days")]
-    found = f"it expires in {days} days" if days >= 0 else f"it expired {-days} days ago"
+    found = f"it expires in {days} days" if days >= 0 else f"it expired {-days - 1} days ago"
     return [wrong(check, subject, found, "Renew it, and give the new one", _KEYSTORE)]
 
 

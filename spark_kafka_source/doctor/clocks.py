@@ -1,5 +1,6 @@
 """Checks of a registry, and of the clocks: a broker tells no time, so only hints can be had."""
 
+import json
 import time
 from contextlib import closing
 from email.utils import parsedate_to_datetime
@@ -8,9 +9,9 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.offsets import offsets_for_times
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, TlsError
 from spark_kafka_source.registry import RegistryConfig
-from spark_kafka_source.registry.config import USER_INFO_OPTION
+from spark_kafka_source.registry.config import USER_INFO_OPTION, own_names
 from spark_kafka_source.registry.errors import RegistryDeniedError
 from spark_kafka_source.registry.refusals import refusal
 from spark_kafka_source.registry.server import Question, RegistryServer
@@ -20,6 +21,7 @@ MOST_SKEW_SECONDS = 5
 """A larger difference of two clocks is wrong: tokens and timestamps go by the clock."""
 
 _URL = "--registry"
+_TRUSTSTORE = "kafka.ssl.truststore.location"
 _QUESTION = Question("the types of schemas", "/schemas/types")
 _MAX_TIMESTAMP = -3
 _OK, _NO_SUCH_PATH = 200, 404
@@ -37,7 +39,7 @@ def check_registry(config: RegistryConfig, deadline: Deadline) -> list[Finding]:
 
 def check_newest(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
     """Return a finding for records from the future, which point at a clock that is wrong."""
-    timeout_ms = max(1, deadline.timeout_ms)
+    timeout_ms = max(1, deadline.remaining_ms() // 2)  # It asks twice.
     try:
         client.retrying(
             "Metadata", lambda until: client.topics([topic], until), timeout_ms=timeout_ms
@@ -71,12 +73,26 @@ def _reaches(
                 raise refusal(answer, subject, _QUESTION.path, config)
         except RegistryDeniedError as error:
             return failed("registry", subject, error, USER_INFO_OPTION, "Check the credentials")
+        except TlsError as error:
+            with own_names():
+                return failed("registry", subject, error, _TRUSTSTORE, "Check the certificates")
         except KafkaError as error:
             return failed("registry", subject, error, _URL, "Check the url")
     if answer.status == _NO_SUCH_PATH:
         remedy = "Check the path of the url"
         return wrong("registry", subject, "it answers 404: is it a schema registry?", remedy, _URL)
+    if not _has_types(answer.body):
+        text = "it answers, but not with the types of schemas: is it a schema registry?"
+        return wrong("registry", subject, text, "Check the url", _URL)
     return ok("registry", subject, "it answers")
+
+
+def _has_types(body: bytes) -> bool:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and all(isinstance(each, str) for each in found)
 
 
 def _clock(subject: str, date: str) -> Finding:

@@ -1,7 +1,7 @@
 """All checks in their order. Brokers are checked side by side, each with the same deadline."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +9,15 @@ from functools import partial
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.doctor.brokers import check_broker, check_client_certificate
 from spark_kafka_source.doctor.clocks import check_newest, check_registry
-from spark_kafka_source.doctor.finding import Finding, failed, ok, timed, unknown, wrong
+from spark_kafka_source.doctor.finding import (
+    Finding,
+    Verdict,
+    failed,
+    ok,
+    timed,
+    unknown,
+    wrong,
+)
 from spark_kafka_source.doctor.rights import check_group, check_topic, check_transactional_id
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.net import Address, Contacts, Deadline
@@ -17,6 +25,7 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.registry import RegistryConfig
 
 _SERVERS = "kafka.bootstrap.servers"
+_ADVERTISED = "advertised.listeners"
 _MOST_BROKERS = 100
 # A check that the deadline ends needs a moment to report it.
 _SLACK_SECONDS = 0.3
@@ -90,34 +99,60 @@ def _of_cluster(
     found = [timed(lambda: _learn(client, deadline))]
     if found[0].remedy:
         return found + _nothing_of_cluster(wanted)
+    found += _at_one_address(client)
     others = [each.address for each in client.cluster.brokers.values() if each.address not in given]
-    until = Deadline.after_ms(max(1, int(deadline.remaining_seconds() * 500)))
-    found += _side_by_side(others[:_MOST_BROKERS], client.config, until, contacts)
+    named = _side_by_side(others[:_MOST_BROKERS], client.config, _half_of(deadline), contacts)
+    found += map(_advertised, named)
     if left := others[_MOST_BROKERS:]:
         text = f"not checked: {len(left)} more brokers of the cluster"
         found.append(unknown("connect", f"{left[0]} and others", text))
-    return found + [each for check in _checks(client, wanted, deadline) for each in check()]
+    return found + _of_wanted(client, wanted, deadline)
 
 
-def _checks(
-    client: KafkaClient, wanted: Wanted, deadline: Deadline
-) -> list[Callable[[], list[Finding]]]:
-    checks: list[Callable[[], list[Finding]]] = []
+def _of_wanted(client: KafkaClient, wanted: Wanted, deadline: Deadline) -> list[Finding]:
+    """Check what the user names. The clock is last: it asks leaders, and one may be silent."""
+    found: list[Finding] = []
     if wanted.topic is not None:
-        checks.append(partial(_of_topic, client, wanted.topic, deadline))
+        found += check_topic(client, wanted.topic, deadline)
     if wanted.group is not None:
-        checks.append(partial(check_group, client, wanted.group, deadline))
+        found += check_group(client, wanted.group, _half_of(deadline))
     if wanted.transactional_id is not None:
-        name = wanted.transactional_id
-        checks.append(partial(check_transactional_id, client, name, deadline))
-    return checks
-
-
-def _of_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
-    found = check_topic(client, topic, deadline)
+        found += check_transactional_id(client, wanted.transactional_id, _half_of(deadline))
+    if wanted.topic is None:
+        return found
     if any(each.check == "topic" for each in found):
-        return [*found, unknown("clock", topic, "not checked: 'topic' failed")]
-    return found + check_newest(client, topic, deadline)
+        return [*found, unknown("clock", wanted.topic, "not checked: 'topic' failed")]
+    return found + check_newest(client, wanted.topic, deadline)
+
+
+def _half_of(deadline: Deadline) -> Deadline:
+    """Return a deadline for one check: a silent broker leaves time for the next ones."""
+    return Deadline.after_ms(max(1, deadline.remaining_ms() // 2))
+
+
+def _at_one_address(client: KafkaClient) -> list[Finding]:
+    """Return a finding for brokers with the same address: only one of them can be reached."""
+    at: dict[Address, list[int]] = {}
+    for node_id, broker in sorted(client.cluster.brokers.items()):
+        at.setdefault(broker.address, []).append(node_id)
+    return [
+        wrong(
+            "cluster",
+            str(address),
+            f"brokers {', '.join(map(str, ids))} advertise this same address",
+            "Give each broker an address of its own",
+            _ADVERTISED,
+        )
+        for address, ids in at.items()
+        if len(ids) > 1
+    ]
+
+
+def _advertised(finding: Finding) -> Finding:
+    """Return the finding of a broker that the cluster names. The user never gave its address."""
+    if finding.check == "connect" and finding.verdict is Verdict.WRONG:
+        return replace(finding, option=_ADVERTISED)
+    return finding
 
 
 def _learn(client: KafkaClient, deadline: Deadline) -> Finding:

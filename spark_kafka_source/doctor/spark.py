@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata, util
@@ -19,6 +20,12 @@ _SOCKET = "spark.python.unix.domain.socket.enabled"
 _TASKS = 64
 """Spark spreads them over its executors. On a larger cluster some executors get none."""
 
+# Why a Python worker did not run, in Spark's words or in those of Python or the system.
+_CAUSE = re.compile(
+    r"Cannot run program .*|Python in worker has different version.*|.*PYTHON_VERSION_MISMATCH.*"
+    r"|(?:ModuleNotFoundError|ImportError): .*|Python worker (?:failed|exited|did not) .*"
+)
+
 Facts = Mapping[str, Any]
 
 
@@ -28,33 +35,42 @@ def check_spark(timeout_ms: int) -> list[Finding]:
     A session that does not start, or whose job gets no core until the timeout, is wrong.
     """
     found: list[Finding] = []
-    errors: list[Exception] = []
 
     def check() -> None:
-        try:
-            found.extend(_of_session())
-        except Exception as error:
-            errors.append(error)
+        found.extend(_of_session())
 
     job = threading.Thread(target=check, name="doctor-spark", daemon=True)
     job.start()
     job.join(timeout_ms / 1000)
-    if errors:
-        raise errors[0]
     return found or [_too_late(timeout_ms)]
 
 
 def _of_session() -> list[Finding]:
-    from pyspark.errors import PySparkException  # noqa: PLC0415  # Only `--spark` needs it.
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
+    """Return the findings of a session. Py4J and the system have errors that are not Spark's."""
     try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415  # Only `--spark` needs it.
+
         session = SparkSession.builder.getOrCreate()
         return [*judged(facts(), _told(session)), _socket(session.conf.get(_SOCKET, None))]
-    except (PySparkException, ImportError, RuntimeError) as error:
-        remedy = "Start Spark; executors need the driver's version of Python"
-        found = str(error).strip().splitlines()[0][:200]
-        return [wrong("spark", "session", found, remedy, "PYSPARK_PYTHON")]
+    except Exception as error:
+        return [_failure(str(error) or type(error).__name__)]
+
+
+def _failure(text: str) -> Finding:
+    """Return the finding for an error of Spark: its cause is deep in a Java stack trace."""
+    if "JAVA_GATEWAY_EXITED" in text:
+        remedy = "Install Java 17 or newer, and let it be found"
+        return wrong("spark", "session", _first_line(text), remedy, "JAVA_HOME")
+    if "spark-submit" in text:
+        return wrong("spark", "session", _first_line(text), "Correct or unset it", "SPARK_HOME")
+    cause = _CAUSE.search(text)
+    found = cause[0][:200] if cause else _first_line(text)
+    remedy = "Give executors a Python of the driver's version, which has this package"
+    return wrong("spark", "session", found, remedy, "PYSPARK_PYTHON")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:200]
 
 
 def _told(session: "SparkSession") -> list[Facts]:

@@ -42,6 +42,29 @@ def test_every_value_is_a_secret_and_no_group_is_known() -> None:
     assert "a=b" not in repr(found)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "ssl.keystore.key=-----BEGIN PRIVATE KEY-----\nMIGHAgEAcanary\nZajo/canary+=\n"
+        "canary==\n-----END PRIVATE KEY-----\n",
+        "sasl.password=\ncanary\n",
+        "sasl.password=\n  a.canary word\n  canary.b\n"
+        "  Canary.c=d\n  eyJcanary.eyJcanary.x_canary=\n",
+    ],
+)
+def test_a_line_that_may_be_a_secret_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: str
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(f"fetch.min.bytes=1\nacks=1\n{lines}")
+    configuration(parse(["tail", "t", "-b", "a:1", "--config-file", str(file)]))
+    error = capsys.readouterr().err
+    assert "canary" not in error.replace("a.canary", "").lower()
+    assert f"Options without effect here, in {file}: acks" in error
+    assert f"Lines that are no 'name=value', in {file}: " in error
+    assert r"needs '\n\' at the end of each line" in error
+
+
 def test_a_producer_says_itself_that_it_is_in_no_group() -> None:
     words = ["--config", "group.id=g", "--config", "acks=1", "--config", "ssl.key.pasword=x"]
     given = parse(["produce", "t", "-b", "a:1", *words])

@@ -31,6 +31,7 @@ from spark_kafka_source.protocol.messages.group_admin import (
     DescribeGroupsResponse,
 )
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -131,7 +132,27 @@ def test_a_broker_that_only_the_cluster_names(broker: MemoryBroker, examined: Ex
         broker.control(MetadataRequest, MetadataResponse(brokers=where), times=None)
         found = wrong(examined(address(broker)))
     assert found["subject"].endswith(f":{port}")
-    assert "advertised.listeners" in found["remedy"]
+    assert found["option"] == "advertised.listeners"
+
+
+def test_brokers_that_advertise_one_address(broker: MemoryBroker, examined: Examine) -> None:
+    port = broker.address().port
+    where = [MetadataResponseBroker(each, LOOPBACK, port) for each in (0, 2, 3)]
+    broker.control(MetadataRequest, MetadataResponse(brokers=where), times=None)
+    found = wrong(examined(address(broker)))
+    assert (found["check"], found["option"]) == ("cluster", "advertised.listeners")
+    assert "brokers 0, 2, 3 advertise this same address" in found["found"]
+
+
+def test_a_leader_that_is_silent_does_not_hide_the_rights(
+    broker: MemoryBroker, examined: Examine
+) -> None:
+    broker.control(ListOffsetsRequest, Action.SILENCE, times=None)
+    began_seconds = time.monotonic()
+    rows = examined(address(broker), *TOPIC_OF_T, "--group", "g")
+    assert time.monotonic() - began_seconds < 12  # The timeout is 8 s.
+    assert of(rows, "group right")["found"].startswith("DESCRIBE is granted")
+    assert of(rows, "clock")["verdict"] == "unknown"
 
 
 def test_brokers_beyond_the_most_are_counted(
@@ -449,6 +470,29 @@ def test_a_file_of_java_s_clients_names_the_registry_and_its_user(
         rows = examined(address(broker), "--config-file", str(file))
     assert of(rows, "registry")["verdict"] == "ok"
     assert "Cnry" not in json.dumps(rows)
+
+
+@pytest.mark.parametrize("body", [b"<html>log in</html>", b"", b'{"status":"UP"}', b"[1]"])
+def test_another_server_in_place_of_a_registry(
+    broker: MemoryBroker, examined: Examine, body: bytes
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with registry_server() as registry:
+        registry.on("/schemas/types", Reply(raw=head + body))
+        found = wrong(examined(address(broker), "--registry", registry.url))
+    assert (found["check"], found["option"]) == ("registry", "--registry")
+    assert "is it a schema registry?" in found["found"]
+
+
+def test_a_registry_of_an_unknown_authority_names_its_own_options(
+    broker: MemoryBroker, examined: Examine, ca: Certified, tmp_path: Path
+) -> None:
+    server = certified_by(ca, LOOPBACK)
+    with registry_server(server.server_context(tmp_path)) as registry:
+        found = wrong(examined(address(broker), "--registry", registry.url))
+    option = "schema.registry.ssl.truststore.location"
+    assert (found["check"], found["option"]) == ("registry", option)
+    assert f"'{option}'" in found["remedy"]
 
 
 def test_a_registry_that_is_not_there(broker: MemoryBroker, examined: Examine) -> None:

@@ -1,6 +1,9 @@
 """The doctor's checks of Spark: its own job, and a row for each fault."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -60,13 +63,63 @@ def test_a_session_that_gets_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cores" in found.remedy
 
 
-def test_an_error_that_nobody_expects_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+_TRACE = """An error occurred while calling o60.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0.0 failed
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:1)
+Caused by: java.io.IOException: {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "option"),
+    [
+        (
+            _TRACE.format('Cannot run program "/no/python": error=2, No such file'),
+            'Cannot run program "/no/python": error=2, No such file',
+            "PYSPARK_PYTHON",
+        ),
+        (
+            _TRACE.format("ModuleNotFoundError: No module named 'pyspark'"),
+            "ModuleNotFoundError: No module named 'pyspark'",
+            "PYSPARK_PYTHON",
+        ),
+        ("[JAVA_GATEWAY_EXITED] Java gateway process exited.", None, "JAVA_HOME"),
+        ("[Errno 2] No such file: '/no/such/./bin/spark-submit'", None, "SPARK_HOME"),
+        ("", "OSError", "PYSPARK_PYTHON"),
+    ],
+)
+def test_whatever_spark_raises_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch, text: str, found: str | None, option: str
+) -> None:
     def fail(_: object) -> None:
-        raise ZeroDivisionError
+        raise OSError(text)
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fail)
-    with pytest.raises(ZeroDivisionError):
-        check_spark(60_000)
+    (finding,) = check_spark(60_000)
+    assert finding.verdict is Verdict.WRONG
+    assert (finding.found, finding.option) == (text if found is None else found, option)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_python_that_cannot_be_started_is_named_after_the_cluster() -> None:
+    """A session of its own, in a process of its own: the tests' session has another Python."""
+    program = [sys.executable, "-m", "spark_kafka_source", "doctor", "--spark", "--json"]
+    wrong_python = os.environ | {"PYSPARK_PYTHON": "/no/such/python"}
+    with MemoryBroker() as broker:
+        done = subprocess.run(
+            [*program, "-b", str(broker.address())],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=wrong_python,
+        )
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 1
+    assert {"round trip", "cluster"} <= {row["check"] for row in rows}
+    assert rows[-1]["verdict"] == "wrong"
+    assert "/no/such/python" in rows[-1]["found"]
+    assert rows[-1]["option"] == "PYSPARK_PYTHON"
 
 
 @pytest.mark.spark
