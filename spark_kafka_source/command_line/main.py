@@ -27,8 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status: int = getattr(command, parsed.function)(parsed, Output(as_json=parsed.json))
         sys.stdout.flush()
     except BrokenPipeError:  # Nobody reads the rest, as with `| head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return DONE
+    except OSError as error:  # Such as a disk that is full.
+        _drop_output()
+        return _failed(error, FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
     except ConfigurationError as error:
@@ -36,6 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KafkaError as error:
         return _failed(error, FAILED)
     return status
+
+
+def _drop_output() -> None:
+    """Make Python's own flush, at the end of the process, succeed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(error: Exception, status: int) -> int:

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -344,6 +346,14 @@ def test_the_configuration_may_come_from_a_file(
     error = capsys.readouterr().err
     assert "Did you mean 'sasl.jaas.config'" in error
     assert "hunter2" not in error
+
+
+def test_a_full_disk_is_one_line() -> None:
+    program = [sys.executable, "-m", "spark_kafka_source", "doctor", "-b", "127.0.0.1:1"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "spark-kafka-source: [Errno 28] No space left on device\n"
 
 
 def test_nobody_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
