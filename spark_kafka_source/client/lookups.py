@@ -91,7 +91,7 @@ class Lookups:
         self._idle: list[KafkaClient] = []
         self._busy: dict[threading.Thread, tuple[Lookup[Any], KafkaClient]] = {}
         self._here: list[tuple[Lookup[Any], KafkaClient]] = []
-        """Lookups for the thread that asks, since no other thread starts any more."""
+        """Lookups for the present thread, since no other thread starts."""
         self._is_closed = False
 
     def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:
@@ -142,7 +142,7 @@ class Lookups:
         for thread in threads:
             thread.join(deadline.remaining_seconds())
 
-    def _begin(self) -> None:
+    def _begin(self, *, in_lookup: bool = False) -> None:
         while self._waiting and len(self._busy) < _MOST_AT_ONCE:
             # The connections of the client that was used last are the likeliest to be of use.
             client = self._idle.pop() if self._idle else self._client.sibling()
@@ -153,8 +153,14 @@ class Lookups:
                 name="lookup",
                 daemon=True,
             )
-            # `start` raises if the process can have no more threads: the lookup then stays.
-            is_started = start(thread)
+            # `start` raises if the process can have no more threads: the lookup then stays. A
+            # lookup's own thread asks instead, since no caller may come to begin it later.
+            try:
+                is_started = start(thread)
+            except RuntimeError:
+                if not in_lookup:
+                    raise
+                is_started = False
             self._waiting.popleft()
             if is_started:
                 self._busy[thread] = (lookup, client)
@@ -168,7 +174,7 @@ class Lookups:
             if not client.closed:
                 self._idle.append(client)
             if not self._is_closed:
-                self._begin()
+                self._begin(in_lookup=True)
             dropped, self._idle = self._idle[:-_MOST_IDLE], self._idle[-_MOST_IDLE:]
         for each in dropped:
             each.close()

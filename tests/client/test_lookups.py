@@ -19,6 +19,36 @@ def client() -> Iterator[KafkaClient]:
         yield client
 
 
+def test_a_machine_without_room_for_threads_still_answers(
+    client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first lookups have threads. When these end, no other thread starts any more."""
+    threads = iter(range(_MOST_AT_ONCE))
+
+    def start(thread: threading.Thread) -> bool:
+        if next(threads, None) is None:
+            raise RuntimeError("can't start new thread")
+        thread.start()
+        return True
+
+    monkeypatch.setattr("spark_kafka_source.client.lookups.start", start)
+    wait = threading.Event()
+    lookups = Lookups(client, Wakeup())
+    answers: list[int] = []
+
+    def ask() -> None:
+        asked = lookups.ask_each(lambda _, number: (wait.wait(10), number)[1], range(20))
+        answers.extend(each.result() for each in asked)
+
+    caller = threading.Thread(target=ask, daemon=True)
+    caller.start()
+    eventually(lambda: len(lookups._busy) == _MOST_AT_ONCE)
+    wait.set()
+    caller.join(10)
+    assert answers == list(range(20))
+    lookups.close()
+
+
 def test_few_connections_are_kept_after_many_questions_at_once(client: KafkaClient) -> None:
     lookups = Lookups(client, Wakeup())
     asked: dict[int, KafkaClient] = {}
