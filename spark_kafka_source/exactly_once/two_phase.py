@@ -281,10 +281,7 @@ class TwoPhaseCommit:
         return self._transactions.outcomes(decision.winners)
 
     def _end_left(self, last: Decision | None, winners: Sequence[PreparedTransaction]) -> None:
-        """Commit the open rest of the earlier micro-batch: its driver had an error and went on.
-
-        Raises `DecidedRowsLostError` if a part was aborted meanwhile: nobody else would say so.
-        """
+        """Commit the open rest of the earlier micro-batch: its driver had an error and went on."""
         if last is None:
             return
         begun_anew = {each.transactional_id for each in winners}
@@ -293,10 +290,6 @@ class TwoPhaseCommit:
         if Outcome.OPEN in outcomes.values():
             logger.warning("%s was not ended; its transactions are committed now", last.batch)
             self._commit_all(last, outcomes)
-        elif lost := [
-            each.transactional_id for each, found in outcomes.items() if found is Outcome.ABORTED
-        ]:
-            raise DecidedRowsLostError(last.batch, lost, len(last.winners), [])
 
     # -- transactions ------------------------------------------------------------------------------
 

@@ -406,25 +406,6 @@ def test_rows_without_a_place_for_the_decision_are_refused(query: Query) -> None
         driver.commit(run.batch(0), winners, None)
 
 
-@pytest.mark.parametrize("timed_out", [[1], [0, 1]])
-def test_a_micro_batch_that_times_out_after_a_swallowed_error_is_not_forgotten(
-    broker: MemoryBroker, trial: Trial, timed_out: list[int]
-) -> None:
-    """foreachBatch can swallow the error of a commit, and the query goes on too late."""
-    run = trial.query.start()
-    winners = run.write(0)
-    with pytest.raises(CrashError):
-        run.commit(0, winners, dies_at(Step.DECIDED))
-    for each in timed_out:
-        time_out(broker, winners[each])
-    run = trial.query.start()
-    for _ in range(2):
-        with pytest.raises(DecidedRowsLostError) as raised:
-            run.commit(1, run.write(1))
-        assert raised.value.batch.batch_id == 0
-        assert raised.value.lost == tuple(winners[each].transactional_id for each in timed_out)
-
-
 # -- places of decisions ---------------------------------------------------------------------------
 
 
