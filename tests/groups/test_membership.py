@@ -77,9 +77,9 @@ def test_one_who_waits_is_woken_by_a_rebalance(broker: MemoryBroker) -> None:
         one.settle(*ALL)
         one.membership.poll()  # This handles all wake-ups so far.
         broker.gather("g")
-        assert readable([one.membership], Deadline.after_ms(PATIENCE_MS))
-        one.membership.poll()
-        assert one.told.said[-1] == ("revoked", ALL)
+        while one.told.said[-1] != ("revoked", ALL):  # A late heartbeat may wake it first.
+            assert readable([one.membership], Deadline.after_ms(PATIENCE_MS))
+            one.membership.poll()
 
 
 def test_a_poll_waits_for_nothing(broker: MemoryBroker) -> None:
