@@ -22,7 +22,7 @@ def test_clients_leave_the_programs_random_numbers_alone() -> None:
             bootstrap_servers=f"{address.host}:{address.port}", retry_backoff_ms=1
         ) as producer:
             producer.send("t", b"before").result(10)
-            broker.move_leader(TopicPartition("t", 0), 1 - (log.leader_id))
+            broker.move_leader(TopicPartition("t", 0), 1 - log.leader_id)
             producer.send("t", b"after").result(10)
     assert random.getstate() == before
 

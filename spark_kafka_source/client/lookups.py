@@ -91,7 +91,7 @@ class Lookups:
         self._idle: list[KafkaClient] = []
         self._busy: dict[threading.Thread, tuple[Lookup[Any], KafkaClient]] = {}
         self._here: list[tuple[Lookup[Any], KafkaClient]] = []
-        """Lookups for the present thread, since no other thread starts."""
+        """Lookups for which no thread could be started. The present thread asks them."""
         self._is_closed = False
 
     def ask(self, question: Callable[[KafkaClient], T]) -> Lookup[T]:

@@ -133,6 +133,7 @@ def test_a_broker_that_only_the_cluster_names(broker: MemoryBroker, examined: Ex
         found = wrong(examined(address(broker)))
     assert found["subject"].endswith(f":{port}")
     assert found["option"] == "advertised.listeners"
+    assert "advertised.listeners" in found["remedy"]
 
 
 def test_brokers_that_advertise_one_address(broker: MemoryBroker, examined: Examine) -> None:

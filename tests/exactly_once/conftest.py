@@ -69,7 +69,7 @@ BROKERS = ["in_memory", *REAL_BROKERS]
 
 
 def for_each(*request_types: type[Request[Any]]) -> pytest.MarkDecorator:
-    """Run a test once for each of these, as `request_type`."""
+    """Run a test once for each of these types of requests, with the argument `request_type`."""
     return pytest.mark.parametrize(
         "request_type", request_types, ids=lambda each: each.__name__.removesuffix("Request")
     )

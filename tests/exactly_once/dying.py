@@ -1,4 +1,4 @@
-"""Events at a step of a commit: the driver dies within this process, or a test does something."""
+"""Listeners for a step of a commit: there the driver dies, or a test calls its function."""
 
 from collections.abc import Callable
 
