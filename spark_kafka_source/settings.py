@@ -24,7 +24,7 @@ PREFIX = "kafka."
 SECURITY = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
 """The prefixes of the security options. Some have passwords, tokens or keys."""
 
-MINIMUM, MAXIMUM, MEANING = "minimum", "maximum", "meaning"
+MINIMUM, MAXIMUM, MEANING, NAME = "minimum", "maximum", "meaning", "name"
 """The keys in the metadata of a field that is a setting."""
 
 _MOST_COMPARED = 100
@@ -32,13 +32,16 @@ _A_SLIP = 0.5
 _A_LIKENESS = 0.6
 
 
-def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: str = "") -> T:
+def setting(
+    default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: str = "", name: str = ""
+) -> T:
     """Declare a field that an option sets.
 
     `default` gives the type. `minimum` and `maximum` are bounds for numbers. `meaning` is a
-    sentence for the reference, for facts that are not in Kafka's documentation.
+    sentence for the reference, for facts that are not in Kafka's documentation. `name` is the
+    option's name without its prefix, if it is not the field's with dots.
     """
-    metadata = {MINIMUM: minimum, MAXIMUM: maximum, MEANING: meaning}
+    metadata = {MINIMUM: minimum, MAXIMUM: maximum, MEANING: meaning, NAME: name}
     found: T = field(default=default, metadata=metadata)
     return found
 
@@ -46,7 +49,9 @@ def setting(default: T, *, minimum: int = 0, maximum: int = INT32_MAX, meaning: 
 def settings_of(config_type: type[Any], prefix: str = PREFIX) -> dict[str, Field[Any]]:
     """Return the fields of a dataclass that are settings, by the names of their options."""
     declared = (each for each in fields(config_type) if MINIMUM in each.metadata)
-    return {f"{prefix}{each.name.replace('_', '.')}": each for each in declared}
+    return {
+        prefix + (each.metadata[NAME] or each.name.replace("_", ".")): each for each in declared
+    }
 
 
 @dataclass(frozen=True, slots=True)

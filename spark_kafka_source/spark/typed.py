@@ -15,14 +15,22 @@ from spark_kafka_source.typed import (
     RegistrationConfig,
     SubjectConfig,
 )
+from spark_kafka_source.typed.config import TYPINGS
 
 _REGISTRY = "schema.registry."
 
 
+_USES = {"fields": Use.READ, "ignore.fields": Use.WRITE}
+"""The options that are only for readers, or only for writers."""
+
+
 def _of_part(part: str) -> tuple[Option[Any], ...]:
-    options = of_kafka(FormatConfig, Use.BOTH, prefix=f"{part}.")
+    prefix = f"{part}."
+    options = [*of_kafka(FormatConfig, Use.BOTH, prefix=prefix)]
+    for typing in TYPINGS.values():
+        options += of_kafka(typing, Use.BOTH, prefix=prefix)
     return tuple(
-        replace(each, use=Use.READ) if each.name == f"{part}.fields" else each for each in options
+        replace(each, use=_USES.get(each.name.removeprefix(prefix), each.use)) for each in options
     )
 
 

@@ -1,14 +1,17 @@
 """Options for the format of keys and values: `value.format` and its neighbours."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field
 from enum import Enum
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
 from spark_kafka_source.settings import Settings, setting, settings_of
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 from spark_kafka_source.values import SchemaType
+from spark_kafka_source.values.typing import AvroTyping, JsonTyping, ProtobufTyping
 
 PARTS = ("key", "value")
 BAD_RECORDS = "badRecords"
@@ -81,12 +84,21 @@ class FormatConfig:
     fields: str = setting(
         "", meaning="read only these fields, separated by commas: `id,address.city`"
     )
+    ignore_fields: str = setting(
+        "",
+        meaning="fields that are left out if the schema to write with does not have them,"
+        " separated by commas: `note,address.zip`; any other such field is an error",
+    )
+    avro: AvroTyping = field(default_factory=AvroTyping)
+    json: JsonTyping = field(default_factory=JsonTyping)
+    protobuf: ProtobufTyping = field(default_factory=ProtobufTyping)
 
     @classmethod
     def from_settings(cls, settings: Settings, part: str) -> "FormatConfig":
         """Read the settings of `part`, `key` or `value`. Raises `ConfigurationError`."""
         prefix = f"{part}."
-        found = settings.read(cls, prefix, prefix=prefix)
+        typings = {each.value: settings.read(typing, prefix) for each, typing in TYPINGS.items()}
+        found = settings.read(cls, prefix, prefix=prefix, **typings)
         found._check(settings)
         return found
 
@@ -118,7 +130,12 @@ class FormatConfig:
     @property
     def field_names(self) -> tuple[str, ...] | None:
         """The fields to decode, or None for all."""
-        return tuple(each.strip() for each in self.fields.split(",") if each.strip()) or None
+        return _names(self.fields) or None
+
+    @property
+    def ignored_names(self) -> tuple[str, ...]:
+        """The fields that a writer may leave out."""
+        return _names(self.ignore_fields)
 
     def is_framed(self, has_registry: bool) -> bool:
         """Whether records are marked with the schema that wrote them."""
@@ -144,7 +161,7 @@ class FormatConfig:
         return self.prefix + name.replace("_", ".")
 
     def _check(self, settings: Settings) -> None:
-        given = [name for name in settings_of(FormatConfig, self.prefix) if name in settings.values]
+        given = [name for name in format_settings(self.part) if name.lower() in settings.values]
         format_option = self.option("format")
         if not self.has_schema:
             useless = [name for name in given if name != format_option]
@@ -163,7 +180,16 @@ class FormatConfig:
         if self.message and self.format is not Format.PROTOBUF:
             found = f"is only for Protobuf, and '{format_option}' is '{self.format}'"
             raise ConfigurationError(self.option("message"), found, "Leave it out")
+        for format, typing in TYPINGS.items():
+            useless = [name for name in settings_of(typing, self.prefix) if name in given]
+            if useless and format is not self.format and not self._has(useless[0]):
+                found = f"has no effect where '{format_option}' is '{self.format}'"
+                raise ConfigurationError(useless[0], found, "Leave it out")
         _ = self.version, self.wanted_id
+
+    def _has(self, option: str) -> bool:
+        """Whether the format has this option of Spark's functions."""
+        return option in settings_of(TYPINGS.get(self.format, FormatConfig), self.prefix)
 
     @property
     def version(self) -> int | Literal["latest"]:
@@ -183,6 +209,25 @@ class FormatConfig:
         if not (text.isascii() and text.isdigit() and len(text) < 11 and int(text) > 0):
             raise ConfigurationError(self.option(name), "found {}", f"Give {expected}", text)
         return int(text)
+
+
+TYPINGS: Mapping[Format, type[Any]] = MappingProxyType(
+    {Format.AVRO: AvroTyping, Format.JSON: JsonTyping, Format.PROTOBUF: ProtobufTyping}
+)
+"""The options of Spark's functions, by format."""
+
+
+def format_settings(part: str) -> Mapping[str, Field[Any]]:
+    """Return the settings of the format of `part`, by their names."""
+    prefix = f"{part}."
+    found = settings_of(FormatConfig, prefix)
+    for typing in TYPINGS.values():
+        found |= settings_of(typing, prefix)
+    return found
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
 @dataclass(frozen=True, slots=True)

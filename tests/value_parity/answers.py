@@ -26,7 +26,7 @@ from spark_kafka_source.values import (
 from spark_kafka_source.values.avro import AvroReader
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader
-from spark_kafka_source.values.protobuf import Typing
+from spark_kafka_source.values.typing import ProtobufTyping
 from tests.value_parity.case import Avro, Case, Json, Protobuf, Shown
 from tests.values.protobuf_oracle import expected
 from tests.values.test_protobuf_cases import proto
@@ -89,7 +89,7 @@ def of_upb(asked: Protobuf) -> str:
         message.ParseFromString(asked.data)
     except DecodeError:
         return ERROR
-    found = expected(message, Typing())
+    found = expected(message, ProtobufTyping())
     return f"`{shown({name: found[name] for name in asked.columns})}`"
 
 

@@ -13,7 +13,8 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from spark_kafka_source.values import Decoded, Fault
-from spark_kafka_source.values.protobuf import ProtobufReader, Typing
+from spark_kafka_source.values.protobuf import ProtobufReader
+from spark_kafka_source.values.typing import ProtobufTyping
 from tests.values.avro_oracle import laid, plain
 from tests.values.protobuf_schemas import file_set, message_class
 
@@ -34,7 +35,7 @@ class TextError(Exception):
     """A string in a column is not UTF-8."""
 
 
-def reader_of(file: Any, typing: Typing | None = None, **more: Any) -> ProtobufReader:
+def reader_of(file: Any, typing: ProtobufTyping | None = None, **more: Any) -> ProtobufReader:
     return ProtobufReader(file_set(file).SerializeToString(), "p.M0", typing=typing, **more)
 
 
@@ -47,7 +48,7 @@ def decoded(reader: ProtobufReader, rows: Sequence[bytes], writer: Any = None) -
     return found
 
 
-def expected(message: Any, typing: Typing) -> dict[str, Any]:
+def expected(message: Any, typing: ProtobufTyping) -> dict[str, Any]:
     """Return upb's message in the form of our columns."""
     return {
         field.name: _field(message, field, typing)
@@ -63,7 +64,7 @@ def _has_column(field: Any) -> bool:
     return inner is None or any(map(_has_column, inner.fields))
 
 
-def _field(message: Any, field: Any, typing: Typing) -> Any:
+def _field(message: Any, field: Any, typing: ProtobufTyping) -> Any:
     found = getattr(message, field.name)
     if field.is_repeated:
         inner = field.message_type
@@ -82,7 +83,7 @@ def _is_entry(inner: Any) -> bool:
     return bool(inner.GetOptions().map_entry) or inner.name.endswith("Entry")
 
 
-def _map(found: Any, inner: Any, typing: Typing) -> dict[Any, Any]:
+def _map(found: Any, inner: Any, typing: ProtobufTyping) -> dict[Any, Any]:
     key, value = inner.fields_by_name["key"], inner.fields_by_name["value"]
     if inner.GetOptions().map_entry:
         pairs = [(each, found[each]) for each in found]
@@ -105,7 +106,7 @@ def _is_zero(value: Any) -> bool:
     return not value
 
 
-def _value(found: Any, field: Any, typing: Typing) -> Any:
+def _value(found: Any, field: Any, typing: ProtobufTyping) -> Any:
     if field.message_type:
         return _message(found, field.message_type, typing)
     match field.type:
@@ -137,7 +138,7 @@ def stands_for_text(field: Any) -> bool:
     return bool(field.json_name.startswith("text"))
 
 
-def _message(found: Any, inner: Any, typing: Typing) -> Any:
+def _message(found: Any, inner: Any, typing: ProtobufTyping) -> Any:
     if inner.full_name in _MOMENTS:
         nanos = found.nanos
         return found.seconds * 1_000_000 + (nanos // 1000 if nanos >= 0 else -(-nanos // 1000))
@@ -181,20 +182,25 @@ def _without_empty_oneofs(message: Any) -> None:
             each.oneof_index = used.index(each.oneof_index)
 
 
-def agrees(file: Any, rows: Sequence[bytes], found: Decoded, typing: Typing | None = None) -> None:
+def agrees(
+    file: Any, rows: Sequence[bytes], found: Decoded, typing: ProtobufTyping | None = None
+) -> None:
     """Check that each row equals upb's result, or is malformed; see `agrees_with`."""
     agrees_with((message_class(file), message_class(lenient(file))), rows, found, typing)
 
 
 def agrees_with(
-    classes: tuple[Any, Any], rows: Sequence[bytes], found: Decoded, typing: Typing | None = None
+    classes: tuple[Any, Any],
+    rows: Sequence[bytes],
+    found: Decoded,
+    typing: ProtobufTyping | None = None,
 ) -> None:
     """Check that each row equals upb's result, or is malformed for upb or for our columns.
 
     upb drops a map's entry with unknown fields. Java (and so Spark) keeps it. So where both
     results differ, the check compares maps as their entries.
     """
-    typing = typing or Typing()
+    typing = typing or ProtobufTyping()
     strict, loose = classes
     for place, (row, value) in enumerate(zip(rows, plain(found.array), strict=True)):
         fault = Fault(found.status[place])

@@ -21,9 +21,10 @@ from spark_kafka_source.values import (
     SchemaType,
     UnresolvableError,
 )
-from spark_kafka_source.values.protobuf import ProtobufReader, Typing
+from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.protobuf.room import SLOTS_OF_A_BYTE, SLOTS_OF_A_ROW
 from spark_kafka_source.values.protobuf.text import compiled
+from spark_kafka_source.values.typing import ProtobufTyping
 from tests.values.avro_oracle import laid
 from tests.values.protobuf_wire import number as n
 from tests.values.protobuf_wire import sized, tag, varint
@@ -297,7 +298,7 @@ def test_bytes_of_proto2(name: str, data: bytes, column: str, found: Any) -> Non
 
 
 def test_defaults_where_they_are_wanted() -> None:
-    typing = Typing(emit_default_values=True)
+    typing = ProtobufTyping(emit_default_values=True)
     found = decoded("Plain", [b""], typing=typing).array.to_pylist()[0]
     wanted = {"i32": 0, "maybe": None, "text": "", "data": b"", "kind": "VIEW", "to": None}
     assert found | wanted == found
@@ -317,7 +318,7 @@ def test_types_are_those_of_from_protobuf() -> None:
 
 
 def test_the_other_types_of_from_protobuf() -> None:
-    typing = Typing(
+    typing = ProtobufTyping(
         upcast_unsigned_ints=True, unwrap_primitive_wrapper_types=True, enums_as_ints=True
     )
     row = n(15, (1 << 32) - 1) + n(16, (1 << 64) - 1) + sized(19, b"") + n(5, 99)
@@ -396,7 +397,7 @@ def test_a_tombstone_is_null_without_a_fault() -> None:
 
 
 def test_a_reader_can_be_pickled() -> None:
-    by = reader("Plain", fields=["i32"], typing=Typing(emit_default_values=True))
+    by = reader("Plain", fields=["i32"], typing=ProtobufTyping(emit_default_values=True))
     again = pickle.loads(pickle.dumps(by))
     found = again.decode([again.program(TEXT)], *laid([b""]))
     assert found.array.to_pylist() == [{"i32": 0}]

@@ -9,7 +9,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from hypothesis import given
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
-from spark_kafka_source.values.protobuf import Typing, encode
+from spark_kafka_source.values.protobuf import encode
+from spark_kafka_source.values.typing import ProtobufTyping
 from tests.values.protobuf_oracle import decoded, expected, plain, reader_of
 from tests.values.protobuf_schemas import Files, filled, message_class
 from tests.values.test_protobuf_cases import proto, reader
@@ -74,7 +75,7 @@ def test_rows_without_a_place_are_refused(name: str, rows: list[Any], message: s
 
 
 def test_numbers_without_a_sign_are_held_to_their_bits() -> None:
-    by = reader("Plain", typing=Typing(upcast_unsigned_ints=True))
+    by = reader("Plain", typing=ProtobufTyping(upcast_unsigned_ints=True))
     good = pa.array([{"u32": (1 << 32) - 1, "u64": (1 << 64) - 1}], by.arrow_type)
     assert decoded(by, encode(by, good).to_pylist()).array.to_pylist()[0]["u64"] == (1 << 64) - 1
     for bad in ({"u32": 1 << 32}, {"u32": -1}, {"u64": 1 << 64}, {"u64": -1}):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_kafka_source.values.protobuf import Typing
+from spark_kafka_source.values.typing import ProtobufTyping
 from tests.fuzz.mutations import edited, random_edits
 from tests.values.protobuf_oracle import agrees, decoded, laid, plain, reader_of
 from tests.values.protobuf_schemas import (
@@ -25,8 +25,8 @@ SEEDS = st.integers(0, (1 << 32) - 1)
 EACH = pytest.mark.usefixtures("engine")
 
 
-def typings(random: Random) -> Typing:
-    return Typing(*(random.random() < 0.3 for _ in range(4)))
+def typings(random: Random) -> ProtobufTyping:
+    return ProtobufTyping(*(random.random() < 0.3 for _ in range(4)))
 
 
 def sound(random: Random, file: Any, most: int = 6) -> list[bytes]:

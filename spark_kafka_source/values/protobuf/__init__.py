@@ -5,14 +5,12 @@ from spark_kafka_source.values.protobuf.encode import encode
 from spark_kafka_source.values.protobuf.indexes import message_indexes, read_message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.protobuf.schema import Schema
-from spark_kafka_source.values.protobuf.shape import Typing
 from spark_kafka_source.values.protobuf.value_writer import ProtobufWriter
 
 __all__ = [
     "ProtobufReader",
     "ProtobufWriter",
     "Schema",
-    "Typing",
     "encode",
     "message_indexes",
     "parse_descriptors",

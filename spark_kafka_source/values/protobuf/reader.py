@@ -17,11 +17,12 @@ from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.program import Program
 from spark_kafka_source.values.protobuf.schema import Message, Schema
-from spark_kafka_source.values.protobuf.shape import Typing, table_of
+from spark_kafka_source.values.protobuf.shape import table_of
 from spark_kafka_source.values.protobuf.steps import program_of
 from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.protobuf.waves import MessageWaves
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+from spark_kafka_source.values.typing import ProtobufTyping
 
 _ENGINES = Engines(MessageWaves, messages_by_row)
 
@@ -34,7 +35,7 @@ class ProtobufReader:
         schema: SchemaText | bytes,
         message: str | None = None,
         fields: Sequence[str] | None = None,
-        typing: Typing | None = None,
+        typing: ProtobufTyping | None = None,
     ) -> None:
         """Read `message`, a full name, or by default the first message of the file.
 
@@ -49,7 +50,7 @@ class ProtobufReader:
         self._kept = keeping(self._made)
         self.schema = parse_descriptors(self.descriptors)
         self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
-        self.typing = typing or Typing()
+        self.typing = typing or ProtobufTyping()
         self.table = table_of(self.schema, self.message, fields, self.typing)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from spark_kafka_source.values.protobuf.schema import (
     wire_of,
 )
 from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
+from spark_kafka_source.values.typing import ProtobufTyping
 
 MAX_DEPTH = 64
 """The deepest nesting of columns."""
@@ -60,21 +61,8 @@ _WRAPPERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Typing:
-    """Options for the types of columns, named as in Spark's `from_protobuf`."""
-
-    emit_default_values: bool = False
-    """Whether an unwritten proto3 field is 0 or empty, in place of null."""
-    upcast_unsigned_ints: bool = False
-    """Whether uint32 is a bigint and uint64 a decimal(20,0), so that no value wraps around."""
-    unwrap_primitive_wrapper_types: bool = False
-    """Whether `google.protobuf.Int32Value` and its like are plain columns, in place of structs."""
-    enums_as_ints: bool = False
-
-
 def table_of(
-    schema: Schema, message: Message, fields: Iterable[str] | None, typing: Typing
+    schema: Schema, message: Message, fields: Iterable[str] | None, typing: ProtobufTyping
 ) -> Table:
     """Return the table for all columns of a message, or only for `fields`.
 
@@ -111,7 +99,7 @@ class _Place:
 class _Shape:
     """Builder of columns, which assigns slots, levels and nodes."""
 
-    def __init__(self, schema: Schema, typing: Typing) -> None:
+    def __init__(self, schema: Schema, typing: ProtobufTyping) -> None:
         self._schema, self._typing = schema, typing
         self._slot_levels: list[int] = []
         self._levels_above = [-1]

@@ -1,0 +1,203 @@
+"""Comparison of a column's type with the type that a schema wants, before a row is written.
+
+A type fits if each of its values is a value of the wanted type, unchanged. So an INT fits a long,
+and a DOUBLE does not fit a float. Rules of one format are in its own `fit.py`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records.varints import Integers
+
+_MOST_NAMES = 20
+_EXACT_BITS = {16: 11, 32: 24, 64: 53}
+"""The bits of the integers that a float of this width has exactly."""
+
+
+class UnfitColumnError(ColumnTypeError):
+    """A column, or a field within it, does not fit the schema that it is written with.
+
+    `column` is the path, such as `value.address.city`. `found` is there, `expected` would be right.
+    """
+
+    def within(self, part: str) -> "UnfitColumnError":
+        """Return the same error with the path from `part` on, which is `key` or `value`."""
+        path = below(part, self.column) if self.column[:1] not in "[{" else part + self.column
+        return UnfitColumnError(path, self.found, self.expected)
+
+    def _text(self) -> str:
+        return f"Column '{self.column}' does not fit the schema: {self.found}. {self.expected}"
+
+
+def below(path: str, name: str) -> str:
+    """Return the path of a field."""
+    return f"{path}.{name}" if path else name
+
+
+def unfit(path: str, found: object, wanted: object, advice: str = "") -> NoReturn:
+    """Raise `UnfitColumnError` for a type where the schema wants another."""
+    shown = found if isinstance(found, str) else f"it is of the type {found}"
+    raise UnfitColumnError(path, shown, f"The schema has {wanted}{advice and '. '}{advice}")
+
+
+# -- fields ----------------------------------------------------------------------------------------
+
+
+def places(
+    given: Sequence[str], wanted: Collection[str], path: str, ignored: Collection[str]
+) -> Mapping[str, int]:
+    """Return the place in `given` of each wanted field. A field that is not given has no place.
+
+    Names count as they are written, in all ways to write, since a reader compares them so, too.
+    `ignored` are the paths of fields that may be given without a place in the schema. Raises
+    `UnfitColumnError` for any other such field, and for a name that is given twice.
+    """
+    found: dict[str, int] = {}
+    for place, name in enumerate(given):
+        if name in wanted:
+            if name in found:
+                unfit(below(path, name), "it is given twice", "it once")
+            found[name] = place
+        elif below(path, name) not in ignored:
+            unknown_field(name, wanted, path)
+    return found
+
+
+def unknown_field(name: str, wanted: Iterable[str], path: str) -> NoReturn:
+    """Raise `UnfitColumnError` for a field that the schema does not have."""
+    shown, advice = no_such_field(name, wanted, path)
+    raise UnfitColumnError(below(path, name), shown, advice)
+
+
+def no_such_field(name: str, wanted: Iterable[str], path: str) -> tuple[str, str]:
+    """Return what is wrong with a field that the schema does not have, and what to do."""
+    names = list(wanted)
+    listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    alike = [each for each in names if each.lower() == name.lower()]
+    near = f"Names count with their case: did you mean {alike[0]!r}? " if alike else ""
+    option = f"Or leave it out by 'value.ignore.fields' {below(path, name)!r}"
+    return "the schema has no such field", f"{near}The schema has: {listed or 'no field'}. {option}"
+
+
+def missing_field(path: str, wanted: object) -> NoReturn:
+    """Raise `UnfitColumnError` for a field that the schema needs."""
+    unfit(path, "it is missing", f"{wanted} and no null there")
+
+
+# -- leaves ----------------------------------------------------------------------------------------
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which encoders take a column: the same values in Arrow's first form.
+
+    Texts and lists with large offsets or views, dictionaries and fixed sizes become plain ones.
+    """
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, plain(each.type)) for each in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(plain(kind.key_type), plain(kind.item_type))
+    if _is_any(kind, "list", "large_list", "fixed_size_list", "list_view", "large_list_view"):
+        return pa.list_(pa.field("element", plain(kind.value_type)))
+    if _is_any(kind, "dictionary", "run_end_encoded"):
+        return plain(kind.value_type)
+    return _plain_leaf(kind)
+
+
+def _plain_leaf(kind: pa.DataType) -> pa.DataType:
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(kind.storage_type)
+    if _is_any(kind, "large_string", "string_view"):
+        return pa.string()
+    if _is_any(kind, "large_binary", "binary_view", "fixed_size_binary"):
+        return pa.binary()
+    is_small = _is_any(kind, "decimal") and kind.bit_width < 128
+    return pa.decimal128(kind.precision, kind.scale) if is_small else kind
+
+
+def _is_any(kind: pa.DataType, *names: str) -> bool:
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
+
+
+def as_plain(array: pa.Array) -> pa.Array:
+    """Return the column in its plain type."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    kind = plain(array.type)
+    return array if array.type == kind else array.cast(kind)
+
+
+def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether each value of the type `given` is a value of the type `wanted`, unchanged.
+
+    Times with finer units than wanted fit, since `converted` refuses the rows that would be cut.
+    """
+    if given == wanted:
+        return True
+    if _is_any(wanted, "decimal"):
+        return _widens_decimal(given, wanted)
+    if _is_any(wanted, "integer"):
+        return _is_any(given, "integer") and _holds(wanted, given)
+    if _is_any(wanted, "floating") and _is_any(given, "integer"):
+        return _bits(given) <= _EXACT_BITS[wanted.bit_width]
+    return any(_is_any(given, each) and _is_any(wanted, each) for each in _KINDS) and not (
+        _is_narrower(wanted, given)
+    )
+
+
+_KINDS = ("floating", "timestamp", "time", "duration")
+
+
+def _is_narrower(wanted: pa.DataType, given: pa.DataType) -> bool:
+    if _is_any(wanted, "timestamp"):
+        return (given.tz is None) != (wanted.tz is None)
+    return _is_any(wanted, "floating") and bool(wanted.bit_width < given.bit_width)
+
+
+def _range(kind: pa.DataType) -> tuple[int, int]:
+    """Return the least and the most of a type's whole numbers."""
+    bits = kind.bit_width
+    if _is_any(kind, "signed_integer"):
+        return -(1 << bits - 1), (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1
+
+
+def _holds(wanted: pa.DataType, given: pa.DataType) -> bool:
+    (least, most), (lowest, highest) = _range(given), _range(wanted)
+    return lowest <= least and most <= highest
+
+
+def _bits(kind: pa.DataType) -> int:
+    return int(kind.bit_width) - _is_any(kind, "signed_integer")
+
+
+def _widens_decimal(given: pa.DataType, wanted: pa.DataType) -> bool:
+    whole = wanted.precision - wanted.scale
+    if _is_any(given, "integer"):
+        return bool(max(map(abs, _range(given))) < 10**whole)
+    if not _is_any(given, "decimal"):
+        return False
+    return bool(given.scale <= wanted.scale and given.precision - given.scale <= whole)
+
+
+def converted(array: pa.Array, wanted: pa.DataType, rows: Integers, path: str) -> pa.Array:
+    """Return the column in a type that it `widens` to. `rows` has the row of each element.
+
+    Raises `UnencodableRowError` for rows with a time that is finer than the wanted unit, or beyond
+    its range.
+    """
+    if array.type == wanted:
+        return array
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid:
+        back = array.cast(wanted, safe=False).cast(array.type, safe=False)
+        other = pc.fill_null(pc.not_equal(back, array), False).to_numpy(zero_copy_only=False)
+        first = array[int(np.flatnonzero(other)[0])]
+        where = f"{path}: " if path else ""
+        reason = f"{where}{first} is not a whole {wanted}"
+        raise UnencodableRowError(np.unique(rows[other]).tolist(), reason) from None

@@ -1,0 +1,39 @@
+"""Options of Spark's own functions for the types and the meaning of columns, by their names there.
+
+`from_avro`, `from_json` and `from_protobuf` have them as options; here they follow `value.` or
+`key.`. docs/typed-values.md has the table.
+"""
+
+from dataclasses import dataclass
+
+from spark_kafka_source.settings import setting
+
+
+@dataclass(frozen=True, slots=True)
+class AvroTyping:
+    """Options of Spark's `from_avro`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTyping:
+    """Options of Spark's `from_json` and `to_json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtobufTyping:
+    """Options of Spark's `from_protobuf`."""
+
+    emit_default_values: bool = setting(
+        False, meaning="whether an unwritten proto3 field is 0 or empty, in place of null"
+    )
+    upcast_unsigned_ints: bool = setting(
+        False,
+        meaning="whether uint32 is a bigint and uint64 a decimal(20,0), so that no value wraps"
+        " around",
+    )
+    enums_as_ints: bool = setting(False, meaning="whether an enum is its number")
+    unwrap_primitive_wrapper_types: bool = setting(
+        False,
+        meaning="whether `google.protobuf.Int32Value` and its like are plain columns, in place of"
+        " structs",
+    )
