@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
 from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.values.outcome import Mask
 
 _MOST_NAMES = 20
 _EXACT_BITS = {16: 11, 32: 24, 64: 53}
@@ -149,7 +150,7 @@ def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
     )
 
 
-_KINDS = ("floating", "timestamp", "time", "duration")
+_KINDS = ("floating", "timestamp", "time", "duration", "date")
 
 
 def _is_narrower(wanted: pa.DataType, given: pa.DataType) -> bool:
@@ -184,8 +185,12 @@ def _widens_decimal(given: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(given.scale <= wanted.scale and given.precision - given.scale <= whole)
 
 
-def converted(array: pa.Array, wanted: pa.DataType, rows: Integers, path: str) -> pa.Array:
+def converted(
+    array: pa.Array, wanted: pa.DataType, rows: Integers, path: str, there: Mask | None = None
+) -> pa.Array:
     """Return the column in a type that it `widens` to. `rows` has the row of each element.
+
+    Only the elements in the mask `there` are looked at. The others may be anything.
 
     Raises `UnencodableRowError` for rows with a time that is finer than the wanted unit, or beyond
     its range.
@@ -195,8 +200,12 @@ def converted(array: pa.Array, wanted: pa.DataType, rows: Integers, path: str) -
     try:
         return array.cast(wanted)
     except pa.ArrowInvalid:
-        back = array.cast(wanted, safe=False).cast(array.type, safe=False)
-        other = pc.fill_null(pc.not_equal(back, array), False).to_numpy(zero_copy_only=False)
+        found = array.cast(wanted, safe=False)
+        unequal = pc.not_equal(found.cast(array.type, safe=False), array)
+        other: Mask = pc.fill_null(unequal, False).to_numpy(zero_copy_only=False)
+        other = other if there is None else other & there
+        if not other.any():
+            return found
         first = array[int(np.flatnonzero(other)[0])]
         where = f"{path}: " if path else ""
         reason = f"{where}{first} is not a whole {wanted}"

@@ -4,7 +4,7 @@ Every column is nullable, as Spark wants from a source. `["int", "long"]` is a l
 "double"]` a double. Any other union of several types is a struct of `member0`, `member1`, ... .
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -81,16 +81,26 @@ class Reader:
 
 
 def members(schema: Schema, union: UnionType) -> tuple[AvroType, ...]:
-    """Return the branches that a union is read as, without null. int and long become one long."""
+    """Return the branches that a union is read as, without null. int and long become one long.
+
+    An int or a long with a logical type stays a branch of its own: 5 and a time are not the same.
+    """
     found = tuple(branch for branch in union.branches if not is_null(branch))
-    kinds = {each.kind if isinstance(each, Primitive) else None for each in found}
-    for wide, both in _WIDENED.items():
-        if kinds == both:
-            return tuple(each for each in found if getattr(each, "kind", None) is wide)
+    for wide, narrow in _WIDENED.items():
+        if set(found) == {wide, narrow}:
+            return (wide,)
     return found
 
 
-_WIDENED = {Kind.LONG: {Kind.INT, Kind.LONG}, Kind.DOUBLE: {Kind.FLOAT, Kind.DOUBLE}}
+def member_names(found: Sequence[AvroType]) -> tuple[str, ...]:
+    """Return the names of the members of a union's struct."""
+    return tuple(f"member{place}" for place in range(len(found)))
+
+
+_WIDENED = {
+    Primitive(Kind.LONG): Primitive(Kind.INT),
+    Primitive(Kind.DOUBLE): Primitive(Kind.FLOAT),
+}
 
 
 class _Shape:
@@ -178,7 +188,7 @@ class _Shape:
             presence = Presence(self._slot(level), 1) if nullable else None
             return self.column(found[0], path, level, presence, wanted)
         slot = self._slot(level)
-        names = tuple(f"member{place}" for place in range(len(found)))
+        names = member_names(found)
         children = tuple(
             self.column(each, f"{path}.{name}", level, Presence(slot, place + 1), {})
             for place, (name, each) in enumerate(zip(names, found, strict=True))
