@@ -16,6 +16,7 @@ from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.outcome import Mask
 
 _MOST_NAMES = 20
+_OPTION = "'value.ignore.fields'"
 _EXACT_BITS = {16: 11, 32: 24, 64: 53}
 """The bits of the integers that a float of this width has exactly."""
 
@@ -29,10 +30,15 @@ class UnfitColumnError(ColumnTypeError):
     def within(self, part: str) -> "UnfitColumnError":
         """Return the same error with the path from `part` on, which is `key` or `value`."""
         path = below(part, self.column) if self.column[:1] not in "[{" else part + self.column
-        return UnfitColumnError(path, self.found, self.expected)
+        return UnfitColumnError(path, self.found, of_part(self.expected, part))
 
     def _text(self) -> str:
         return f"Column '{self.column}' does not fit the schema: {self.found}. {self.expected}"
+
+
+def of_part(text: str, part: str) -> str:
+    """Return a text about options of `value` as one about those of `part`."""
+    return text.replace(_OPTION, _OPTION.replace("value", part))
 
 
 def below(path: str, name: str) -> str:
@@ -81,7 +87,7 @@ def no_such_field(name: str, wanted: Iterable[str], path: str) -> tuple[str, str
     listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     alike = [each for each in names if each.lower() == name.lower()]
     near = f"Names count with their case: did you mean {alike[0]!r}? " if alike else ""
-    option = f"Or leave it out by 'value.ignore.fields' {below(path, name)!r}"
+    option = f"To leave it out, give {_OPTION} {below(path, name)!r}"
     return "the schema has no such field", f"{near}The schema has: {listed or 'no field'}. {option}"
 
 
