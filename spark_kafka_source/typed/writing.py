@@ -161,7 +161,8 @@ class _Planner:
             return None
         name = _NO_LETTER.sub("_", f"{self._topic or 'row'}_{config.part}")
         named = f"_{name}" if name[0].isdigit() else name
-        return SchemaText(SchemaType.AVRO, schema_of(kind, named))
+        of_record = config.avro.record_name or named, config.avro.record_namespace
+        return SchemaText(SchemaType.AVRO, schema_of(kind, *of_record))
 
     def _registered(
         self, config: FormatConfig, client: RegistryClient, subject: str, schema: SchemaText
@@ -207,7 +208,7 @@ def _writer(
         writer = ProtobufWriter(schema, config.message or None)
         return writer, writer.message
     parsed = parse_schema(schema.text, [text for _, text in schema.references])
-    return AvroWriter(schema, config.ignored_names), getattr(parsed.type, "name", None)
+    return AvroWriter(schema, config.ignored_names, config.avro), getattr(parsed.type, "name", None)
 
 
 def _title(text: str) -> str | None:

@@ -27,6 +27,9 @@ from spark_kafka_source.values.avro.schema import (
     is_null,
 )
 from spark_kafka_source.values.fitting import below, missing_field, places, plain, unfit, widens
+from spark_kafka_source.values.typing import AvroTyping
+
+_AS_SPARK = AvroTyping()
 
 Plain: TypeAlias = Primitive | EnumType | FixedType
 
@@ -95,17 +98,22 @@ ABSENT_PLACE = -1
 """The place of a field that the column lacks."""
 
 
-def fit(schema: Schema, given: pa.DataType, ignored: Collection[str] = ()) -> Node:
+def fit(
+    schema: Schema,
+    given: pa.DataType,
+    ignored: Collection[str] = (),
+    typing: AvroTyping = _AS_SPARK,
+) -> Node:
     """Return the plan to write columns of the type `given`.
 
     `ignored` are the paths of fields that may be left out. Raises `UnfitColumnError`.
     """
-    return _Fit(schema, ignored).node(schema.type, plain(given), "")
+    return _Fit(schema, ignored, typing).node(schema.type, plain(given), "")
 
 
 class _Fit:
-    def __init__(self, schema: Schema, ignored: Collection[str]) -> None:
-        self._schema, self._ignored = schema, ignored
+    def __init__(self, schema: Schema, ignored: Collection[str], typing: AvroTyping) -> None:
+        self._schema, self._ignored, self._typing = schema, ignored, typing
 
     def node(self, kind: AvroType, given: pa.DataType, path: str) -> Node:
         definition = self._schema.definition(kind)
@@ -170,7 +178,7 @@ class _Fit:
             number = union.branches.index(found[0])
             branch = Branch(number, ABSENT_PLACE, self.node(found[0], given, path))
             return Choice(path, union, null, (branch,), is_struct=False)
-        names = member_names(found)
+        names = member_names(self._schema, found, self._typing, path)
         if not pa.types.is_struct(given) or not found:
             listed = ", ".join(f"{n}: {kind}" for n, kind in zip(names, found, strict=True))
             unfit(path, given, union, f"Give a struct of {listed}" if found else "")

@@ -41,26 +41,30 @@ from spark_kafka_source.values.one_value import (
     unscaled,
     whole,
 )
+from spark_kafka_source.values.typing import AvroTyping
 
 Write = Callable[[Any, bytearray], None]
 """Appends the bytes of a value. Raises `UnencodableRowError`."""
 
+_AS_SPARK = AvroTyping()
 _MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
 
 
-def writer_of_one(schema: Schema, ignored: Collection[str] = ()) -> Write:
+def writer_of_one(
+    schema: Schema, ignored: Collection[str] = (), typing: AvroTyping = _AS_SPARK
+) -> Write:
     """Return a writer of values, which are as a consumer returns them.
 
     A whole number for a date or a time is the number in the schema's own unit. `ignored` are the
     paths of fields that may be left out.
     """
-    return _Writers(schema, ignored).of(schema.type, "")
+    return _Writers(schema, ignored, typing).of(schema.type, "")
 
 
 class _Writers:
-    def __init__(self, schema: Schema, ignored: Collection[str]) -> None:
-        self._schema, self._ignored = schema, ignored
-        self._within: dict[str, int] = {}
+    def __init__(self, schema: Schema, ignored: Collection[str], typing: AvroTyping) -> None:
+        self._schema, self._ignored, self._typing = schema, ignored, typing
+        self._within: set[str] = set()
 
     def of(self, kind: AvroType, path: str) -> Write:
         definition = self._schema.definition(kind)
@@ -96,9 +100,9 @@ class _Writers:
     def _record(self, record: RecordType, path: str) -> Write:
         if record.name in self._within:
             return self._inner_record(record, path)
-        self._within[record.name] = 1
+        self._within.add(record.name)
         writes = [(each.name, self.of(each.type, below(path, each.name))) for each in record.fields]
-        del self._within[record.name]
+        self._within.remove(record.name)
         names = dict.fromkeys(name for name, _ in writes)
         ignored = self._ignored
 
@@ -112,7 +116,7 @@ class _Writers:
     def _inner_record(self, record: RecordType, path: str) -> Write:
         """Return the writer of a record within itself. It is made once such a value comes."""
         made: list[Write] = []
-        writers = _Writers(self._schema, self._ignored)
+        writers = _Writers(self._schema, self._ignored, self._typing)
 
         def write(value: Any, out: bytearray) -> None:
             if not made:
@@ -126,7 +130,7 @@ class _Writers:
         null = [place for place, each in enumerate(union.branches) if is_null(each)]
         places = [encode_varint(union.branches.index(each)) for each in found]
         is_struct = len(found) > 1
-        names = member_names(found)
+        names = member_names(self._schema, found, self._typing, path)
         inner_paths = [below(path, name) if is_struct else path for name in names]
         writes = [self.of(kind, each) for kind, each in zip(found, inner_paths, strict=True)]
 

@@ -13,16 +13,23 @@ from spark_kafka_source.values.fitting import as_plain
 from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.one_value import refuse
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.typing import AvroTyping
 
 
 class AvroWriter:
     """`ValueWriter` with one schema. It is pickled as the schema's text."""
 
-    def __init__(self, schema: SchemaText, ignored: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        schema: SchemaText,
+        ignored: tuple[str, ...] = (),
+        typing: AvroTyping | None = None,
+    ) -> None:
         """`ignored` are the paths of fields that may be left out. Raises `SchemaError`."""
-        self._arguments = schema, ignored
+        self._ignored, self._typing = ignored, typing or AvroTyping()
+        self._arguments = schema, self._ignored, self._typing
         self._parsed = parse_schema(schema.text, [text for _, text in schema.references])
-        self._write_one = writer_of_one(self._parsed, ignored)
+        self._write_one = writer_of_one(self._parsed, self._ignored, self._typing)
         self._plan = keeping(self._planned)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -31,7 +38,7 @@ class AvroWriter:
     @property
     def arrow_type(self) -> pa.DataType:
         """The type of the column that a source reads. Raises as `Reader.of` does."""
-        return Reader.of(self._parsed, time_type=TIME).arrow_type
+        return Reader.of(self._parsed, time_type=TIME, typing=self._typing).arrow_type
 
     def fit(self, kind: pa.DataType) -> None:
         """Raise `UnfitColumnError` if columns of this type do not fit the schema."""
@@ -51,4 +58,4 @@ class AvroWriter:
         return bytes(out)
 
     def _planned(self, kind: pa.DataType) -> Node:
-        return fit(self._parsed, kind, self._arguments[1])
+        return fit(self._parsed, kind, self._ignored, self._typing)
