@@ -64,8 +64,10 @@ class TypedWrite:
 
     def encode(self, array: pa.Array) -> pa.BinaryArray:
         """Encode a column to the bytes that Kafka gets. Raises as `fit` and `encode_values` do."""
-        self.fit(array.type)
-        return encode_values(self.writer, array, self.prefix)
+        try:
+            return encode_values(self.writer, array, self.prefix)
+        except UnfitColumnError as error:
+            raise error.within(self.part) from None
 
     def one(self, value: Any) -> bytes:
         """Encode one value that is not None. A dict stands for a struct.

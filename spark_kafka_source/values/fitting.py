@@ -130,11 +130,11 @@ def _is_any(kind: pa.DataType, *names: str) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
-def as_plain(array: pa.Array) -> pa.Array:
-    """Return the column in its plain type."""
+def as_plain(array: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
+    """Return the column in its plain type, which is `kind` if that is known already."""
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
-    kind = plain(array.type)
+    kind = plain(array.type) if kind is None else kind
     return array if array.type == kind else array.cast(kind)
 
 

@@ -9,8 +9,8 @@ from spark_kafka_source.values.avro.fit import Node, fit
 from spark_kafka_source.values.avro.one import writer_of_one
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
-from spark_kafka_source.values.fitting import as_plain
-from spark_kafka_source.values.kept import keeping, made_once
+from spark_kafka_source.values.fitting import as_plain, plain
+from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.one_value import refuse
 from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.typing import AvroTyping
@@ -30,7 +30,7 @@ class AvroWriter:
         self._arguments = schema, self._ignored, self._typing
         self._parsed = parse_schema(schema.text, [text for _, text in schema.references])
         self._write_one = writer_of_one(self._parsed, self._ignored, self._typing)
-        self._plan = keeping(self._planned)
+        self._plan = keeping_last(self._planned)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_once, (AvroWriter, *self._arguments)
@@ -46,7 +46,8 @@ class AvroWriter:
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
-        return encode(self._plan(array.type), as_plain(array), prefix)
+        plan, kind = self._plan(array.type)
+        return encode(plan, as_plain(array, kind), prefix)
 
     def one(self, value: Any) -> bytes:
         """Encode one value."""
@@ -57,5 +58,6 @@ class AvroWriter:
             refuse("", "values are nested too deeply")
         return bytes(out)
 
-    def _planned(self, kind: pa.DataType) -> Node:
-        return fit(self._parsed, kind, self._ignored, self._typing)
+    def _planned(self, kind: pa.DataType) -> tuple[Node, pa.DataType]:
+        """Return the plan for columns of this type, and the type in which it takes them."""
+        return fit(self._parsed, kind, self._ignored, self._typing), plain(kind)
