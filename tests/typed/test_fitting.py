@@ -155,7 +155,7 @@ def test_another_type_is_refused_with_its_path_and_both_types(
 
 
 # A dict has no type: a number fits if it is one of the schema's, and a dict may be a map.
-_OF_COLUMNS_ALONE = (str((pa.int64(), 5)), str((pa.int64(), 1 << 40)), str((OTHERS[-1][:2])))
+_OF_COLUMNS_ALONE = (str((pa.int64(), 5)), str((pa.int64(), 1 << 40)), str(OTHERS[-1][:2]))
 _AS_VALUES = [each for each in OTHERS if str(each[:2]) not in _OF_COLUMNS_ALONE]
 
 
