@@ -91,8 +91,8 @@ def test_a_letter_is_the_record_with_headers_that_say_what_is_wrong(
     ]
     with Writer(events.kafka.bootstrap_servers) as queue:
         queue.queue(events.name, good, partition=1, key=b"k")
-        for key, value, each in bad:
-            queue.queue(events.name, value, partition=1, key=key, headers=each, timestamp_ms=AT_MS)
+        for key, value, pairs in bad:
+            queue.queue(events.name, value, partition=1, key=key, headers=pairs, timestamp_ms=AT_MS)
         queue.queue(events.name, None, partition=1, headers=headers)
         queue.queue(events.name, good[5:], partition=1, headers=[named])
     topic = {"badRecords": "topic", "badRecords.topic": letters.name}
