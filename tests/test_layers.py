@@ -53,6 +53,7 @@ MAY_IMPORT = BELOW | {
         "spark",
         "admin",
         "consumer",
+        "dead_letters",
         "fetch",
         "groups",
         "producer",

@@ -4,8 +4,10 @@ The letters are read by confluent-kafka.
 """
 
 import json
+import re
 import struct
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.registry import RegistryClient
 from spark_kafka_source.testing import LocalKafka, LocalRegistry
+from spark_kafka_source.values import SchemaText, SchemaType
 from tests.spark.sink.written import Written, texts, written
 from tests.spark.traffic import TIMEOUT_SECONDS, Events, Headers, Writer, batch, failure, stream
 from tests.spark.typed_rows import V1, V2, framed, put, register, typed
@@ -23,7 +26,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.usefixtures("spa
 
 AT_MS = 1_700_000_000_123
 DDL = {"value.format": "json", "value.schema": "id BIGINT"}
-AVRO = {"value.format": "avro", "value.schema": json.dumps(V1)}
+PAGE = Path(__file__).parents[2] / "docs" / "typed-values.md"
+(_SECTION,) = re.findall(r"^## Dead letters$(.*?)^## ", PAGE.read_text(), re.M | re.S)
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", _SECTION, re.M | re.S)
 OF_CONNECT, OF_US = "__connect.errors.", "__pykafka.errors."
 
 
@@ -275,26 +280,54 @@ def test_a_letter_goes_to_the_partition_of_its_key(spark: SparkSession, events: 
     assert len(chosen) == len(keys)
 
 
-def test_letters_are_read_again_once_the_schema_is_mended(
-    spark: SparkSession,
+def test_the_page(
     events: Events,
-    letters: Events,
     real_registry: LocalRegistry,
     client: RegistryClient,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The added headers do not disturb a typed read of the letters."""
+    """Letters are read again once the schema is mended, and go back as they were."""
+    spark, letters = SparkSession.active(), events.another("letters")
+    letters.create(1)
     events.create(1)
-    first = register(client, events, V1)
-    put(events, *framed(first, V1, {"id": 1}), *framed(99_999, V2, {"id": 2, "kind": "a"}))
-    topic = {"badRecords": "topic", "badRecords.topic": letters.name}
-    assert ids(batch(spark, typed(events, real_registry.url, **topic))) == [1]
-    (letter,) = written(letters)
-    assert letter.value is not None
-    mended = {"value.schema": json.dumps(V2), "value.framing": "none", "includeHeaders": "true"}
-    put(letters, letter.value[5:])
-    again = letters.options(**AVRO | mended | {"badRecords": "skip"})
-    rows = batch(spark, again).selectExpr("value.*").collect()
-    assert [row.asDict() for row in rows] == [{"id": 2, "kind": "a"}]
+    old = client.register(f"{events.name}-old", SchemaText(SchemaType.AVRO, json.dumps(V1)))
+    strict = {**V2, "fields": [V2["fields"][0], {"name": "kind", "type": "string"}]}
+    new = register(client, events, strict)
+    with Writer(events.kafka.bootstrap_servers) as queue:
+        good, bad = *framed(new, strict, {"id": 1, "kind": "a"}), *framed(old, V1, {"id": 2})
+        queue.queue(events.name, good, key=b"g")
+        queue.queue(events.name, bad, key=b"b", headers=[("n", b"1")], timestamp_ms=AT_MS)
+    names = {
+        "broker:9092": events.kafka.bootstrap_servers,
+        "https://registry:8081": real_registry.url,
+        '"events': f'"{events.name}',
+        '"dead-letters"': f'"{letters.name}"',
+        '"/': f'"{tmp_path}/',
+    }
+    known: dict[str, Any] = {"spark": spark}
+
+    def run(example: str) -> None:
+        for name, own in names.items():
+            example = example.replace(name, own)
+        exec(compile(example, str(PAGE), "exec"), known)  # our own page
+
+    sending, reading, sending_back = EXAMPLES
+    run(sending)
+    for query in spark.streams.active:
+        query.processAllAvailable()
+        query.stop()
+    table = spark.read.parquet(f"{tmp_path}/tables/events")
+    assert [tuple(row) for row in table.collect()] == [("g", 1, "a")]
+    assert [(each.key, each.value) for each in written(letters)] == [(b"b", bad)]
+    register(client, events, V2)
+    run(reading)
+    (shown,) = re.findall(r"\|( *2 *\|.*)\|", capsys.readouterr().out)
+    assert [each.strip() for each in shown.split("|")] == ["2", "none", "NULL", events.name, "1"]
+    run(sending_back)
+    _, first, again = written(events)
+    assert again == first
+    assert own_headers(first) == [("n", b"1")]
 
 
 # -- what is refused ------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ class TaskLetters:
             self._on_their_way.popleft().wait()
         if self._count:
             topic = self._writer.destination.topic
-            text = "Sent %d bad records to topic %r; the first is %s"
-            logger.warning(text, self._count, topic, self._first)
+            text = "Bad records sent to topic %r: %d; the first is %s"
+            logger.warning(text, topic, self._count, self._first)
 
 
 def _make(destination: "dead_letters.Destination") -> "dead_letters.DeadLetters":

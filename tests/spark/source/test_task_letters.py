@@ -101,7 +101,7 @@ def test_a_task_ends_once_its_letters_are_written(
     assert values(dead) == bad()
     (message,) = caplog.messages
     assert message == (
-        f"Sent {CHUNKS} bad records to topic 'dead'; the first is t-0 at offset {ROWS - 1}: the "
+        f"Bad records sent to topic 'dead': {CHUNKS}; the first is t-0 at offset {ROWS - 1}: the "
         "value cannot be decoded: not JSON, or more than one JSON value"
     )
 
