@@ -19,7 +19,17 @@ from spark_kafka_source.records.located import Located
 from spark_kafka_source.secret import printable
 from spark_kafka_source.topic_partition import TopicPartition
 
-OF_CONNECT, OF_US = "__connect.errors.", "__pykafka.errors."
+_OF_CONNECT, _OF_US = b"__connect.errors.", b"__pykafka.errors."
+TOPIC = _OF_CONNECT + b"topic"
+PARTITION = _OF_CONNECT + b"partition"
+OFFSET = _OF_CONNECT + b"offset"
+STAGE = _OF_CONNECT + b"stage"
+CLASS = _OF_CONNECT + b"exception.class.name"
+MESSAGE = _OF_CONNECT + b"exception.message"
+# Connect has no names for these.
+TIMESTAMP = _OF_US + b"timestamp"
+SCHEMA_ID = _OF_US + b"schema.id"
+
 STAGES = {"key": b"KEY_CONVERTER", "value": b"VALUE_CONVERTER"}
 """Connect's names for the decoding of a part."""
 
@@ -93,13 +103,12 @@ def _headers(chunk: Chunk, bad: Located, causes: list[Cause]) -> pa.ListArray:
 
 def _added(chunk: Chunk, bad: Located, row: int, cause: Cause) -> Iterator[tuple[bytes, bytes]]:
     where = chunk.topic_partition
-    yield f"{OF_CONNECT}topic".encode(), where.topic.encode()
-    yield f"{OF_CONNECT}partition".encode(), b"%d" % where.partition
-    yield f"{OF_CONNECT}offset".encode(), b"%d" % bad.offset[row]
-    yield f"{OF_CONNECT}stage".encode(), STAGES[cause.part]
-    yield f"{OF_CONNECT}exception.class.name".encode(), _ERROR
-    message = printable(cause.reason)[:LONGEST_REASON]
-    yield f"{OF_CONNECT}exception.message".encode(), message.encode()
-    yield f"{OF_US}timestamp".encode(), b"%d" % bad.timestamp_ms[row]
+    yield TOPIC, where.topic.encode()
+    yield PARTITION, b"%d" % where.partition
+    yield OFFSET, b"%d" % bad.offset[row]
+    yield STAGE, STAGES[cause.part]
+    yield CLASS, _ERROR
+    yield MESSAGE, printable(cause.reason)[:LONGEST_REASON].encode()
+    yield TIMESTAMP, b"%d" % bad.timestamp_ms[row]
     if cause.schema_id is not None:
-        yield f"{OF_US}schema.id".encode(), str(cause.schema_id).encode()
+        yield SCHEMA_ID, str(cause.schema_id).encode()
