@@ -56,7 +56,7 @@ def plan_columns(
         parts = {
             each.part: _planned(each, config, registry, topics, time_type) for each in config.parts
         }
-    return TypedColumns(columns, parts, config.bad_records)
+    return TypedColumns(columns, parts, config.bad_records, config.bad_records_topic)
 
 
 @contextmanager
