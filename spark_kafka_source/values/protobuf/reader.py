@@ -49,7 +49,7 @@ class ProtobufReader:
         self._arguments = message, None if fields is None else tuple(fields), typing
         self._kept = keeping(self._made)
         self.schema = parse_descriptors(self.descriptors)
-        self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
+        self.message: Message = self.schema.chosen(message)
         self.typing = typing or ProtobufTyping()
         self.table = table_of(self.schema, self.message, fields, self.typing)
 

@@ -146,6 +146,10 @@ class Schema:
             raise SchemaError("", f"there is no message {name!r:.200}", f"The file has {known}")
         return found
 
+    def chosen(self, name: str | None) -> Message:
+        """Return the message with this full name, or the first one of the file."""
+        return self.message(name) if name else self.indexed(())
+
     def indexed(self, indexes: Sequence[int], *, entries: bool = False) -> Message:
         """Return the message at Confluent's message indexes: `[1, 0]` is the first in the second.
 

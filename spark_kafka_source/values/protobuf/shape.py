@@ -21,6 +21,7 @@ from spark_kafka_source.values.protobuf.schema import (
     Wire,
     wire_of,
 )
+from spark_kafka_source.values.protobuf.well_known import MOMENTS, is_moment, is_wrapper
 from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
 from spark_kafka_source.values.typing import ProtobufTyping
 
@@ -51,14 +52,6 @@ _UPCAST: dict[Kind, tuple[Form, pa.DataType, Op]] = {
     Kind.UINT32: (Form.INT64, pa.int64(), Op.UINT32),
     Kind.UINT64: (Form.UNSIGNED, pa.decimal128(20, 0), Op.VARINT),
 }
-_MOMENTS: dict[str, pa.DataType] = {
-    "google.protobuf.Timestamp": pa.timestamp("us", "UTC"),
-    "google.protobuf.Duration": pa.duration("us"),
-}
-_WRAPPERS = frozenset(
-    f"google.protobuf.{name}Value"
-    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-)
 
 
 def table_of(
@@ -219,9 +212,9 @@ class _Shape:
         message = self._schema.messages[each.type_name]
         node = self._node(message, place.path, place.level, place.node)
         inner = replace(place, node=node)
-        if message.name in _MOMENTS and _is_moment(message) and not wanted:
+        if is_moment(message) and not wanted:
             column = self._moment(message, inner)
-        elif self._typing.unwrap_primitive_wrapper_types and message.name in _WRAPPERS:
+        elif self._typing.unwrap_primitive_wrapper_types and is_wrapper(message) and not wanted:
             column = self._unwrapped(message, inner)
         else:
             column = self._struct(message, inner, wanted)
@@ -238,7 +231,7 @@ class _Shape:
         for number in (1, 2):
             row = _row(place.node, number)._replace(wire=Wire.VARINT, op=Op.VARINT)
             self._keep(row._replace(slot=slot + number - 1), place.path)
-        arrow = _MOMENTS[message.name]
+        arrow = MOMENTS[message.name]
         return Column(place.path, Form.MOMENT, arrow, place.level, slot, place.presence)
 
     def _unwrapped(self, message: Message, place: _Place) -> Column:
@@ -308,8 +301,3 @@ class _Shape:
 def _row(node: int, number: int) -> Row:
     """Return a row with only its node and number."""
     return Row(node, number, Wire.VARINT, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
-
-
-def _is_moment(message: Message) -> bool:
-    found = [(each.number, each.kind, each.repeated) for each in message.fields]
-    return found == [(1, Kind.INT64, False), (2, Kind.INT32, False)]
