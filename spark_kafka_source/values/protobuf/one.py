@@ -34,6 +34,7 @@ from spark_kafka_source.values.protobuf.schema import (
     Schema,
     Wire,
     tag_of,
+    varint_of,
     wire_of,
 )
 from spark_kafka_source.values.protobuf.walk import MAX_NESTING
@@ -73,7 +74,6 @@ _RANGES = {
     Kind.UINT64: range(-(1 << 63), 1 << 64),
     Kind.FIXED64: range(-(1 << 63), 1 << 64),
 }
-_SHORT = [bytes([each]) for each in range(128)]
 
 
 def writer_of_one(
@@ -170,7 +170,7 @@ class _Writers:
                     put(octets(each, at), out)
             elif items:
                 data = b"".join([octets(each, at) for each in items])
-                out += tag + _varint(len(data)) + data
+                out += tag + varint_of(len(data)) + data
 
         return write
 
@@ -241,7 +241,7 @@ def _putter(field: Field) -> Callable[[bytes | bytearray, bytearray], None]:
     def put(data: bytes | bytearray, out: bytearray) -> None:
         out += before
         if is_sized:
-            out += _varint(len(data))
+            out += varint_of(len(data))
         out += data
         out += after
 
@@ -335,7 +335,7 @@ def _symbol(enum: Enum, path: str) -> Octets:
             number = number_of(index(value))
         if number is None:
             refuse(at.of(path), no_symbol(value, enum))
-        return _varint(number)
+        return varint_of(number)
 
     return write
 
@@ -362,20 +362,8 @@ def _seconds(nanos: int, signed: bool) -> bytes:
     seconds, rest = divmod(nanos, _NANOS)
     if signed and seconds < 0 and rest:
         seconds, rest = seconds + 1, rest - _NANOS
-    found = b"\x08" + _varint(seconds) if seconds else b""
-    return found + b"\x10" + _varint(rest) if rest else found
-
-
-def _varint(value: int) -> bytes:
-    """Encode 64 bits, without zigzag."""
-    if 0 <= value < 128:
-        return _SHORT[value]
-    left, found = value & _ALL, bytearray()
-    while left > 127:
-        found.append(left & 127 | 128)
-        left >>= 7
-    found.append(left)
-    return bytes(found)
+    found = b"\x08" + varint_of(seconds) if seconds else b""
+    return found + b"\x10" + varint_of(rest) if rest else found
 
 
 def _fixed(size: int) -> Callable[[int], bytes]:
@@ -399,10 +387,10 @@ def _shown(value: object) -> str:
 
 
 _ENCODED: dict[Kind, Callable[[int], bytes]] = {
-    Kind.INT32: _varint,
-    Kind.INT64: _varint,
-    Kind.UINT32: lambda value: _varint(value & 0xFFFFFFFF),
-    Kind.UINT64: _varint,
+    Kind.INT32: varint_of,
+    Kind.INT64: varint_of,
+    Kind.UINT32: lambda value: varint_of(value & 0xFFFFFFFF),
+    Kind.UINT64: varint_of,
     Kind.SINT32: encode_varint,
     Kind.SINT64: encode_varint,
     Kind.FIXED32: _fixed(4),

@@ -9,10 +9,11 @@ from spark_kafka_source.values.fitting import as_plain, plain
 from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.encode import encode
+from spark_kafka_source.values.protobuf.files import descriptors_of
 from spark_kafka_source.values.protobuf.fit import Nothing, Struct, fitted
 from spark_kafka_source.values.protobuf.indexes import message_indexes
 from spark_kafka_source.values.protobuf.one import writer_of_one
-from spark_kafka_source.values.protobuf.reader import ProtobufReader, descriptors_of
+from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.typing import ProtobufTyping
 
