@@ -12,6 +12,7 @@ from spark_kafka_source.values.decoding import Decoded, Engines, decode
 from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.protobuf.any_json import json_of_any
 from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.files import descriptors_of
@@ -41,8 +42,8 @@ class ProtobufReader:
         `schema` is the text of a file with the files that it imports, or a serialized
         `FileDescriptorSet` whose last file is the main one. `fields` are paths such as
         `address.city`; by default all fields are read. Raises `SchemaError`, `RecursiveTypeError`
-        for a message that contains itself, and `ConfigurationError` for a text if the extra
-        `protobuf` is not installed.
+        for a message that contains itself, unless `typing` allows it, and `ConfigurationError` for
+        a text, or for JSON of `Any`, if the extra `protobuf` is not installed.
         """
         self.descriptors = descriptors_of(schema)
         self._arguments = message, None if fields is None else tuple(fields), typing
@@ -50,7 +51,10 @@ class ProtobufReader:
         self.schema = parse_descriptors(self.descriptors)
         self.message: Message = self.schema.chosen(message)
         self.typing = typing or ProtobufTyping()
-        self.table = table_of(self.schema, self.message, fields, self.typing)
+        show = None
+        if self.typing.convert_any_fields_to_json:
+            show = json_of_any(self.descriptors, self.typing.enums_as_ints)
+        self.table = table_of(self.schema, self.message, fields, self.typing, show)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_once, (ProtobufReader, self.descriptors, *self._arguments)
