@@ -12,6 +12,7 @@ from spark_kafka_source.values.decoding import Decoded, Engines, decode
 from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.protobuf import compiled
 from spark_kafka_source.values.protobuf.any_json import json_of_any
 from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
@@ -24,7 +25,7 @@ from spark_kafka_source.values.protobuf.waves import MessageWaves
 from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.typing import ProtobufTyping
 
-_ENGINES = Engines(MessageWaves, messages_by_row)
+_ENGINES = Engines(MessageWaves, messages_by_row, compiled)
 
 
 class ProtobufReader:
