@@ -27,7 +27,7 @@ from spark_kafka_source.typed import (
 )
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 from spark_kafka_source.values.avro import TIME
-from spark_kafka_source.values.protobuf.reader import descriptors_of
+from spark_kafka_source.values.protobuf.files import descriptors_of
 
 ASK_AGAIN_SECONDS = 60.0
 """The time until the consumer asks again for ids that the registry did not have."""

@@ -207,7 +207,8 @@ def _writer(
     if config.format is Format.JSON:
         return JsonWriter(json_type(config, schema)), _title(schema.text)
     if config.format is Format.PROTOBUF:
-        writer = ProtobufWriter(schema, config.message or None)
+        ignored, typing = config.ignored_names, config.protobuf
+        writer = ProtobufWriter(schema, config.message or None, ignored, typing)
         return writer, writer.message
     parsed = parse_schema(schema.text, [text for _, text in schema.references])
     return AvroWriter(schema, config.ignored_names, config.avro), getattr(parsed.type, "name", None)
