@@ -134,7 +134,7 @@ UNFIT: list[tuple[pa.DataType, str, str]] = [
     (struct(map=struct(a=pa.int32())), "map", "The schema has map<string, int32>"),
     (struct(map=pa.list_(struct(key=pa.string()))), "map", "map<string, int32>"),
     (struct(to=pa.string()), "to", "p.Address. Give a struct of street, city, many"),
-    (struct(to=struct(zip=pa.string())), "to.zip", "has: street, city, many. Or leave it out by"),
+    (struct(to=struct(zip=pa.string())), "to.zip", "has: street, city, many. To leave it out, give"),
     (struct(to=struct(City=pa.string())), "to.City", "did you mean 'city'?"),
     (struct(places=pa.list_(struct(zip=pa.null()))), "places[].zip", "no such field"),
     (struct(by=pa.map_(pa.int32(), struct(zip=pa.int32()))), "by{}.zip", "no such field"),
