@@ -21,6 +21,10 @@ class JsonWriter:
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonWriter, (self.arrow_type,)
 
+    def fit(self, kind: pa.DataType) -> None:
+        """Raise `ColumnTypeError` if JSON has no place for columns of this type."""
+        encode(pa.array([], kind))
+
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
         texts = encode(array)

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_kafka_source.values.fitting import as_plain, plain
-from spark_kafka_source.values.kept import keeping, made_once
+from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.encode import encode
 from spark_kafka_source.values.protobuf.files import descriptors_of
@@ -38,7 +38,7 @@ class ProtobufWriter:
         self._arguments = message, tuple(ignored), typing
         self._schema = parse_descriptors(self._descriptors)
         self._message = self._schema.chosen(message)
-        self._planned = keeping(self._plan)
+        self._plan = keeping_last(self._planned)
         self._one = writer_of_one(self._schema, self._message, ignored)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -64,17 +64,19 @@ class ProtobufWriter:
         return message_indexes(self._schema, self.message)
 
     def fit(self, kind: pa.DataType) -> None:
-        """Raise `UnfitColumnError` if a column of this type does not fit the message."""
-        self._planned(plain(kind))
+        """Raise `UnfitColumnError` if columns of this type do not fit the message."""
+        self._plan(kind)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
-        array = as_plain(array)
-        return encode(self._planned(array.type), array, prefix)
+        plan, kind = self._plan(array.type)
+        return encode(plan, as_plain(array, kind), prefix)
 
     def one(self, value: Any) -> bytes:
         """Encode one value."""
         return self._one(value)
 
-    def _plan(self, kind: pa.DataType) -> Struct | Nothing:
-        return fitted(self._schema, self._message, kind, self._arguments[1])
+    def _planned(self, kind: pa.DataType) -> tuple[Struct | Nothing, pa.DataType]:
+        """Return the plan for columns of this type, and the type in which it takes them."""
+        taken = plain(kind)
+        return fitted(self._schema, self._message, taken, self._arguments[1]), taken
