@@ -30,6 +30,17 @@ def writer_of(file: Any, **more: Any) -> ProtobufWriter:
 @drawn
 @given(SEEDS)
 def test_what_is_written_is_what_was_given_or_nothing_is(seed: int) -> None:
+    _written_or_refused(seed, 8)
+
+
+@pytest.mark.long
+def test_ten_thousand_pairs_of_message_and_type() -> None:
+    refused = sum(not _written_or_refused(seed, 2) for seed in range(10_000))
+    assert 500 < refused < 2_000
+
+
+def _written_or_refused(seed: int, values: int) -> bool:
+    """Draw a message, a type and values. Return whether the type fits."""
     random = Random(seed)
     file = Files(random).file()
     message, by = message_class(file), writer_of(file)
@@ -40,8 +51,8 @@ def test_what_is_written_is_what_was_given_or_nothing_is(seed: int) -> None:
         assert error.expected
         with pytest.raises(UnfitColumnError):
             by.encode(pa.array([], kind), b"")
-        return
-    for _ in range(8):
+        return False
+    for _ in range(values):
         value = columns.value_of(random, kind, 0.1) or {each.name: None for each in kind}
         array = pa.array([columns.as_arrow(value, kind)], kind)
         try:
@@ -58,6 +69,7 @@ def test_what_is_written_is_what_was_given_or_nothing_is(seed: int) -> None:
         }
         assert columns.found(message.FromString(data[1:])) == wanted
         _same_from_a_dict(by, value, kind, data[1:])
+    return True
 
 
 def _same_from_a_dict(by: ProtobufWriter, value: Any, kind: pa.DataType, data: bytes) -> None:
