@@ -98,9 +98,10 @@ def produce(
 ) -> Callable[..., tuple[int, str]]:
     """Return a function that runs `produce` with lines, and returns status and standard error."""
 
-    def produce(lines: str, *words: str) -> tuple[int, str]:
-        broker.create_topic("p")
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    broker.create_topic("p")
+
+    def produce(lines: str, *words: str, encoding: str = "utf-8") -> tuple[int, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode(encoding))))
         given = ["-b", str(broker.address()), *words]
         return main(["produce", "p", *given]), capsys.readouterr().err
 
@@ -112,31 +113,32 @@ def values(broker: MemoryBroker) -> list[bytes]:
     return [each.value or b"" for each in records_of(log)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ('{"id": 1}\n{"id": 2, "at": "1970-01-01T00:00:00.000005Z"}\n', []),
-        (
-            '{"value": "{\\"id\\": 1}"}\n'
-            '{"value": "{\\"id\\": 2, \\"at\\": \\"1970-01-01T00:00:00.000005Z\\"}"}\n',
-            ["--json"],
-        ),
-    ],
-)
 def test_lines_of_json_are_written_by_a_schema(
-    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], lines: str, words: list[str]
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
 ) -> None:
-    status, said = produce(lines, *words, *SAID, f"value.schema={json.dumps(PLAIN)}")
-    assert (status, said) == (0, "Topic 'p': 2 records are written\n")
-    assert values(broker) == [b"\2\0", b"\4\2\x0a"]
+    rows = ['{"id": 1}', '{"id": 2, "at": "1970-01-01T00:00:00.000005Z"}', "null"]
+    given = [*SAID, f"value.schema={json.dumps(PLAIN)}"]
+    status, said = produce("\n".join(rows), *given)
+    assert (status, said) == (0, "Topic 'p': 3 records are written\n")
+    documents = "\n".join(f'{{"value": {each}, "key": {each}}}' for each in rows)
+    assert produce(documents, "--json", *given)[0] == 0
+    found = records_of(broker.cluster.topics["p"].logs[0])
+    assert [each.value for each in found] == [b"\2\0", b"\4\2\x0a", None] * 2
+    keys = [b'{"id":1}', b'{"id":2,"at":"1970-01-01T00:00:00.000005Z"}', None]
+    assert [each.key for each in found[3:]] == keys
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"id": "x"}', "its value does not fit the schema: id"),
-        ("{}", "its value does not fit the schema: id: null"),
-        ("no JSON", "its value does not fit the schema"),
+        ('{"id": "x"}', "id: 'x' is no"),
+        ('{"id": 1.5}', "id: 1.5 is no"),
+        ('{"id": 1, "more": 2}', "more: "),
+        ('{"id": 1, "at": "2026-11-25"}', "at: '2026-11-25' is no time with a zone, as"),
+        ('{"id": 1, "id": 1}', "it has the field 'id' twice"),
+        ("{}", "id: null"),
+        ("no JSON", "it is not JSON"),
+        ("", "it is not JSON"),
     ],
 )
 def test_a_line_that_does_not_fit_ends_it(
@@ -145,15 +147,71 @@ def test_a_line_that_does_not_fit_ends_it(
     lines = f'{{"id": 1}}\n{line}\n{{"id": 3}}\n'
     status, said = produce(lines, *SAID, f"value.schema={json.dumps(PLAIN)}")
     assert status == 1
-    assert f"Line 2: {reason}" in said
+    assert "Line 2: its value does not fit the schema: " in said
+    assert reason in said
+    assert "1 record is written" in said
     assert values(broker) == [b"\2\0"]
 
 
-def test_lines_of_json_need_no_schema(
-    broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
+@pytest.mark.usefixtures("events")
+def test_a_bad_record_is_not_written(
+    run: Run, broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
 ) -> None:
-    assert produce('{"id": 1}\n', "--config", "value.format=json")[0] == 0
-    assert values(broker) == [b'{"id": 1}']
+    lines = run("tail", "t", "--json", *GIVEN, "--config", "badRecords=null")
+    status, said = produce("\n".join(lines), "--json", *GIVEN)
+    assert status == 1
+    assert "Line 2: is a bad record: its value could not be decoded (" in said
+    assert "1 record is written" in said
+    document = json.loads(lines[1])
+    document["value_base64"] = document["value_error"]["bytes"]
+    assert produce(json.dumps(document), "--json", *GIVEN)[0] == 0
+    assert values(broker)[1] == b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("line", "data"),
+    [
+        ('{"id": 1.10}', b'{"id": 1.10}'),
+        ("[ ]", b"[ ]"),
+        ("null", None),
+        ("no JSON", "its value is not JSON"),
+    ],
+)
+def test_lines_of_json_need_no_schema(
+    broker: MemoryBroker,
+    produce: Callable[..., tuple[int, str]],
+    line: str,
+    data: bytes | str | None,
+) -> None:
+    status, said = produce(line, "--config", "value.format=json")
+    if isinstance(data, str):
+        assert data in said
+        return
+    assert status == 0
+    (found,) = records_of(broker.cluster.topics["p"].logs[0])
+    assert found.value == data
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "reason"),
+    [
+        (b"\xff", [], "Line 1: its value is not UTF-8"),
+        (b'{"value": 5}', ["--json"], "'value' that is neither a text nor null, where 'value.form"),
+    ],
+)
+def test_the_format_string_takes_texts(
+    broker: MemoryBroker,
+    produce: Callable[..., tuple[int, str]],
+    line: bytes,
+    words: list[str],
+    reason: str,
+) -> None:
+    given = ["--config", "value.format=string", *words]
+    status, said = produce(line.decode("latin-1"), *given, encoding="latin-1")
+    assert (status, reason in said) == (1, True)
+    text = '{"value": "ä"}' if words else "ä"
+    assert produce(text, *given)[0] == 0
+    assert values(broker) == ["ä".encode()]
 
 
 def test_a_file_of_javas_clients_may_name_a_registry(
