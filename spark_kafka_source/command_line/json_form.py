@@ -16,7 +16,6 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
@@ -47,8 +46,6 @@ def to_json_form(kind: pa.DataType) -> Convert:
         return partial(_entries, names, to_json_form(kind.key_type), to_json_form(kind.item_type))
     if _is(kind, "list", "large_list"):
         return partial(_array, to_json_form(kind.value_type))
-    if _is(kind, "timestamp", "date"):
-        return partial(_moment_text, kind)
     return shown
 
 
@@ -79,17 +76,6 @@ def _entries(has_names: bool, key: Convert, item: Convert, value: Any) -> Any:
     if not has_names or len({one for one, _ in pairs}) < len(pairs):
         return found
     return dict(found)
-
-
-def _moment_text(kind: pa.DataType, value: Any) -> Any:
-    """Return the text of a date or a timestamp, also of a number for one that Python has not.
-
-    The number itself would have another unit where `produce` takes one.
-    """
-    if not isinstance(value, int):
-        return shown(value)
-    zone = "+00:00" if getattr(kind, "tz", None) else ""
-    return f"{np.datetime64(value, getattr(kind, 'unit', 'D'))}{zone}"
 
 
 def _name_of(value: float) -> str:

@@ -244,10 +244,7 @@ def test_what_is_not_of_the_form_is_left_to_the_writer(kind: pa.DataType, form: 
 @pytest.mark.parametrize(
     ("kind", "value", "form"),
     [
-        (MOMENT, 253402300800000000, "10000-01-01T00:00:00.000000+00:00"),
-        (LOCAL, 253402300800000000, "10000-01-01T00:00:00.000000"),
-        (pa.date32(), 2932897, "10000-01-01"),
-        (TIME, "24:00:00", "24:00:00"),
+        (MOMENT, "+10000-01-01T00:00:00Z", "+10000-01-01T00:00:00Z"),
         (pa.struct([("a", MOMENT)]), "what it is", "what it is"),
         (NAMES, 5, 5),
         (pa.list_(MOMENT), {"a": b"a"}, {"a": "YQ=="}),
