@@ -4,7 +4,7 @@ import datetime
 import json
 import math
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -18,17 +18,19 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.command_line import json_text
 from spark_kafka_source.command_line.json_form import from_json_form, to_json_form
+from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.typed import TypedEncoding
 from spark_kafka_source.values import SchemaText, SchemaType, decode_column
 from spark_kafka_source.values.avro import TIME, AvroReader, AvroWriter
-from spark_kafka_source.values.json import JsonReader, JsonWriter
+from spark_kafka_source.values.ddl import from_ddl
+from spark_kafka_source.values.json import JsonReader
 from spark_kafka_source.values.protobuf import ProtobufWriter
 from tests.values.avro_oracle import written
 from tests.values.avro_schemas import schemas, values
 from tests.values.protobuf_oracle import decoded, reader_of
 from tests.values.protobuf_schemas import Files, filled, message_class
 from tests.values.test_avro_oracle import drawn
-from tests.values.test_one_value import FIELDS
 from tests.values.test_protobuf_encode import without_oneof_defaults
 from tests.values.test_protobuf_oracle import SEEDS
 
@@ -81,6 +83,11 @@ def test_protobuf_comes_back(seed: int) -> None:
         assert again == writer.encode(found.slice(place, 1), b"")[0].as_py()
 
 
+ANYWHERE = {"bootstrap.servers": "127.0.0.1:1"}
+DDL = (
+    "a BIGINT, t TIMESTAMP, d DATE, f DOUBLE, n DECIMAL(10,2), s STRING, b BOOLEAN, o BINARY, "
+    "l ARRAY<TINYINT>, m MAP<STRING, FLOAT>, x STRUCT<y: STRUCT<z: STRING>>"
+)
 OF_JSON = {
     "a": st.integers(-(2**63), 2**63 - 1), "t": st.datetimes(timezones=st.just(datetime.UTC)),
     "d": st.dates(), "f": st.floats(), "n": st.decimals(-999, 999, places=2),
@@ -94,12 +101,15 @@ OF_JSON = {
 @drawn
 @given(st.fixed_dictionaries({}, optional=OF_JSON))
 def test_json_comes_back(value: dict[str, Any]) -> None:
-    by = JsonWriter(FIELDS)
-    data = by.one(value)
-    column = decode_column(
-        JsonReader(FIELDS), pa.array([data], pa.binary()), SchemaText(SchemaType.JSON, "")
-    ).array
-    assert by.one(back(column[0].as_py(), FIELDS)) == data
+    config = config_from_arguments({"value.format": "json", "value.schema": DDL, **ANYWHERE})
+    with closing(TypedEncoding(config.typed)) as encoding:
+        by = encoding.of_topic("value", "t")
+        assert by is not None
+        data, kind = by.one(value), from_ddl(DDL)
+        column = decode_column(
+            JsonReader(kind), pa.array([data], pa.binary()), SchemaText(SchemaType.JSON, "")
+        ).array
+        assert by.one(back(column[0].as_py(), kind)) == data
 
 
 # -- the form of each type -------------------------------------------------------------------------
