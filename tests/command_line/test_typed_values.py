@@ -1,5 +1,6 @@
 """Typed values on the command line: the output of `tail` and `schema`."""
 
+import base64
 import io
 import json
 import sys
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.values import SchemaText, SchemaType
+from spark_kafka_source.values.protobuf.text import compiled
 from tests.consumer.conftest import broker
 from tests.memory_broker import MemoryBroker
 from tests.producer.writing import written as records_of
@@ -151,6 +154,49 @@ def test_a_line_that_does_not_fit_ends_it(
     assert reason in said
     assert "1 record is written" in said
     assert values(broker) == [b"\2\0"]
+
+
+TIMES = {"type": "record", "name": "T", "fields": [
+    {"name": "millis", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "micros", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    {"name": "time", "type": {"type": "long", "logicalType": "time-micros"}},
+    {"name": "map", "type": {"type": "map", "values": {
+        "type": "long", "logicalType": "local-timestamp-millis"}}},
+]}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_number_for_a_time_is_in_the_unit_of_the_schema(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], words: list[str]
+) -> None:
+    """As in `KafkaProducer.send` and in fastavro, which wrote the wanted bytes."""
+    row = {"millis": 1_704_067_200_000, "micros": 5, "time": 43_200_000_000, "map": {"a": 7}}
+    line = {"value": row} if words else row
+    given = [*SAID, f"value.schema={json.dumps(TIMES)}", *words]
+    assert produce(json.dumps(line), *given)[0] == 0
+    assert values(broker) == written(TIMES, [row])
+
+
+PROTO = """
+syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+message T { google.protobuf.Timestamp at = 1; }
+"""
+
+
+def test_a_number_for_a_time_of_protobuf_is_refused(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
+) -> None:
+    given = ["--config", "value.format=protobuf", "--config", f"value.schema={descriptors()}"]
+    assert produce('{"at": "1970-01-01T00:00:01Z"}', *given)[0] == 0
+    status, said = produce('{"at": 1700000000}', *given)
+    assert status == 1
+    assert "Line 1: its value does not fit the schema: at: " in said
+    assert values(broker) == [b"\x0a\x02\x08\x01"]
+
+
+def descriptors() -> str:
+    return base64.b64encode(compiled(SchemaText(SchemaType.PROTOBUF, PROTO))).decode()
 
 
 @pytest.mark.usefixtures("events")
