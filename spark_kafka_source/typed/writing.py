@@ -20,7 +20,7 @@ from spark_kafka_source.typed.config import (
     FormatConfig,
     TypedWriteConfig,
 )
-from spark_kafka_source.typed.plan import asking, check_type, given_schema, json_type, named_schema
+from spark_kafka_source.typed.plan import asking, check_type, given_schema, named_schema
 from spark_kafka_source.typed.subjects import SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
@@ -30,6 +30,7 @@ from spark_kafka_source.values import (
     encode_values,
 )
 from spark_kafka_source.values.avro import AvroWriter, parse_schema, schema_of
+from spark_kafka_source.values.fitting import UnfitColumnError
 from spark_kafka_source.values.json import JsonWriter
 from spark_kafka_source.values.protobuf import ProtobufWriter
 
@@ -172,14 +173,18 @@ def _writer(
     config: FormatConfig, schema: SchemaText | None, kind: pa.DataType | None
 ) -> tuple[ValueWriter, str | None]:
     """Return the writer, and the full name of the record or message that it writes."""
-    if config.format is Format.JSON and kind is not None:
-        return JsonWriter(kind), None if schema is None else _title(schema.text)
+    if config.format is Format.JSON and (schema or kind):
+        json_writer = JsonWriter(schema, kind, config.ignored_names)
+        if kind is not None:
+            try:
+                json_writer.fit(kind)
+            except UnfitColumnError as error:
+                raise error.within(config.part) from None
+        return json_writer, None if schema is None else _title(schema.text)
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"
         raise ConfigurationError(config.option("schema"), found, expected)
-    if config.format is Format.JSON:
-        return JsonWriter(json_type(config, schema)), _title(schema.text)
     if config.format is Format.PROTOBUF:
         writer = ProtobufWriter(schema, config.message or None)
         return writer, writer.message

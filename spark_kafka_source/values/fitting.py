@@ -199,5 +199,7 @@ def converted(array: pa.Array, wanted: pa.DataType, rows: Integers, path: str) -
         other = pc.fill_null(pc.not_equal(back, array), False).to_numpy(zero_copy_only=False)
         first = array[int(np.flatnonzero(other)[0])]
         where = f"{path}: " if path else ""
-        reason = f"{where}{first} is not a whole {wanted}"
+        # Python has no times with nanoseconds.
+        shown = first.value if pa.types.is_timestamp(array.type) else first
+        reason = f"{where}{shown} ({array.type}) is not a whole {wanted}"
         raise UnencodableRowError(np.unique(rows[other]).tolist(), reason) from None
