@@ -6,6 +6,7 @@ from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
     from spark_kafka_source.producer.buffer_memory import BufferFullError
+    from spark_kafka_source.producer.columns import UnknownColumnError, check_names
     from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, ProducerConfig
     from spark_kafka_source.producer.delivery import (
         BatchMetadata,
@@ -68,8 +69,10 @@ __all__ = [
     "TransactionCoordinator",
     "TransactionOpenError",
     "TransactionStateError",
+    "UnknownColumnError",
     "UnknownPartitionError",
     "UnsendableRecordError",
+    "check_names",
     "end_each",
     "group_by_partition",
 ]
@@ -103,8 +106,10 @@ if not TYPE_CHECKING:
             "TransactionCoordinator": "transaction_coordinator",
             "TransactionOpenError": "transaction",
             "TransactionStateError": "transaction",
+            "UnknownColumnError": "columns",
             "UnknownPartitionError": "topics",
             "UnsendableRecordError": "errors",
+            "check_names": "columns",
             "end_each": "transaction_coordinator",
             "group_by_partition": "partitioners",
         },

@@ -1,7 +1,7 @@
 """Columns on their way into batches: the topic, the partition and the order of each row."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_kafka_source.errors import LocalError
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.delivery import Run
 from spark_kafka_source.producer.partitioners import (
@@ -34,6 +35,18 @@ PIECE_BYTES = 8 << 20
 """The size of the pieces in which rows are sorted by partition; sorting copies a piece."""
 
 _RECORD_COLUMNS = ("key", "value", "headers", "timestamp")
+_COLUMNS = (*_RECORD_COLUMNS, "partition", "topic")
+
+
+class UnknownColumnError(LocalError):
+    """A column, `column`, that would be left out although its data is probably meant."""
+
+    def __init__(self, column: str, advice: str) -> None:
+        super().__init__(column, advice)
+        self.column, self.advice = column, advice
+
+    def _text(self) -> str:
+        return f"Column {self.column!r} is no part of a record. {self.advice}"
 
 
 class Piece:
@@ -75,10 +88,33 @@ class Piece:
 
 
 def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
-    """Return the columns. Raises `TypeError` for an object that is not of Arrow."""
+    """Return the columns. Raises `TypeError` for an object that is not of Arrow.
+
+    Raises `UnknownColumnError` as `check_names` does, and also for any other column where there is
+    no column `value`: each record would be a tombstone, which deletes its key.
+    """
     if not isinstance(columns, pa.Table | pa.RecordBatch):
         raise TypeError(f"give a pyarrow Table or RecordBatch, not a {type(columns).__name__}")
+    schema: pa.Schema = columns.schema
+    check_names(schema.names)
+    others = [
+        each.name
+        for each in schema
+        if each.name not in _COLUMNS and not pa.types.is_null(each.type)
+    ]
+    if others and "value" not in schema.names:
+        raise UnknownColumnError(others[0], "Without a column 'value' no record has a value")
     return columns
+
+
+def check_names(names: Collection[str]) -> None:
+    """Raise `UnknownColumnError` for a name that is a record's column but for its case.
+
+    A column of both spellings does no harm.
+    """
+    for name in names:
+        if name.lower() in _COLUMNS and name.lower() not in names:
+            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
 
 
 def pieces_of(

@@ -203,11 +203,12 @@ class KafkaProducer:
         The columns are `key` and `value` (string or binary), `headers` (a list of structs of `key`
         and `value`), `timestamp` (a timestamp, or int64 of milliseconds) and `partition` (a whole
         number). If `topic` is None, there is also a column `topic`. Each column may be missing or
-        null. Other columns are ignored.
+        null. Other columns are ignored beside a column `value`.
 
         All rows are checked before the first one is sent. Raises `ColumnTypeError`,
-        `RowTooLargeError` and `UnencodableRowError`, which name rows. Waits for room as `send`
-        does. If that wait raises, the earlier rows are still on their way.
+        `UnknownColumnError` for a column such as `Value`, and `RowTooLargeError` and
+        `UnencodableRowError`, which name rows. Waits for room as `send` does. If that wait raises,
+        the earlier rows are still on their way.
         """
         with spelt(self._config.spelling):
             self._check_open()

@@ -108,7 +108,7 @@ def _framing(config: FormatConfig) -> Framing:
 
 def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | None) -> ValueReader:
     if config.format is Format.AVRO:
-        return AvroReader(schema, config.field_names, time_type)
+        return AvroReader(schema, config.field_names, time_type, config.avro)
     if config.format is Format.JSON:
         return JsonReader(json_type(config, schema), config.field_names)
     return ProtobufReader(schema, config.message or None, config.field_names)

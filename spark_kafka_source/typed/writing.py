@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.registry import (
     IncompatibleSchemaError,
     RegisteredSchema,
@@ -30,7 +31,7 @@ from spark_kafka_source.values import (
     encode_values,
 )
 from spark_kafka_source.values.avro import AvroWriter, parse_schema, schema_of
-from spark_kafka_source.values.fitting import UnfitColumnError
+from spark_kafka_source.values.fitting import UnfitColumnError, of_part
 from spark_kafka_source.values.json import JsonWriter
 from spark_kafka_source.values.protobuf import ProtobufWriter
 
@@ -43,20 +44,40 @@ _NO_LETTER = re.compile(r"[^A-Za-z0-9_]")
 class TypedWrite:
     """Encoder of a column. It can be pickled."""
 
+    part: str
+    """`key` or `value`."""
     writer: ValueWriter
     prefix: bytes
     """The bytes that identify the schema, before each value."""
 
+    def fit(self, kind: pa.DataType | None) -> None:
+        """Raise `UnfitColumnError` if columns of this type do not fit the schema.
+
+        A column of the null type has only tombstones. None stands for values without a type.
+        """
+        if kind is None or pa.types.is_null(kind):
+            return
+        try:
+            self.writer.fit(kind)
+        except UnfitColumnError as error:
+            raise error.within(self.part) from None
+
     def encode(self, array: pa.Array) -> pa.BinaryArray:
-        """Encode a column to the bytes that Kafka gets. Raises as `encode_values` does."""
-        return encode_values(self.writer, array, self.prefix)
+        """Encode a column to the bytes that Kafka gets. Raises as `fit` and `encode_values` do."""
+        try:
+            return encode_values(self.writer, array, self.prefix)
+        except UnfitColumnError as error:
+            raise error.within(self.part) from None
 
     def one(self, value: Any) -> bytes:
         """Encode one value that is not None. A dict stands for a struct.
 
         Raises `UnencodableRowError`.
         """
-        return self.prefix + self.writer.one(value)
+        try:
+            return self.prefix + self.writer.one(value)
+        except UnencodableRowError as error:
+            raise type(error)(error.rows, of_part(error.reason, self.part)) from None
 
 
 def plan_writes(
@@ -71,7 +92,8 @@ def plan_writes(
     `columns` holds the types of the columns `key` and `value`. A part without a column is skipped.
     If a type is None, the schema gives the type; the default schema is then the latest of its
     subject. `client` asks the registry; by default this call makes its own client. Raises
-    `ConfigurationError` and the errors of a `RegistryClient`.
+    `ConfigurationError`, `UnfitColumnError` for a column that does not fit its schema, and the
+    errors of a `RegistryClient`.
     """
     with asking(config.registry, client) as registry:
         planner = _Planner(config, topic, registry)
@@ -105,10 +127,12 @@ class _Planner:
         except SchemaError as error:
             option = config.option("schema" if config.schema else "format")
             raise ConfigurationError(option, f"cannot be used for writing: {error}", "") from error
+        write = TypedWrite(config.part, writer, b"")
+        write.fit(kind)
         if self._client is None or not is_framed:
-            return TypedWrite(writer, b"")
+            return write
         if named is not None:
-            return TypedWrite(writer, _prefix(int(named.id), writer))
+            return replace(write, prefix=_prefix(int(named.id), writer))
         if schema is None:
             found = f"is missing, where '{config.option('format')}' is '{config.format}'"
             expected = f"Give it, '{config.option('schema_subject')}', or "
@@ -116,7 +140,7 @@ class _Planner:
             raise ConfigurationError(config.option("schema"), found, expected)
         called = subject.subject_name_strategy.subject(config.part, self._topic, name)
         found_id = self._registered(config, self._client, called, schema)
-        return TypedWrite(writer, _prefix(found_id, writer))
+        return replace(write, prefix=_prefix(found_id, writer))
 
     def _of_topic(self, config: FormatConfig, subject: SubjectConfig) -> RegisteredSchema | None:
         """Return the configured version of the topic's subject, by default the latest.
@@ -139,7 +163,8 @@ class _Planner:
             return None
         name = _NO_LETTER.sub("_", f"{self._topic or 'row'}_{config.part}")
         named = f"_{name}" if name[0].isdigit() else name
-        return SchemaText(SchemaType.AVRO, schema_of(kind, named))
+        of_record = config.avro.record_name or named, config.avro.record_namespace
+        return SchemaText(SchemaType.AVRO, schema_of(kind, *of_record))
 
     def _registered(
         self, config: FormatConfig, client: RegistryClient, subject: str, schema: SchemaText
@@ -174,13 +199,8 @@ def _writer(
 ) -> tuple[ValueWriter, str | None]:
     """Return the writer, and the full name of the record or message that it writes."""
     if config.format is Format.JSON and (schema or kind):
-        json_writer = JsonWriter(schema, kind, config.ignored_names)
-        if kind is not None:
-            try:
-                json_writer.fit(kind)
-            except UnfitColumnError as error:
-                raise error.within(config.part) from None
-        return json_writer, None if schema is None else _title(schema.text)
+        title = None if schema is None else _title(schema.text)
+        return JsonWriter(schema, kind, config.ignored_names), title
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"
@@ -189,7 +209,7 @@ def _writer(
         writer = ProtobufWriter(schema, config.message or None)
         return writer, writer.message
     parsed = parse_schema(schema.text, [text for _, text in schema.references])
-    return AvroWriter(schema), getattr(parsed.type, "name", None)
+    return AvroWriter(schema, config.ignored_names, config.avro), getattr(parsed.type, "name", None)
 
 
 def _title(text: str) -> str | None:

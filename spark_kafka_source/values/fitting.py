@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
 from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.values.outcome import Mask
 
 _MOST_NAMES = 20
+_OPTION = "'value.ignore.fields'"
 _EXACT_BITS = {16: 11, 32: 24, 64: 53}
 """The bits of the integers that a float of this width has exactly."""
 
@@ -28,10 +30,15 @@ class UnfitColumnError(ColumnTypeError):
     def within(self, part: str) -> "UnfitColumnError":
         """Return the same error with the path from `part` on, which is `key` or `value`."""
         path = below(part, self.column) if self.column[:1] not in "[{" else part + self.column
-        return UnfitColumnError(path, self.found, self.expected)
+        return UnfitColumnError(path, self.found, of_part(self.expected, part))
 
     def _text(self) -> str:
         return f"Column '{self.column}' does not fit the schema: {self.found}. {self.expected}"
+
+
+def of_part(text: str, part: str) -> str:
+    """Return a text about options of `value` as one about those of `part`."""
+    return text.replace(_OPTION, _OPTION.replace("value", part))
 
 
 def below(path: str, name: str) -> str:
@@ -80,7 +87,7 @@ def no_such_field(name: str, wanted: Iterable[str], path: str) -> tuple[str, str
     listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     alike = [each for each in names if each.lower() == name.lower()]
     near = f"Names count with their case: did you mean {alike[0]!r}? " if alike else ""
-    option = f"Or leave it out by 'value.ignore.fields' {below(path, name)!r}"
+    option = f"To leave it out, give {_OPTION} {below(path, name)!r}"
     return "the schema has no such field", f"{near}The schema has: {listed or 'no field'}. {option}"
 
 
@@ -123,11 +130,11 @@ def _is_any(kind: pa.DataType, *names: str) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
-def as_plain(array: pa.Array) -> pa.Array:
-    """Return the column in its plain type."""
+def as_plain(array: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
+    """Return the column in its plain type, which is `kind` if that is known already."""
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
-    kind = plain(array.type)
+    kind = plain(array.type) if kind is None else kind
     return array if array.type == kind else array.cast(kind)
 
 
@@ -149,7 +156,7 @@ def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
     )
 
 
-_KINDS = ("floating", "timestamp", "time", "duration")
+_KINDS = ("floating", "timestamp", "time", "duration", "date")
 
 
 def _is_narrower(wanted: pa.DataType, given: pa.DataType) -> bool:
@@ -184,8 +191,12 @@ def _widens_decimal(given: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(given.scale <= wanted.scale and given.precision - given.scale <= whole)
 
 
-def converted(array: pa.Array, wanted: pa.DataType, rows: Integers, path: str) -> pa.Array:
+def converted(
+    array: pa.Array, wanted: pa.DataType, rows: Integers, path: str, there: Mask | None = None
+) -> pa.Array:
     """Return the column in a type that it `widens` to. `rows` has the row of each element.
+
+    Only the elements in the mask `there` are looked at. The others may be anything.
 
     Raises `UnencodableRowError` for rows with a time that is finer than the wanted unit, or beyond
     its range.
@@ -195,8 +206,12 @@ def converted(array: pa.Array, wanted: pa.DataType, rows: Integers, path: str) -
     try:
         return array.cast(wanted)
     except pa.ArrowInvalid:
-        back = array.cast(wanted, safe=False).cast(array.type, safe=False)
-        other = pc.fill_null(pc.not_equal(back, array), False).to_numpy(zero_copy_only=False)
+        found = array.cast(wanted, safe=False)
+        unequal = pc.not_equal(found.cast(array.type, safe=False), array)
+        other: Mask = pc.fill_null(unequal, False).to_numpy(zero_copy_only=False)
+        other = other if there is None else other & there
+        if not other.any():
+            return found
         first = array[int(np.flatnonzero(other)[0])]
         where = f"{path}: " if path else ""
         # Python has no times with nanoseconds.

@@ -7,7 +7,11 @@ reuses what an earlier task made.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+T = TypeVar("T")
 
 MOST_KEPT = 16
 """The most readers and writers that a process keeps."""
@@ -19,6 +23,25 @@ MOST_PROGRAMS = 100
 def made_once(kind: Callable[..., Any], *arguments: Any) -> Any:
     """Return `kind(*arguments)`, cached. All arguments must be hashable."""
     return kind(*arguments)
+
+
+def keeping_last(make: Callable[[pa.DataType], T]) -> Callable[[pa.DataType], T]:
+    """Return a function that keeps what `make` returned for the type it was last called with.
+
+    A query has one type. To compare types costs nothing, but the hash of a nested type takes longer
+    than encoding ten rows. Errors are not kept.
+    """
+    last: list[tuple[pa.DataType, T]] = []
+
+    def of(kind: pa.DataType) -> T:
+        # Threads may share this function, so each works on what it found.
+        found = last[0] if last else None
+        if found is None or found[0] != kind:
+            found = kind, make(kind)
+            last[:] = [found]
+        return found[1]
+
+    return of
 
 
 def keeping(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,36 @@ from spark_kafka_source.settings import setting
 
 @dataclass(frozen=True, slots=True)
 class AvroTyping:
-    """Options of Spark's `from_avro`."""
+    """Options of Spark's `from_avro` and `to_avro`."""
+
+    recursive_field_max_depth: int = setting(
+        -1,
+        minimum=-1,
+        maximum=15,
+        meaning="how often a record may be within itself before its columns end: with 1 the inner"
+        " record has no column; by default such a type is refused",
+        name="recursiveFieldMaxDepth",
+    )
+    enable_stable_identifiers_for_union_type: bool = setting(
+        False,
+        meaning="whether a union's members are named by their types, such as `member_string`,"
+        " in place of `member0`",
+        name="enableStableIdentifiersForUnionType",
+    )
+    stable_identifier_prefix_for_union_type: str = setting(
+        "member_",
+        meaning="what stands before the type in such a name",
+        name="stableIdentifierPrefixForUnionType",
+    )
+    record_name: str = setting(
+        "",
+        meaning="the name of the record in a schema that is made from a column's type; by default"
+        " `<topic>_value` or `<topic>_key`",
+        name="recordName",
+    )
+    record_namespace: str = setting(
+        "", meaning="the namespace of that record", name="recordNamespace"
+    )
 
 
 @dataclass(frozen=True, slots=True)

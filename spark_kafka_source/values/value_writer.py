@@ -14,13 +14,16 @@ class ValueWriter(Protocol):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of columns that need no cast."""
+        """The type of the column that a source reads from what is written."""
+
+    def fit(self, kind: pa.DataType) -> None:
+        """Raise `UnfitColumnError` if columns of this type do not fit the schema."""
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Return each value's bytes, with `prefix` before them. No value may be null.
 
-        Raises `ColumnTypeError` for a column that the schema has no place for, and
-        `UnencodableRowError` for such rows.
+        Raises `UnfitColumnError` for a column that does not `fit`, and `UnencodableRowError` for
+        rows that the schema has no place for.
         """
 
     def one(self, value: Any) -> bytes:

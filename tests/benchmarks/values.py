@@ -24,7 +24,7 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from spark_kafka_source.values import SchemaText, SchemaType, decode
-from spark_kafka_source.values.avro import Reader, encode, parse_schema, resolve
+from spark_kafka_source.values.avro import Reader, encode, fit, parse_schema, resolve
 from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.protobuf import encode as encode_messages
 from spark_kafka_source.values.protobuf.text import compiled
@@ -108,6 +108,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
     mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1")
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
     array = decode(reader.layout, [same], *laid(one)).array
+    plan = fit(reader.schema, array.type)
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     return {
         f"{len(whole[0]) // rows - 2} B, 11 fields": (
@@ -120,7 +121,7 @@ def _cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]:
             lambda: decode(reader.layout, [same, older], *mixed, program_of=half),
         ),
         "one of a hundred bad": (rows, lambda: decode(reader.layout, [same], *bad)),
-        "encoded": (rows, lambda: encode(reader, array)),
+        "encoded": (rows, lambda: encode(plan, array)),
         "in batches of 1,000": (1000, lambda: decode(reader.layout, [same], *thousand)),
         "in batches of 100": (100, lambda: decode(reader.layout, [same], *hundred)),
     }

@@ -241,7 +241,7 @@ def test_each_partition_gets_its_rows_in_order_in_batches_of_the_right_size(
 
 def test_rows_without_a_column_of_a_records_are_records_all_the_same() -> None:
     accumulator = accumulator_of()
-    (piece,) = pieces(batch_of(other=[1, 2, 3]))
+    (piece,) = pieces(batch_of(other=pa.nulls(3)))
     (run,) = append(accumulator, "t", piece, np.zeros(3, np.int64))
     assert run.count == 3
     accumulator.close_open()

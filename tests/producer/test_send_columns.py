@@ -15,6 +15,7 @@ from spark_kafka_source.producer import (
     KafkaProducer,
     UnsendableRecordError,
 )
+from spark_kafka_source.producer.columns import UnknownColumnError
 from spark_kafka_source.producer.partitioners import MURMUR2
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
@@ -60,7 +61,7 @@ def test_records_and_columns_of_all_types_keep_their_order_in_one_batch(
             producer.send("t", b"0", timestamp_ms=1, headers=[("h", b"0")]),
             producer.send_columns("t", table(value=pa.array(["1"], pa.large_string()))),
             producer.send_columns("t", table(value=[b"2"], key=pa.nulls(1))),
-            producer.send_columns("t", table(key=["3"], other=[1])),
+            producer.send_columns("t", table(key=["3"], other=pa.nulls(1))),
             producer.send("t", None, key=b"4"),
             producer.send_columns(
                 "t", table(value=["5"], timestamp=pa.array([7_000_000_000], pa.timestamp("ns")))
@@ -284,3 +285,24 @@ def test_a_record_by_itself_that_no_batch_can_hold_is_refused_by_both(
             producer.send("t", bytes(400))
         with pytest.raises(RowTooLargeError, match="'buffer_memory' is 300"):
             producer.send_columns("t", table(value=[bytes(400)]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        ({"Value": ["1"]}, "Value"),
+        ({"KEY": ["1"], "value": ["2"]}, "KEY"),
+        ({"key": ["1"], "val": ["2"]}, "val"),
+        ({"amount": [1]}, "amount"),
+    ],
+)
+def test_a_column_whose_data_would_be_left_out_is_refused(
+    broker: MemoryBroker, columns: dict[str, Any], name: str
+) -> None:
+    with producing(broker) as producer:
+        with pytest.raises(UnknownColumnError) as refused:
+            producer.send_columns("t", pa.table(columns))
+        assert refused.value.column == name
+        beside = pa.table({"value": ["1"], "key": ["1"], "Value": ["2"], "offset": [3]})
+        assert producer.send_columns("t", beside).result(IN_TIME)
+    assert [(each.key, each.value) for each in written(logs_of(broker)[0])] == [(b"1", b"1")]

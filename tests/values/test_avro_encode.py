@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
-from spark_kafka_source.values.avro import Reader, encode, parse_schema
+from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.values.avro import Reader, encode, fit, parse_schema
+from spark_kafka_source.values.fitting import UnfitColumnError, as_plain
 from tests.values.avro_oracle import decoded, expected, plain, read, written
 from tests.values.avro_schemas import logical, schemas, values
 from tests.values.test_avro_cases import array, fixed, of, record
@@ -18,7 +19,8 @@ from tests.values.test_avro_oracle import drawn
 
 
 def encoded(schema: Any, rows: pa.Array, prefix: bytes = b"") -> list[bytes]:
-    found = encode(Reader.of(parse_schema(json.dumps(schema))), rows, prefix)
+    parsed = parse_schema(json.dumps(schema))
+    found = encode(fit(parsed, rows.type), as_plain(rows), prefix)
     found.validate(full=True)
     return list(found.to_pylist())
 
@@ -94,10 +96,10 @@ def test_a_prefix_is_before_each() -> None:
     assert encoded("int", pa.array([1, 2], pa.int32()), b"\0id") == [b"\0id\x02", b"\0id\x04"]
 
 
-def test_a_type_that_casts_is_cast_and_no_other() -> None:
+def test_a_type_that_widens_is_written_and_no_other() -> None:
     assert encoded("long", pa.array([1], pa.int16())) == [b"\x02"]
-    with pytest.raises(ColumnTypeError, match="of the type string; it must be struct<v: int32>"):
-        encoded(of("int"), pa.array(["x"]))
+    with pytest.raises(UnfitColumnError, match="'v' does not fit the schema: it is of the type st"):
+        encoded(of("int"), pa.array([{"v": "x"}]))
 
 
 REFUSED: list[tuple[Any, list[Any], list[int], str]] = [
@@ -116,7 +118,7 @@ def test_rows_without_a_place_are_refused(
     kind: Any, found: list[Any], rows: list[int], message: str
 ) -> None:
     schema = of(kind)
-    reader = Reader.of(parse_schema(json.dumps(schema)))
+    kind = Reader.of(parse_schema(json.dumps(schema))).arrow_type
     with pytest.raises(UnencodableRowError, match=message) as caught:
-        encode(reader, pa.array([{"v": each} for each in found], reader.arrow_type))
+        encoded(schema, pa.array([{"v": each} for each in found], kind))
     assert list(caught.value.rows) == rows

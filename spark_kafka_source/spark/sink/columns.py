@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.producer import check_names
 from spark_kafka_source.records import ColumnTypeError
 from spark_kafka_source.spark.conditions import listed
 from spark_kafka_source.typed import TypedWrite, TypedWriteConfig, plan_writes
@@ -62,9 +63,9 @@ class SinkColumns:
     ) -> "SinkColumns":
         """Return the columns of a schema. `topic` is the option, which goes before the column.
 
-        Raises `SchemaError` or `ColumnTypeError` for columns that cannot be written, and
-        `ConfigurationError` if neither the option nor a column gives the topic. Looks up the
-        schemas of encoded columns, and raises the errors of `plan_writes`.
+        Raises `SchemaError`, `UnknownColumnError` or `ColumnTypeError` for columns that cannot be
+        written, and `ConfigurationError` if neither the option nor a column gives the topic. Looks
+        up the schemas of encoded columns, and raises the errors of `plan_writes`.
         """
         names = schema.fieldNames()
         wanted = _TYPES.keys() - ({"topic"} if topic is not None else set())
@@ -80,6 +81,7 @@ class SinkColumns:
                 "There is no column 'value', which becomes the records' values: there are "
                 f"{listed(names)}. Rename one; names count as they are written"
             )
+        check_names(names)
         encoded = {each.part for each in typed.parts}
         for name, place in places.items():
             if name not in encoded:

@@ -2,6 +2,7 @@
 
 from spark_kafka_source.values.avro.derive import schema_of
 from spark_kafka_source.values.avro.encode import encode
+from spark_kafka_source.values.avro.fit import fit
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
 from spark_kafka_source.values.avro.resolve import resolve
@@ -16,6 +17,7 @@ __all__ = [
     "Reader",
     "Schema",
     "encode",
+    "fit",
     "parse_schema",
     "resolve",
     "schema_of",

@@ -16,44 +16,42 @@ import pyarrow.compute as pc
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.packing import Varints
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.avro.reader import TIME, Reader, members
+from spark_kafka_source.values.avro.fit import (
+    ABSENT_PLACE,
+    Absent,
+    Choice,
+    Items,
+    Leaf,
+    Node,
+    Record,
+)
 from spark_kafka_source.values.avro.schema import (
-    ArrayType,
-    AvroType,
     EnumType,
     FixedType,
     Kind,
     LogicalKind,
     MapType,
     Primitive,
-    RecordType,
-    Schema,
-    UnionType,
     is_null,
 )
-from spark_kafka_source.values.bytes_columns import cast
-from spark_kafka_source.values.columns import Column, Form
 from spark_kafka_source.values.decimals import minimal_bytes
+from spark_kafka_source.values.fitting import converted
 from spark_kafka_source.values.outcome import Mask
 
 _MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
 _THOUSAND = 1000
 
 
-def encode(reader: Reader, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:
-    """Encode each row with the schema of `reader`, with `prefix` before it.
+def encode(plan: Node, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:
+    """Encode each row by the plan for the column's type, with `prefix` before it.
 
-    `array` has the type `reader.arrow_type`, or a type that casts to it. Microseconds are cut if
-    the schema has milliseconds, as in Spark's `to_avro`. Raises `ColumnTypeError` for any other
-    type, and `UnencodableRowError` for rows that the schema has no place for: a null where the
-    schema allows none, or a symbol or a size that the schema does not have.
+    Microseconds are cut if the schema has milliseconds, as in Spark's `to_avro`. Raises
+    `UnencodableRowError` for rows that the schema has no place for: a null where the schema allows
+    none, a symbol or a size that the schema does not have, or a time finer than microseconds.
     """
-    array = cast(array, reader.arrow_type, "the schema")
     if not len(array):
         return pa.array([], pa.binary())
-    encoder, rows = _Encoder(reader.schema), np.arange(len(array))
-    parts = encoder.parts(reader.schema.type, reader.layout.column, array, rows, None)
-    return _joined(len(array), parts, prefix)
+    return _joined(len(array), _parts(plan, array, np.arange(len(array)), None), prefix)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,113 +88,98 @@ _Parts = Iterator[Any]
 """Columns of numbers and of bytes, to be joined."""
 
 
-class _Encoder:
-    """Encoder that walks types, columns and arrays. `rows` has the row of each element."""
+def _parts(node: Node, array: pa.Array, rows: Integers, there: Mask | None) -> _Parts:
+    """Yield the columns that are written one after the other, for the present elements.
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    `rows` has the row of each element.
+    """
+    if isinstance(node, Absent):
+        yield from _absent(node, array, rows, there)
+        return
+    if isinstance(node, Choice):
+        yield from _union(node, array, rows, there)
+        return
+    if array.null_count:
+        null = _both(~_valid(array), there)
+        if np.count_nonzero(null):
+            _refuse(node, rows[null], f"null, where the schema has {node.kind} and no null")
+    if isinstance(node, Record):
+        for place, inner in node.fields:
+            field = array if place == ABSENT_PLACE else array.field(place)
+            yield from _parts(inner, field, rows, there)
+    elif isinstance(node, Items):
+        yield from _blocks(node, array, rows, there)
+    else:
+        yield from _plain(node, converted(array, node.arrow, rows, node.path, there), rows, there)
 
-    def parts(
-        self, kind: AvroType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
-    ) -> _Parts:
-        """Yield the columns that are written one after the other, for the present elements."""
-        definition = self._schema.definition(kind)
-        if isinstance(definition, UnionType):
-            yield from self._union(definition, column, array, rows, there)
-            return
-        if array.null_count and not is_null(definition):
-            null = _both(~_valid(array), there)
-            if np.count_nonzero(null):
-                _refuse(column, rows[null], f"null, where the schema has {kind} and no null")
-        if isinstance(definition, RecordType):
-            for place, (field, child) in enumerate(
-                zip(definition.fields, column.children, strict=True)
-            ):
-                yield from self.parts(field.type, child, array.field(place), rows, there)
-        elif isinstance(definition, ArrayType | MapType):
-            yield from self._blocks(definition, column, array, rows, there)
-        else:
-            yield from _plain(definition, column, array, rows, there)
 
-    def _union(
-        self, union: UnionType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
-    ) -> _Parts:
-        """Yield the number of the branch, then all branches.
+def _absent(node: Absent, array: pa.Array, rows: Integers, there: Mask | None) -> _Parts:
+    """Yield the branch null for each element. Nothing is written for the type null itself."""
+    if node.null is not None:
+        yield _Numbers(np.full(len(array), node.null), there)
+    elif not is_null(node.kind):
+        left = np.ones(len(array), np.bool_) if there is None else there
+        if np.count_nonzero(left):
+            _refuse(node, rows[left], f"null, where the schema has {node.kind} and no null")
 
-        Only one branch has a value per row.
-        """
-        found = members(self._schema, union)
-        choice = column.form is Form.CHOICE
-        null = [place for place, each in enumerate(union.branches) if is_null(each)]
-        index = np.full(len(array), null[0] if null else -1)
-        branches: list[tuple[Mask, AvroType, Column, pa.Array]] = []
-        for place, kind in enumerate(found):
-            values = array.field(place) if choice else array
-            chosen = _both(_valid(values), _valid(array) if choice else None, there)
-            taken = [each for each, *_ in branches]
-            if any(np.count_nonzero(chosen & each) for each in taken):
-                several = chosen & np.logical_or.reduce(taken)
-                _refuse(column, rows[several], f"several members, where {union} has one")
-            index[chosen] = union.branches.index(kind)
-            child = column.children[place] if choice else column
-            branches.append((chosen, kind, child, values))
-        if not null:
-            left = _both(index < 0, there)
-            if np.count_nonzero(left):
-                _refuse(column, rows[left], f"null, where the schema has {union}")
-        yield _Numbers(index, there)
-        for chosen, kind, child, values in branches:
-            whole = np.count_nonzero(chosen) == len(chosen)
-            yield from self.parts(kind, child, values, rows, None if whole else chosen)
 
-    def _blocks(
-        self,
-        kind: ArrayType | MapType,
-        column: Column,
-        array: pa.Array,
-        rows: Integers,
-        there: Mask | None,
-    ) -> _Parts:
-        """Yield one block of all items, and the count 0 that ends the blocks."""
-        if there is not None:
-            some = self._blocks(kind, column, array.filter(pa.array(there)), rows[there], None)
-            count = int(np.count_nonzero(there))
-            places = pa.array(np.cumsum(there) - 1, mask=~there)
-            yield _joined(count, some).take(places) if count else pa.nulls(len(there), pa.binary())
-            return
-        offsets = array.offsets.to_numpy()
-        counts, first = np.diff(offsets), int(offsets[0])
-        owners, size = np.repeat(rows, counts), int(offsets[-1]) - first
-        parts = self._items(kind, column, array, owners)
-        yield _Numbers(counts.astype(np.int64), None)
-        if size:
-            items = _joined(size, parts)
-            _, bounds, data = items.buffers()
-            ends = np.frombuffer(bounds, np.int32)[items.offset : items.offset + size + 1]
-            yield _bytes_at(ends[offsets - first], data)
-        yield _Numbers(np.zeros(len(array), np.int64), counts > 0)
+def _union(node: Choice, array: pa.Array, rows: Integers, there: Mask | None) -> _Parts:
+    """Yield the number of the branch, then all branches.
 
-    def _items(
-        self, kind: ArrayType | MapType, column: Column, array: pa.Array, owners: Integers
-    ) -> _Parts:
-        start = array.offsets[0].as_py()
-        if isinstance(kind, ArrayType):
-            items = array.values.slice(start, len(owners))
-            yield from self.parts(kind.items, column.children[0], items, owners, None)
-            return
+    Only one branch has a value per row.
+    """
+    index = np.full(len(array), -1 if node.null is None else node.null)
+    branches: list[tuple[Mask, Node, pa.Array]] = []
+    for branch in node.branches:
+        values = array.field(branch.place) if node.is_struct else array
+        chosen = _both(_valid(values), _valid(array) if node.is_struct else None, there)
+        taken = [each for each, *_ in branches]
+        if any(np.count_nonzero(chosen & each) for each in taken):
+            several = chosen & np.logical_or.reduce(taken)
+            _refuse(node, rows[several], f"several members, where {node.kind} has one")
+        index[chosen] = branch.number
+        branches.append((chosen, branch.node, values))
+    if node.null is None:
+        left = _both(index < 0, there)
+        if np.count_nonzero(left):
+            _refuse(node, rows[left], f"null, where the schema has {node.kind}")
+    yield _Numbers(index, there)
+    for chosen, inner, values in branches:
+        whole = np.count_nonzero(chosen) == len(chosen)
+        yield from _parts(inner, values, rows, None if whole else chosen)
+
+
+def _blocks(node: Items, array: pa.Array, rows: Integers, there: Mask | None) -> _Parts:
+    """Yield one block of all items, and the count 0 that ends the blocks."""
+    if there is not None:
+        some = _blocks(node, array.filter(pa.array(there)), rows[there], None)
+        count = int(np.count_nonzero(there))
+        places = pa.array(np.cumsum(there) - 1, mask=~there)
+        yield _joined(count, some).take(places) if count else pa.nulls(len(there), pa.binary())
+        return
+    offsets = array.offsets.to_numpy()
+    counts, first = np.diff(offsets), int(offsets[0])
+    owners, size = np.repeat(rows, counts), int(offsets[-1]) - first
+    parts = _items(node, array, owners)
+    yield _Numbers(counts.astype(np.int64), None)
+    if size:
+        items = _joined(size, parts)
+        _, bounds, data = items.buffers()
+        ends = np.frombuffer(bounds, np.int32)[items.offset : items.offset + size + 1]
+        yield _bytes_at(ends[offsets - first], data)
+    yield _Numbers(np.zeros(len(array), np.int64), counts > 0)
+
+
+def _items(node: Items, array: pa.Array, owners: Integers) -> _Parts:
+    start = array.offsets[0].as_py()
+    if isinstance(node.kind, MapType):
         yield from _sized(array.keys.slice(start, len(owners)), None)
-        items = array.items.slice(start, len(owners))
-        yield from self.parts(kind.values, column.children[1], items, owners, None)
+    items = array.items if isinstance(node.kind, MapType) else array.values
+    yield from _parts(node.item, items.slice(start, len(owners)), owners, None)
 
 
-def _plain(
-    kind: Primitive | FixedType | EnumType,
-    column: Column,
-    array: pa.Array,
-    rows: Integers,
-    there: Mask | None,
-) -> _Parts:
-    match kind:
+def _plain(node: Leaf, array: pa.Array, rows: Integers, there: Mask | None) -> _Parts:
+    match node.kind:
         case Primitive(Kind.NULL):
             return
         case Primitive(Kind.BOOLEAN):
@@ -206,7 +189,7 @@ def _plain(
         case Primitive(Kind.INT):
             yield _Numbers(_numbers(array, np.int32).astype(np.int64), there)
         case Primitive(Kind.LONG):
-            yield _Numbers(_long(kind, array), there)
+            yield _Numbers(_long(node, array), there)
         case Primitive(Kind.FLOAT):
             yield _Numbers(_numbers(array, np.float32), there)
         case Primitive(Kind.DOUBLE):
@@ -214,9 +197,9 @@ def _plain(
         case Primitive():
             yield from _sized(_unscaled(array), there)
         case FixedType():
-            yield _fixed(kind, column, array, rows, there)
+            yield _fixed(node, node.kind, array, rows, there)
         case EnumType(symbols=symbols):
-            yield _Numbers(_symbol(symbols, column, array, rows, there), there)
+            yield _Numbers(_symbol(node, symbols, array, rows, there), there)
 
 
 def _valid(array: pa.Array) -> Mask:
@@ -233,8 +216,8 @@ def _both(mask: Mask, *others: Mask | None) -> Mask:
     return mask
 
 
-def _refuse(column: Column, rows: Integers, reason: str) -> NoReturn:
-    where = f"{column.path}: " if column.path else ""
+def _refuse(node: Node, rows: Integers, reason: str) -> NoReturn:
+    where = f"{node.path}: " if node.path else ""
     raise UnencodableRowError(np.unique(rows).tolist(), where + reason)
 
 
@@ -310,10 +293,13 @@ def _numbers(array: pa.Array, kind: type[np.generic]) -> "npt.NDArray[Any]":
     return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
-def _long(kind: Primitive, array: pa.Array) -> Integers:
+def _long(node: Leaf, array: pa.Array) -> Integers:
     values: Integers = _numbers(array, np.int64)
-    logical = kind.logical.kind if kind.logical else None
-    return values // _THOUSAND if logical in _MILLIS or array.type == TIME else values
+    logical = (
+        node.kind.logical.kind if isinstance(node.kind, Primitive) and node.kind.logical else None
+    )
+    is_cut = logical in _MILLIS and not pa.types.is_integer(node.arrow)
+    return values // _THOUSAND if is_cut else values
 
 
 def _unscaled(array: pa.Array) -> pa.Array:
@@ -321,24 +307,24 @@ def _unscaled(array: pa.Array) -> pa.Array:
 
 
 def _fixed(
-    kind: FixedType, column: Column, array: pa.Array, rows: Integers, there: Mask | None
+    node: Leaf, kind: FixedType, array: pa.Array, rows: Integers, there: Mask | None
 ) -> pa.BinaryArray:
     if pa.types.is_decimal(array.type):
         array = minimal_bytes(array, kind.size)
     bounds = _bounds(array)
     other = _both(np.diff(bounds) != kind.size, there)
     if np.count_nonzero(other):
-        _refuse(column, rows[other], f"not of the {kind.size} bytes that {kind.name} has")
+        _refuse(node, rows[other], f"not of the {kind.size} bytes that {kind.name} has")
     return _bytes_at(bounds, array.buffers()[2], there)
 
 
 def _symbol(
-    symbols: tuple[str, ...], column: Column, array: pa.Array, rows: Integers, there: Mask | None
+    node: Leaf, symbols: tuple[str, ...], array: pa.Array, rows: Integers, there: Mask | None
 ) -> Integers:
     index = pc.index_in(array, value_set=pa.array(symbols, pa.string()))
     unknown = _both(~_valid(index), there)
     if np.count_nonzero(unknown):
         found = array.filter(pa.array(unknown))[0].as_py()
-        _refuse(column, rows[unknown], f"{found!r} is none of the symbols {', '.join(symbols)}")
+        _refuse(node, rows[unknown], f"{found!r} is none of the symbols {', '.join(symbols)}")
     numbers: Integers = index.fill_null(0).to_numpy().astype(np.int64)
     return numbers

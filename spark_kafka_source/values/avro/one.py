@@ -4,14 +4,14 @@ numpy takes a hundred times as long per row for a column of one row as for a col
 """
 
 import struct
-from collections.abc import Callable, Mapping
-from operator import index
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection
+from typing import Any
 
 import pyarrow as pa
 
 from spark_kafka_source.records.varints import encode_varint
-from spark_kafka_source.values.avro.reader import TIME, Reader, members
+from spark_kafka_source.values.avro.fit import TIMES
+from spark_kafka_source.values.avro.reader import member_names, members
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
     AvroType,
@@ -26,119 +26,152 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
-from spark_kafka_source.values.columns import Column, Form
+from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.one_value import (
-    converted,
+    boolean,
     items_of,
     known_fields,
+    moment,
     no_such_value,
+    octets,
     pairs_of,
+    real,
     refuse,
+    text,
+    unscaled,
+    whole,
 )
+from spark_kafka_source.values.typing import AvroTyping
 
 Write = Callable[[Any, bytearray], None]
 """Appends the bytes of a value. Raises `UnencodableRowError`."""
 
+_AS_SPARK = AvroTyping()
 _MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
-_INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
 
 
-def writer_of_one(reader: Reader) -> Write:
-    """Return a writer of values, which are as `Array.to_pylist` of `reader.arrow_type` has them."""
-    return _Writers(reader.schema).of(reader.schema.type, reader.layout.column)
+def writer_of_one(
+    schema: Schema, ignored: Collection[str] = (), typing: AvroTyping = _AS_SPARK
+) -> Write:
+    """Return a writer of values, which are as a consumer returns them.
+
+    A whole number for a date or a time is the number in the schema's own unit. `ignored` are the
+    paths of fields that may be left out.
+    """
+    return _Writers(schema, ignored, typing).of(schema.type, "")
 
 
 class _Writers:
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: Schema, ignored: Collection[str], typing: AvroTyping) -> None:
+        self._schema, self._ignored, self._typing = schema, ignored, typing
+        self._within: set[str] = set()
 
-    def of(self, kind: AvroType, column: Column) -> Write:
+    def of(self, kind: AvroType, path: str) -> Write:
         definition = self._schema.definition(kind)
         if isinstance(definition, UnionType):
-            return self._union(definition, column)
+            return self._union(definition, path)
         if is_null(definition):
-            return _null(column)
-        write = self._there(definition, column)
+            return _null(path)
+        write = self._there(definition, path)
 
         def checked(value: Any, out: bytearray) -> None:
             if value is None:
-                refuse(column.path, f"null, where the schema has {kind} and no null")
+                refuse(path, f"null, where the schema has {kind} and no null")
             write(value, out)
 
         return checked
 
-    def _there(self, definition: Any, column: Column) -> Write:
+    def _there(self, definition: Any, path: str) -> Write:
         """Return the writer for values that are not None."""
         match definition:
             case RecordType():
-                return self._record(definition, column)
+                return self._record(definition, path)
             case ArrayType(items):
-                return _list(self.of(items, column.children[0]), column)
+                return _list(self.of(items, f"{path}[]"), path)
             case MapType(values):
-                key, value = column.children
-                return _map(_text(key), self.of(values, value), column)
+                inner = f"{path}{{}}"
+                return _map(_text(inner), self.of(values, inner), path)
             case EnumType(symbols=symbols):
-                return _symbol(symbols, column)
+                return _symbol(symbols, path)
             case FixedType():
-                return _fixed(definition, column)
-        return _primitive(definition, column)
+                return _fixed(definition, path)
+        return _primitive(definition, path)
 
-    def _record(self, record: RecordType, column: Column) -> Write:
-        pairs = zip(record.fields, column.children, strict=True)
-        writes = [(field.name, self.of(field.type, child)) for field, child in pairs]
+    def _record(self, record: RecordType, path: str) -> Write:
+        if record.name in self._within:
+            return self._inner_record(record, path)
+        self._within.add(record.name)
+        writes = [(each.name, self.of(each.type, below(path, each.name))) for each in record.fields]
+        self._within.remove(record.name)
         names = dict.fromkeys(name for name, _ in writes)
+        ignored = self._ignored
 
         def write(value: Any, out: bytearray) -> None:
-            known_fields(value, names, column.path)
+            known_fields(value, names, path, ignored)
             for name, each in writes:
                 each(value.get(name), out)
 
         return write
 
-    def _union(self, union: UnionType, column: Column) -> Write:
+    def _inner_record(self, record: RecordType, path: str) -> Write:
+        """Return the writer of a record within itself. It is made once such a value comes."""
+        made: list[Write] = []
+        writers = _Writers(self._schema, self._ignored, self._typing)
+
+        def write(value: Any, out: bytearray) -> None:
+            if not made:
+                made.append(writers._record(record, path))
+            made[0](value, out)
+
+        return write
+
+    def _union(self, union: UnionType, path: str) -> Write:
         found = members(self._schema, union)
         null = [place for place, each in enumerate(union.branches) if is_null(each)]
         places = [encode_varint(union.branches.index(each)) for each in found]
-        choice = column.form is Form.CHOICE
-        columns = column.children if choice else (column,) * len(found)
-        writes = [self.of(kind, each) for kind, each in zip(found, columns, strict=True)]
+        is_struct = len(found) > 1
+        names = member_names(self._schema, found, self._typing, path)
+        inner_paths = [below(path, name) if is_struct else path for name in names]
+        writes = [self.of(kind, each) for kind, each in zip(found, inner_paths, strict=True)]
 
         def write(value: Any, out: bytearray) -> None:
-            chosen, inner = _chosen(union, column, value) if choice else (0, value)
-            if inner is not None:
+            chosen, inner = _chosen(union, names, path, value) if is_struct else (0, value)
+            if inner is not None and found:
                 out += places[chosen]
                 writes[chosen](inner, out)
+            elif inner is not None:
+                no_such_value(path, inner, pa.null())
             elif null:
                 out += encode_varint(null[0])
             else:
-                refuse(column.path, f"null, where the schema has {union}")
+                refuse(path, f"null, where the schema has {union}")
 
         return write
 
 
-def _chosen(union: UnionType, column: Column, value: Any) -> tuple[int, Any]:
+def _chosen(union: UnionType, names: Collection[str], path: str, value: Any) -> tuple[int, Any]:
     """Return which member of the struct is set, and its value."""
     if value is None:
         return 0, None
-    known_fields(value, column.names, column.path)
-    found = [(place, value.get(name)) for place, name in enumerate(column.names)]
+    known_fields(value, names, path)
+    found = [(place, value.get(name)) for place, name in enumerate(names)]
     there = [(place, each) for place, each in found if each is not None]
     if len(there) > 1:
-        refuse(column.path, f"several members, where {union} has one")
+        refuse(path, f"several members, where {union} has one")
     return there[0] if there else (0, None)
 
 
-def _null(column: Column) -> Write:
+def _null(path: str) -> Write:
     def write(value: Any, out: bytearray) -> None:
         if value is not None:
-            no_such_value(column.path, value, column.arrow)
+            no_such_value(path, value, pa.null())
 
     return write
 
 
-def _list(item: Write, column: Column) -> Write:
+def _list(item: Write, path: str) -> Write:
     def write(value: Any, out: bytearray) -> None:
-        found = items_of(value, column.path)
+        found = items_of(value, path)
         if found:
             out += encode_varint(len(found))
             for each in found:
@@ -148,9 +181,9 @@ def _list(item: Write, column: Column) -> Write:
     return write
 
 
-def _map(key: Write, item: Write, column: Column) -> Write:
+def _map(key: Write, item: Write, path: str) -> Write:
     def write(value: Any, out: bytearray) -> None:
-        found = pairs_of(value, column.path)
+        found = pairs_of(value, path)
         if found:
             out += encode_varint(len(found))
             for name, each in found:
@@ -161,145 +194,87 @@ def _map(key: Write, item: Write, column: Column) -> Write:
     return write
 
 
-def _symbol(symbols: tuple[str, ...], column: Column) -> Write:
-    numbers: Mapping[Any, bytes] = {
-        each: encode_varint(place) for place, each in enumerate(symbols)
-    }
+def _symbol(symbols: tuple[str, ...], path: str) -> Write:
+    numbers = {each: encode_varint(place) for place, each in enumerate(symbols)}
 
     def write(value: Any, out: bytearray) -> None:
         if not isinstance(value, str):
-            no_such_value(column.path, value, column.arrow)
+            no_such_value(path, value, pa.string())
         if value not in numbers:
-            refuse(column.path, f"{value!r} is none of the symbols {', '.join(symbols)}")
+            refuse(path, f"{value!r} is none of the symbols {', '.join(symbols)}")
         out += numbers[value]
 
     return write
 
 
-def _fixed(kind: FixedType, column: Column) -> Write:
-    is_decimal = pa.types.is_decimal(column.arrow)
+def _fixed(kind: FixedType, path: str) -> Write:
+    def bytes_of(value: Any) -> bytes:
+        if kind.logical is None or kind.logical.kind is not LogicalKind.DECIMAL:
+            return octets(value, path)
+        number = unscaled(value, pa.decimal128(kind.logical.precision, kind.logical.scale), path)
+        fits = number.bit_length() < 8 * kind.size or number == -(1 << 8 * kind.size - 1)
+        return number.to_bytes(kind.size, signed=True) if fits else b""
 
     def write(value: Any, out: bytearray) -> None:
-        if is_decimal:
-            try:
-                out += _unscaled(value, column).to_bytes(kind.size, signed=True)
-            except OverflowError:
-                _not_of_the_size(kind, column)
-            return
-        data = _octets(value, column)
+        data = bytes_of(value)
         if len(data) != kind.size:
-            _not_of_the_size(kind, column)
+            refuse(path, f"not of the {kind.size} bytes that {kind.name} has")
         out += data
 
     return write
 
 
-def _not_of_the_size(kind: FixedType, column: Column) -> NoReturn:
-    refuse(column.path, f"not of the {kind.size} bytes that {kind.name} has")
-
-
-def _primitive(kind: Primitive, column: Column) -> Write:
+def _primitive(kind: Primitive, path: str) -> Write:
     match kind.kind:
         case Kind.BOOLEAN:
-            return _boolean(column)
+            return lambda value, out: out.append(boolean(value, path))
         case Kind.INT | Kind.LONG:
-            return _integer(kind, column)
+            return _integer(kind, path)
         case Kind.FLOAT | Kind.DOUBLE:
-            return _float("<f" if kind.kind is Kind.FLOAT else "<d", column)
+            return _float(kind.kind is Kind.FLOAT, path)
         case Kind.STRING:
-            return _text(column)
-    return _decimal(column) if pa.types.is_decimal(column.arrow) else _bytes(column)
+            return _text(path)
+    return _decimal(kind, path) if kind.logical else _bytes(path)
 
 
-def _boolean(column: Column) -> Write:
-    def write(value: Any, out: bytearray) -> None:
-        if not isinstance(value, bool):
-            no_such_value(column.path, value, column.arrow)
-        out.append(value)
+def _integer(kind: Primitive, path: str) -> Write:
+    arrow = pa.int32() if kind.kind is Kind.INT else pa.int64()
+    logical = None if kind.logical is None else kind.logical.kind
+    time = TIMES.get(logical) if logical else None
+    divisor = 1000 if logical in _MILLIS else 1
 
-    return write
+    def number(value: Any) -> int:
+        if time is None or isinstance(value, int):
+            return whole(value, arrow, path)
+        return moment(value, time, path) // divisor
 
-
-def _integer(kind: Primitive, column: Column) -> Write:
-    if not pa.types.is_integer(column.arrow):
-        return _moment(kind, column)
-    most = _INT32 if kind.kind is Kind.INT else _INT64
-
-    def write(value: Any, out: bytearray) -> None:
-        try:
-            number = index(value)
-        except TypeError:
-            no_such_value(column.path, value, column.arrow)
-        if number not in most or isinstance(value, bool):
-            no_such_value(column.path, value, column.arrow)
-        out += encode_varint(number)
-
-    return write
+    return lambda value, out: out.extend(encode_varint(number(value)))
 
 
-def _moment(kind: Primitive, column: Column) -> Write:
-    """Return the writer of a date or a time. Arrow converts it to a number."""
-    is_millis = kind.logical is not None and kind.logical.kind in _MILLIS
-    divisor = 1000 if is_millis or column.arrow == TIME else 1
-
-    def write(value: Any, out: bytearray) -> None:
-        out += encode_varint(converted(column.path, value, column.arrow).value // divisor)
-
-    return write
+def _float(is_short: bool, path: str) -> Write:
+    pack = struct.Struct("<f" if is_short else "<d").pack
+    arrow = pa.float32() if is_short else pa.float64()
+    return lambda value, out: out.extend(pack(real(value, arrow, path)))
 
 
-def _float(form: str, column: Column) -> Write:
-    pack = struct.Struct(form).pack
+def _text(path: str) -> Write:
+    return lambda value, out: _sized(text(value, path), out)
+
+
+def _bytes(path: str) -> Write:
+    return lambda value, out: _sized(octets(value, path), out)
+
+
+def _decimal(kind: Primitive, path: str) -> Write:
+    assert kind.logical is not None  # noqa: S101  # Only a decimal is logical bytes.
+    arrow = pa.decimal128(kind.logical.precision, kind.logical.scale)
 
     def write(value: Any, out: bytearray) -> None:
-        try:
-            out += pack(value)
-        except (OverflowError, struct.error):
-            # Arrow turns a number beyond the range of a float into infinity.
-            out += pack(converted(column.path, value, column.arrow).as_py())
-
-    def checked(value: Any, out: bytearray) -> None:
-        if isinstance(value, bool) or not hasattr(value, "__float__"):
-            no_such_value(column.path, value, column.arrow)
-        write(value, out)
-
-    return checked
-
-
-def _text(column: Column) -> Write:
-    def write(value: Any, out: bytearray) -> None:
-        try:
-            data = str.encode(value)
-        except (TypeError, UnicodeEncodeError):
-            no_such_value(column.path, value, column.arrow)
-        _sized(data, out)
-
-    return write
-
-
-def _decimal(column: Column) -> Write:
-    def write(value: Any, out: bytearray) -> None:
-        number = _unscaled(value, column)
+        number = unscaled(value, arrow, path)
         size = (number if number >= 0 else ~number).bit_length() // 8 + 1
         _sized(number.to_bytes(size, signed=True), out)
 
     return write
-
-
-def _bytes(column: Column) -> Write:
-    return lambda value, out: _sized(_octets(value, column), out)
-
-
-def _unscaled(value: Any, column: Column) -> int:
-    sign, digits, _ = converted(column.path, value, column.arrow).as_py().as_tuple()
-    number = int("".join(map(str, digits)))
-    return -number if sign else number
-
-
-def _octets(value: Any, column: Column) -> bytes:
-    if not isinstance(value, bytes | bytearray | memoryview):
-        no_such_value(column.path, value, column.arrow)
-    return bytes(value)
 
 
 def _sized(data: bytes, out: bytearray) -> None:

@@ -4,14 +4,15 @@ Every column is nullable, as Spark wants from a source. `["int", "long"]` is a l
 "double"]` a double. Any other union of several types is a struct of `member0`, `member1`, ... .
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
     AvroType,
+    Definition,
     EnumType,
     FixedType,
     Kind,
@@ -27,6 +28,9 @@ from spark_kafka_source.values.avro.schema import (
 from spark_kafka_source.values.columns import OF_BYTES, Column, Form, Layout, Presence
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
 from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
+from spark_kafka_source.values.typing import AvroTyping
+
+_PLAIN = AvroTyping()
 
 MAX_PRECISION = 38
 TIME = pa.time64("ns")
@@ -57,6 +61,7 @@ class Reader:
 
     schema: Schema
     layout: Layout
+    typing: AvroTyping = _PLAIN
 
     @classmethod
     def of(
@@ -64,15 +69,17 @@ class Reader:
         schema: Schema,
         fields: Iterable[str] | None = None,
         time_type: pa.DataType | None = None,
+        typing: AvroTyping = _PLAIN,
     ) -> "Reader":
         """Return a reader of all columns, or only of `fields`, each a path such as `address.city`.
 
         time-micros become `time_type`: `TIME`, or a long by default. Raises `SchemaError`, and
         `RecursiveTypeError` for a type that contains itself.
         """
-        shape = _Shape(schema, time_type or pa.int64())
-        column = shape.column(schema.type, "", 0, None, tree_of(fields))
-        return cls(schema, Layout(column, tuple(shape.slot_levels), tuple(shape.levels_above)))
+        shape = _Shape(schema, time_type or pa.int64(), typing)
+        column = shape.whole(tree_of(fields))
+        layout = Layout(column, tuple(shape.slot_levels), tuple(shape.levels_above))
+        return cls(schema, layout, typing)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -81,32 +88,71 @@ class Reader:
 
 
 def members(schema: Schema, union: UnionType) -> tuple[AvroType, ...]:
-    """Return the branches that a union is read as, without null. int and long become one long."""
+    """Return the branches that a union is read as, without null. int and long become one long.
+
+    An int or a long with a logical type stays a branch of its own: 5 and a time are not the same.
+    """
     found = tuple(branch for branch in union.branches if not is_null(branch))
-    kinds = {each.kind if isinstance(each, Primitive) else None for each in found}
-    for wide, both in _WIDENED.items():
-        if kinds == both:
-            return tuple(each for each in found if getattr(each, "kind", None) is wide)
+    for wide, narrow in _WIDENED.items():
+        if set(found) == {wide, narrow}:
+            return (wide,)
     return found
 
 
-_WIDENED = {Kind.LONG: {Kind.INT, Kind.LONG}, Kind.DOUBLE: {Kind.FLOAT, Kind.DOUBLE}}
+def member_names(
+    schema: Schema, found: Sequence[AvroType], typing: AvroTyping, path: str
+) -> tuple[str, ...]:
+    """Return the names of the members of a union's struct, as Spark names them.
+
+    Raises `SchemaError` if two members have one stable name.
+    """
+    if not typing.enable_stable_identifiers_for_union_type:
+        return tuple(f"member{place}" for place in range(len(found)))
+    prefix = typing.stable_identifier_prefix_for_union_type
+    names = [prefix + _type_name(schema.definition(kind)) for kind in found]
+    lowered = [name.lower() for name in names]
+    if twice := [name for name in names if lowered.count(name.lower()) > 1]:
+        expected = "Leave 'value.enableStableIdentifiersForUnionType' out"
+        raise SchemaError(path, f"two members of a union would be {quoted(twice[0])}", expected)
+    return tuple(names)
+
+
+def _type_name(kind: Definition) -> str:
+    if isinstance(kind, Primitive):
+        return str(kind.kind)
+    if isinstance(kind, ArrayType | MapType):
+        return str(kind)
+    return "" if isinstance(kind, UnionType) else kind.name.rpartition(".")[2]
+
+
+_WIDENED = {
+    Primitive(Kind.LONG): Primitive(Kind.INT),
+    Primitive(Kind.DOUBLE): Primitive(Kind.FLOAT),
+}
 
 
 class _Shape:
     """Builder of columns, which assigns slots and levels."""
 
-    def __init__(self, schema: Schema, time_type: pa.DataType) -> None:
+    def __init__(self, schema: Schema, time_type: pa.DataType, typing: AvroTyping) -> None:
         self.slot_levels: list[int] = []
         self.levels_above = [-1]
         self._schema = schema
         self._time_type = time_type
+        self._typing = typing
         self._within: list[str] = []
         self._columns = 0
 
+    def whole(self, wanted: Tree) -> Column:
+        """Return the column of the whole schema."""
+        column = self.column(self._schema.type, "", 0, None, wanted)
+        assert column is not None  # noqa: S101  # Only a type within itself has no column.
+        return column
+
     def column(
         self, kind: AvroType, path: str, level: int, presence: Presence | None, wanted: Tree
-    ) -> Column:
+    ) -> Column | None:
+        """Return the column of a type, or None beyond the depth of a type within itself."""
         self._columns += 1
         if self._columns > MAX_COLUMNS:
             found = f"more than {MAX_COLUMNS} columns"
@@ -118,14 +164,12 @@ class _Shape:
                 return self._record(record, path, level, presence, wanted)
             case ArrayType(items):
                 item = self.column(items, f"{path}[]", self._level(level), None, wanted)
-                arrow = pa.list_(pa.field("element", item.arrow))
-                return Column(path, Form.LIST, arrow, level, -1, presence, (item,))
+                return item and _list_of(item, path, level, presence)
             case MapType(values):
                 inner = self._level(level)
                 key = self._leaf(f"{path}{{}}", Form.STRING, pa.string(), inner, None)
                 value = self.column(values, f"{path}{{}}", inner, None, wanted)
-                arrow = pa.map_(pa.string(), value.arrow)
-                return Column(path, Form.MAP, arrow, level, -1, presence, (key, value))
+                return value and _map_of(key, value, path, level, presence)
             case leaf:
                 if wanted:
                     found = f"{leaf} has no field {quoted(next(iter(wanted)))}"
@@ -169,7 +213,7 @@ class _Shape:
             self._slot(level)
         return Column(path, form, arrow, level, slot, presence)
 
-    def _union(self, union: UnionType, path: str, level: int, wanted: Tree) -> Column:
+    def _union(self, union: UnionType, path: str, level: int, wanted: Tree) -> Column | None:
         found = members(self._schema, union)
         if not found:
             return Column(path, Form.NULL, pa.null(), level)
@@ -178,27 +222,29 @@ class _Shape:
             presence = Presence(self._slot(level), 1) if nullable else None
             return self.column(found[0], path, level, presence, wanted)
         slot = self._slot(level)
-        names = tuple(f"member{place}" for place in range(len(found)))
-        children = tuple(
-            self.column(each, f"{path}.{name}", level, Presence(slot, place + 1), {})
+        names = member_names(self._schema, found, self._typing, path)
+        children = {
+            name: self.column(each, f"{path}.{name}", level, Presence(slot, place + 1), {})
             for place, (name, each) in enumerate(zip(names, found, strict=True))
-        )
-        arrow = pa.struct([(n, c.arrow) for n, c in zip(names, children, strict=True)])
-        return Column(path, Form.CHOICE, arrow, level, slot, None, children, names)
+        }
+        return _of_children(Column(path, Form.CHOICE, pa.null(), level, slot), children)
 
     def _record(
         self, record: RecordType, path: str, level: int, presence: Presence | None, wanted: Tree
-    ) -> Column:
-        if record.name in self._within:
-            found = f"{record} holds itself"
-            raise RecursiveTypeError(path, found, "Choose fields without it")
+    ) -> Column | None:
+        depth, most = self._within.count(record.name), self._typing.recursive_field_max_depth
+        if depth and most <= 0:
+            expected = "Choose fields without it, or give 'value.recursiveFieldMaxDepth'"
+            raise RecursiveTypeError(path, f"{record} holds itself", expected)
+        if depth and depth >= most:
+            return None
         names = tuple(f.name for f in record.fields if not wanted or f.name in wanted)
         if missing := sorted(wanted.keys() - set(names)):
             expected = f"It has {', '.join(f.name for f in record.fields)}"
             raise SchemaError(path, f"{record} has no field {quoted(missing[0])}", expected)
         self._within.append(record.name)
-        children = tuple(
-            self.column(
+        fields = {
+            field.name: self.column(
                 field.type,
                 f"{path}.{field.name}" if path else field.name,
                 level,
@@ -207,10 +253,9 @@ class _Shape:
             )
             for field in record.fields
             if field.name in names
-        )
+        }
         self._within.pop()
-        arrow = pa.struct([(n, c.arrow) for n, c in zip(names, children, strict=True)])
-        return Column(path, Form.STRUCT, arrow, level, -1, presence, children, names)
+        return _of_children(Column(path, Form.STRUCT, pa.null(), level, -1, presence), fields)
 
     def _slot(self, level: int) -> int:
         self.slot_levels.append(level)
@@ -219,3 +264,20 @@ class _Shape:
     def _level(self, above: int) -> int:
         self.levels_above.append(above)
         return len(self.levels_above) - 1
+
+
+def _of_children(column: Column, found: Mapping[str, Column | None]) -> Column:
+    """Return a struct's column with its children. A child without a column is left out."""
+    children = {name: child for name, child in found.items() if child is not None}
+    arrow = pa.struct([(name, child.arrow) for name, child in children.items()])
+    return replace(column, arrow=arrow, children=tuple(children.values()), names=tuple(children))
+
+
+def _list_of(item: Column, path: str, level: int, presence: Presence | None) -> Column:
+    arrow = pa.list_(pa.field("element", item.arrow))
+    return Column(path, Form.LIST, arrow, level, -1, presence, (item,))
+
+
+def _map_of(key: Column, value: Column, path: str, level: int, presence: Presence | None) -> Column:
+    arrow = pa.map_(pa.string(), value.arrow)
+    return Column(path, Form.MAP, arrow, level, -1, presence, (key, value))

@@ -7,14 +7,14 @@ Beyond the specification, a timestamp keeps its moment if one side counts in mil
 other in microseconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeGuard
 
 import numpy as np
 
 from spark_kafka_source.values.avro.defaults import encode_default
-from spark_kafka_source.values.avro.reader import TIME, Reader, members
+from spark_kafka_source.values.avro.reader import TIME, Reader, member_names, members
 from spark_kafka_source.values.avro.schema import (
     NO_DEFAULT,
     ArrayType,
@@ -35,6 +35,7 @@ from spark_kafka_source.values.avro.schema import (
 from spark_kafka_source.values.columns import Column, Form, Presence
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError, quoted
 from spark_kafka_source.values.program import Convert, Op, Program, Row
+from spark_kafka_source.values.typing import AvroTyping
 
 MAX_ROWS = 50_000
 """The most rows of a program: types that use each other can need very many."""
@@ -66,7 +67,7 @@ _MICROS = (LogicalKind.TIMESTAMP_MICROS, LogicalKind.LOCAL_TIMESTAMP_MICROS)
 
 def resolve(writer: Schema, reader: Reader) -> Program:
     """Return the program for `writer`. Raises `UnresolvableError` if it can never read a value."""
-    resolution = _Resolution(writer, reader.schema)
+    resolution = _Resolution(writer, reader.schema, reader.typing)
     resolution.emit(writer.type, reader.schema.type, reader.layout.column)
     return Program(
         reader.layout,
@@ -80,12 +81,12 @@ def resolve(writer: Schema, reader: Reader) -> Program:
 class _Resolution:
     """State of a resolution: the table so far."""
 
-    def __init__(self, writer: Schema, reader: Schema) -> None:
+    def __init__(self, writer: Schema, reader: Schema, typing: AvroTyping) -> None:
         self.rows: list[list[int]] = []
         self.paths: list[str] = []
         self.mapping: list[int] = []
         self.constants = bytearray()
-        self._writer, self._reader = writer, reader
+        self._writer, self._reader, self._typing = writer, reader, typing
         self._skipped: dict[str, int] = {}
         self._least: dict[str, int] = {}
         self._nothing: dict[str, bool] = {}
@@ -123,8 +124,11 @@ class _Resolution:
 
     def _member(self, writer: AvroType, reader: UnionType, column: Column) -> None:
         found = members(self._reader, reader)
-        choice = column.form is Form.CHOICE
-        columns = column.children if choice else (column,) * len(found)
+        columns: Sequence[Column | None] = (column,) * len(found)
+        if column.form is Form.CHOICE:
+            children = dict(zip(column.names, column.children, strict=True))
+            names = member_names(self._reader, found, self._typing, self._path)
+            columns = [children.get(name) for name in names]
         order = sorted(range(len(found)), key=lambda each: self._distance(writer, found[each]))
         for place in order:
             try:
@@ -148,11 +152,16 @@ class _Resolution:
             return 0 if _same_name(one, other, full=True) else 1
         return 0
 
-    def _plain(self, writer: AvroType, reader: AvroType, column: Column) -> None:
-        """Resolve two types that are not unions.
+    def _plain(self, writer: AvroType, reader: AvroType, column: Column | None) -> None:
+        """Resolve two types that are not unions. None is a member that has no column.
 
         The first operation marks the column as present.
         """
+        if column is None:
+            if self._distance(writer, reader) > 1:
+                raise self._unresolvable(writer, reader)
+            self._skip(writer)
+            return
         self._tries += 1
         if self._tries > MAX_TRIES:
             raise self._too_large(f"more than {MAX_TRIES} types to try as another")
@@ -226,7 +235,7 @@ class _Resolution:
             found = f"the writer has no field {quoted(field.name)}"
             raise UnresolvableError(self._path, found, "The reader's field has no default either")
         data = encode_default(self._reader, field.type, field.default, self._path)
-        resolution = _Resolution(self._reader, self._reader)
+        resolution = _Resolution(self._reader, self._reader, self._typing)
         if field.default is None and isinstance(field.type, UnionType):
             return
         start = len(self.constants)

@@ -16,6 +16,7 @@ from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.program import Program
 from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+from spark_kafka_source.values.typing import AvroTyping
 
 
 class AvroReader:
@@ -26,12 +27,14 @@ class AvroReader:
         schema: SchemaText,
         fields: Sequence[str] | None = None,
         time_type: pa.DataType | None = None,
+        typing: AvroTyping | None = None,
     ) -> None:
-        """`fields` and `time_type` are as in `Reader.of`. Raises as `Reader.of` does."""
+        """`fields`, `time_type` and `typing` are as in `Reader.of`. Raises as `Reader.of` does."""
         parsed = parse_schema(schema.text, [text for _, text in schema.references])
-        self._arguments = schema, None if fields is None else tuple(fields), time_type
+        typing = typing or AvroTyping()
+        self._arguments = schema, None if fields is None else tuple(fields), time_type, typing
         self._kept = keeping(self._resolved)
-        self.reader = Reader.of(parsed, fields, time_type)
+        self.reader = Reader.of(parsed, fields, time_type, typing)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_once, (AvroReader, *self._arguments)

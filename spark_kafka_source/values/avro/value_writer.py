@@ -5,37 +5,59 @@ from typing import Any
 import pyarrow as pa
 
 from spark_kafka_source.values.avro.encode import encode
+from spark_kafka_source.values.avro.fit import Node, fit
 from spark_kafka_source.values.avro.one import writer_of_one
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
-from spark_kafka_source.values.kept import made_once
+from spark_kafka_source.values.fitting import as_plain, plain
+from spark_kafka_source.values.kept import keeping_last, made_once
+from spark_kafka_source.values.one_value import refuse
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.typing import AvroTyping
 
 
 class AvroWriter:
     """`ValueWriter` with one schema. It is pickled as the schema's text."""
 
-    def __init__(self, schema: SchemaText) -> None:
-        """Raises as `Reader.of` does."""
-        self._schema = schema
-        parsed = parse_schema(schema.text, [text for _, text in schema.references])
-        self._reader = Reader.of(parsed, time_type=TIME)
-        self._write_one = writer_of_one(self._reader)
+    def __init__(
+        self,
+        schema: SchemaText,
+        ignored: tuple[str, ...] = (),
+        typing: AvroTyping | None = None,
+    ) -> None:
+        """`ignored` are the paths of fields that may be left out. Raises `SchemaError`."""
+        self._ignored, self._typing = ignored, typing or AvroTyping()
+        self._arguments = schema, self._ignored, self._typing
+        self._parsed = parse_schema(schema.text, [text for _, text in schema.references])
+        self._write_one = writer_of_one(self._parsed, self._ignored, self._typing)
+        self._plan = keeping_last(self._planned)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_once, (AvroWriter, self._schema)
+        return made_once, (AvroWriter, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of columns that need no cast."""
-        return self._reader.arrow_type
+        """The type of the column that a source reads. Raises as `Reader.of` does."""
+        return Reader.of(self._parsed, time_type=TIME, typing=self._typing).arrow_type
+
+    def fit(self, kind: pa.DataType) -> None:
+        """Raise `UnfitColumnError` if columns of this type do not fit the schema."""
+        self._plan(kind)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
-        return encode(self._reader, array, prefix)
+        plan, kind = self._plan(array.type)
+        return encode(plan, as_plain(array, kind), prefix)
 
     def one(self, value: Any) -> bytes:
         """Encode one value."""
         out = bytearray()
-        self._write_one(value, out)
+        try:
+            self._write_one(value, out)
+        except RecursionError:
+            refuse("", "values are nested too deeply")
         return bytes(out)
+
+    def _planned(self, kind: pa.DataType) -> tuple[Node, pa.DataType]:
+        """Return the plan for columns of this type, and the type in which it takes them."""
+        return fit(self._parsed, kind, self._ignored, self._typing), plain(kind)

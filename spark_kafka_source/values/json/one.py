@@ -12,8 +12,14 @@ import pyarrow as pa
 from spark_kafka_source.values.errors import quoted
 from spark_kafka_source.values.fitting import below, no_such_field
 from spark_kafka_source.values.json.fit import free
-from spark_kafka_source.values.json.leaves import Text, leaf, no_such_value, string
-from spark_kafka_source.values.one_value import items_of, pairs_of, refuse
+from spark_kafka_source.values.json.leaves import Text, leaf, string
+from spark_kafka_source.values.one_value import (
+    items_of,
+    known_fields,
+    no_such_value,
+    pairs_of,
+    refuse,
+)
 
 _MOST_SHOWN = 100
 
@@ -38,11 +44,7 @@ def _object(kind: pa.DataType, ignored: Collection[str]) -> Text:
     names = {name: f"{string(name, '')}:" for name in texts}
 
     def text(value: Any, path: str) -> str:
-        if not isinstance(value, Mapping):
-            refuse(path, f"{quoted(value)} is no dict")
-        for name in value:
-            if name not in names and below(path, str(name)) not in ignored:
-                unknown(name, names, path)
+        known_fields(value, names, path, ignored)
         there = ((name, value.get(name)) for name in names)
         # Null fields are left out.
         fields = (

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from operator import index
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,9 +31,6 @@ from spark_kafka_source.values.json.fit import (
     required_of,
 )
 from spark_kafka_source.values.json.leaves import (
-    BYTES,
-    DIGITS,
-    FLOATS,
     Text,
     base64,
     boolean,
@@ -41,12 +39,15 @@ from spark_kafka_source.values.json.leaves import (
     local_time,
     moment,
     string,
-    whole,
 )
 from spark_kafka_source.values.json.one import entries, unknown
 from spark_kafka_source.values.json.shape import Options, Place, Shape
 from spark_kafka_source.values.one_value import items_of, refuse
 
+_BYTES = (bytes, bytearray, memoryview)
+_FLOATS = (float, np.floating)
+_DIGITS = 38
+"""The most digits of a decimal."""
 _WHOLE = range(-(1 << 63), 1 << 64)
 """The integers that a column of integers can have."""
 
@@ -111,16 +112,15 @@ class _Spot:
         return text(value, path)
 
     def _number(self, value: Any, path: str) -> str:
-        if isinstance(value, FLOATS):
+        if isinstance(value, _FLOATS):
             if not (self._is_open or math.isfinite(value)):
                 self._refuse(value, path)
             is_single = isinstance(value, np.floating) and value.itemsize < 8
             return by_column(value, pa.float32() if is_single else pa.float64())
-        number = whole(value)
-        if number is not None and number not in _WHOLE:
-            self._refuse(value, path)
-        text = _decimal_text(value) if number is None else str(number)
-        return text or self._refuse(value, path)
+        if isinstance(value, Decimal):
+            return _decimal_text(value) or self._refuse(value, path)
+        number = index(value)
+        return str(number) if number in _WHOLE else self._refuse(value, path)
 
     def _by_one_of(self, ways: "list[_Object] | list[_Array]", value: Any, path: str) -> str:
         """Return the text by a choice that the value fits.
@@ -219,8 +219,9 @@ _TYPES: Mapping[type, str] = {
 
 
 _OTHERS: tuple[tuple[Any, str], ...] = (
-    (FLOATS, "number"),
-    ((str, date, *BYTES), "string"),
+    (_FLOATS, "number"),
+    ((int, np.integer), "integer"),
+    ((str, date, *_BYTES), "string"),
     (Mapping, "object"),
     (Iterable, "array"),
 )
@@ -233,8 +234,6 @@ def _type_of(value: Any) -> str:
     if isinstance(value, Decimal):
         exponent = value.as_tuple().exponent
         return "integer" if isinstance(exponent, int) and exponent >= 0 else "number"
-    if whole(value) is not None:
-        return "integer"
     return next((name for types, name in _OTHERS if isinstance(value, types)), "")
 
 
@@ -249,7 +248,7 @@ def _way(value: Any, *, is_local: bool) -> tuple[str, Text]:
 def _decimal_text(value: Decimal) -> str:
     """Return the text of a decimal that a column can have, or an empty one."""
     _, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or max(len(digits), -exponent) + max(exponent, 0) > DIGITS:
+    if not isinstance(exponent, int) or max(len(digits), -exponent) + max(exponent, 0) > _DIGITS:
         return ""
     number = value.copy_abs() if value.is_zero() else value
     return format(number, "f") if exponent > 0 else str(number)

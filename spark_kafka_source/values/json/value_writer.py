@@ -14,7 +14,7 @@ from spark_kafka_source.values.json.one import text_of_one
 from spark_kafka_source.values.json.schema import column_type
 from spark_kafka_source.values.json.shape import Shape
 from spark_kafka_source.values.json.shaped import ShapedText
-from spark_kafka_source.values.kept import keeping, made_once
+from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.schema_text import SchemaText
 
 Described: TypeAlias = Any
@@ -52,7 +52,7 @@ class JsonWriter:
 
     def _set(self, described: Described, kind: pa.DataType | None, ignored: frozenset[str]) -> None:
         self._described, self._kind, self._ignored = described, kind, ignored
-        self._fit = keeping(self._planned)
+        self._fit = keeping_last(self._planned)
         self._text_of_one: Callable[[Any], str] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:

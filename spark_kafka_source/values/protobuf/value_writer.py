@@ -37,6 +37,10 @@ class ProtobufWriter:
         """The bytes that say which message of the schema it is."""
         return message_indexes(self._reader.schema, self.message)
 
+    def fit(self, kind: pa.DataType) -> None:
+        """Raise `ColumnTypeError` if columns of this type do not fit the message."""
+        encode(self._reader, pa.array([], kind))
+
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
         return encode(self._reader, array, prefix)
