@@ -15,7 +15,7 @@ _LEAVES: dict[str, list[pa.DataType]] = {
     "boolean": [pa.bool_()],
     "string": [pa.string(), pa.large_string()],
     "date": [pa.date32(), pa.string()],
-    "date-time": [TIMESTAMP, pa.timestamp("ms", "Europe/Berlin"), pa.string(), TIMESTAMP_NTZ],
+    "date-time": [TIMESTAMP, pa.timestamp("us", "Europe/Berlin"), pa.string(), TIMESTAMP_NTZ],
     "base64": [pa.binary(), pa.string()],
     "null": [pa.null()],
 }

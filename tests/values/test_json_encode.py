@@ -50,7 +50,7 @@ def _values(kind: pa.DataType) -> st.SearchStrategy[Any]:
     if pa.types.is_floating(kind):
         return st.floats(width=kind.bit_width)
     if pa.types.is_timestamp(kind):
-        return _MICROS if kind.unit == "us" else _MICROS.map(lambda micros: micros // 1_000)
+        return _MICROS
     if pa.types.is_date(kind):
         return st.integers(-719_528, 2_932_896)
     if pa.types.is_boolean(kind):
