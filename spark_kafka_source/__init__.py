@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
     from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
     from spark_kafka_source.consumer.waiting import WakeupError
+    from spark_kafka_source.dead_letters.writing import DeadLetterError
     from spark_kafka_source.errors import KafkaError
     from spark_kafka_source.fetch.losses import RecordsLostError
     from spark_kafka_source.fetch.offset_reset import NoOffsetError
@@ -48,6 +49,7 @@ __all__ = [
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerRecords",
+    "DeadLetterError",
     "KafkaAdmin",
     "KafkaConsumer",
     "KafkaDataSource",
@@ -83,6 +85,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "infer_schema": "consumer.infer_schema",
             "MixedColumnsError": "consumer.consumer_records",
             "BadRecordError": "typed.errors",
+            "DeadLetterError": "dead_letters.writing",
             "BufferFullError": "producer.buffer_memory",
             "KafkaProducer": "producer.kafka_producer",
             "ProducerFencedError": "producer.errors",

@@ -19,7 +19,7 @@ AS_OPTIONS: Spelling = MappingProxyType({})
 
 # Only names in the spelling are replaced: a topic may be called 'kafka.events'.
 _NAMED = re.compile(
-    r"'((?:kafka|schema\.registry|key|value|auto|normalize)\.[a-z0-9.*]+|badRecords)'"
+    r"'((?:kafka|schema\.registry|key|value|auto|normalize)\.[a-z0-9.*]+|badRecords(?:\.topic)?)'"
 )
 _current: ContextVar[Spelling] = ContextVar("spelling", default=AS_OPTIONS)
 

@@ -12,6 +12,7 @@ PUBLIC = {
         "ConsumerRebalanceListener",
         "ConsumerRecord",
         "ConsumerRecords",
+        "DeadLetterError",
         "KafkaAdmin",
         "KafkaConsumer",
         "KafkaDataSource",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-# The first consumer with typed values imports what they need.
-from spark_kafka_source import consumer
+# The first consumer with typed values, or with dead letters, imports what they need.
+from spark_kafka_source import consumer, dead_letters
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
@@ -48,7 +48,7 @@ from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
-from spark_kafka_source.typed import TypedConfig
+from spark_kafka_source.typed import TypedConfig, letters_are_read
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
@@ -136,7 +136,16 @@ class KafkaConsumer:
         # Own lookups: a silent registry must not block requests to brokers.
         lookups = Lookups(self._client, self._waiting.wakeup)
         with spelt(self._config.spelling):
-            return consumer.TypedDecoding(self._config.typed, self._columns_read, lookups)
+            return consumer.TypedDecoding(
+                self._config.typed, self._columns_read, lookups, self._new_letters()
+            )
+
+    def _new_letters(self) -> "consumer.LetterWrites | None":
+        topic = self._config.typed.bad_records_topic
+        if not topic:
+            return None
+        destination = dead_letters.Destination(self._config.client, topic)
+        return consumer.LetterWrites(destination, Lookups(self._client, self._waiting.wakeup))
 
     @property
     def _columns_read(self) -> tuple[str, ...]:
@@ -200,8 +209,12 @@ class KafkaConsumer:
         """Read only these partitions, whatever the group's other members read."""
         if self._subscription.is_active:
             raise LocalError("Topics are subscribed: unsubscribe() first")
+        wanted = [TopicPartition(*each) for each in topic_partitions]
+        letters = self._config.typed.bad_records_topic
+        if letters in {each.topic for each in wanted}:
+            raise letters_are_read(letters)
         self._commits.commit_consumed_async()
-        self._positions.keep(TopicPartition(*each) for each in topic_partitions)
+        self._positions.keep(wanted)
 
     @_by_one_thread
     def unsubscribe(self) -> None:
@@ -522,6 +535,7 @@ class KafkaConsumer:
         known = {each: float(lag) for each, lag in lags.items() if lag is not None}
         if self._typed is not None:
             found["bad-records-skipped-total"] = self._typed.skipped
+            found["bad-records-sent-total"] = self._typed.sent
         found["records-lag-max"] = max(known.values(), default=0.0)
         return found | {f"{each}.records-lag": lag for each, lag in known.items()}
 

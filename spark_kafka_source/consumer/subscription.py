@@ -24,6 +24,7 @@ from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, 
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.typed import letters_are_read
 
 logger = logging.getLogger(__name__)
 
@@ -155,6 +156,9 @@ class Subscription:
         if self._positions.partitions and not self.is_active:
             raise LocalError("Partitions are assigned: unsubscribe() first")
         compiled = _compiled(pattern)
+        letters = self._config.typed.bad_records_topic
+        if letters and (letters in wanted or (compiled and compiled.fullmatch(letters))):
+            raise letters_are_read(letters)
         self._listener, self.topics, self._pattern = listener, wanted, compiled
         self._look_at_seconds, self._looks_in_vain, self._has_looked = 0.0, 0, False
         self._look = self._look_to_join = None

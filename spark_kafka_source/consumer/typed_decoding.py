@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from spark_kafka_source.client import Lookup, Lookups
+from spark_kafka_source.consumer.letter_writes import LetterWrites
 from spark_kafka_source.consumer.unread import NotKnownYetError
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS
@@ -26,7 +27,7 @@ from spark_kafka_source.typed import (
 )
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 from spark_kafka_source.values.avro import TIME
-from spark_kafka_source.values.protobuf.reader import descriptors_of
+from spark_kafka_source.values.protobuf.files import descriptors_of
 
 ASK_AGAIN_SECONDS = 60.0
 """The time until the consumer asks again for ids that the registry did not have."""
@@ -43,9 +44,19 @@ class TypedDecoding:
     A topic keeps the schema that it had at its first read. No method waits for an answer.
     """
 
-    def __init__(self, config: TypedConfig, columns: tuple[str, ...], lookups: Lookups) -> None:
-        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used."""
+    def __init__(
+        self,
+        config: TypedConfig,
+        columns: tuple[str, ...],
+        lookups: Lookups,
+        letters: LetterWrites | None = None,
+    ) -> None:
+        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used.
+
+        `letters` writes the bad records if they go to a topic.
+        """
         self._config, self._columns, self._lookups = config, columns, lookups
+        self._letters = letters
         self._registry = None if config.registry is None else RegistryClient(config.registry)
         self._plans = _Answers(lookups, self._plan)
         self._schemas = None if self._registry is None else _Schemas(lookups, self._registry)
@@ -60,12 +71,19 @@ class TypedDecoding:
         """Give up the lookups that have no answer."""
         if self._registry is not None:
             self._registry.end()
+        if self._letters is not None:
+            self._letters.close()
         self._lookups.close()
 
     @property
     def skipped(self) -> int:
         """The number of bad records that were left out."""
         return sum(each.skipped for each in self._records.values())
+
+    @property
+    def sent(self) -> int:
+        """The number of bad records that are in the topic of dead letters."""
+        return 0 if self._letters is None else self._letters.count
 
     @property
     def schema(self) -> pa.Schema:
@@ -81,18 +99,26 @@ class TypedDecoding:
     def decoded(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
         """Return the records, and the error of the bad record after them, or None.
 
-        Raises `NotKnownYetError` while a lookup runs: call again with the same chunk. Raises the
-        error of a failed lookup, too. The next call asks again.
+        Raises `NotKnownYetError` while a lookup runs, or until the bad records are in the topic of
+        dead letters: call again with the same chunk. Raises the error of a failed lookup, or of
+        letters, too. The next call asks, or writes, again.
         """
+        if self._letters is not None:
+            self._letters.check(chunk.topic_partition.topic)
+            written = self._letters.take(chunk)
+            if written is not None:
+                return written, None
         records = self._records_of(chunk.topic_partition.topic)
         if monotonic() >= self._ask_again_at_seconds:
             self._ask_again_at_seconds = monotonic() + ASK_AGAIN_SECONDS
             for each in self._records.values():
                 each.ask_again()
-        batch, failure = records.before_failure(chunk)
-        if failure is not None:
+        found = records.decoded(chunk)
+        if found.failure is not None:
             records.ask_again()
-        return batch, failure
+        if found.letters is not None and self._letters is not None:
+            self._letters.write(chunk, found.batch, found.letters)
+        return found.batch, found.failure
 
     def _records_of(self, topic: str) -> TypedRecords:
         name = topic if self._is_by_topic else _ALL_TOPICS

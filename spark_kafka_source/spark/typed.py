@@ -9,6 +9,7 @@ from spark_kafka_source.spark.declaration import Option, Use, of_kafka
 from spark_kafka_source.spark.kinds import like, parsed
 from spark_kafka_source.typed import (
     BAD_RECORDS,
+    BAD_RECORDS_TOPIC,
     PARTS,
     BadRecords,
     FormatConfig,
@@ -40,7 +41,12 @@ OPTIONS: tuple[Option[Any], ...] = (
         BAD_RECORDS,
         like(BadRecords.FAIL),
         "the handling of a record whose key or value cannot be decoded: an error, null with its "
-        "bytes in `value_error`, or the record is left out",
+        "bytes in `value_error`, the record is left out, or it goes to `badRecords.topic`",
+    ),
+    Option(
+        BAD_RECORDS_TOPIC,
+        parsed("a topic's name", lambda _, text: text),
+        "the topic of dead letters, for the records that cannot be decoded; it must exist",
     ),
     Option(
         f"{_REGISTRY}url",

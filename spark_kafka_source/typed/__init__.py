@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.typed.config import (
         BAD_RECORDS,
+        BAD_RECORDS_TOPIC,
         PARTS,
         BadRecords,
         Format,
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
         TypedConfig,
         TypedWriteConfig,
         error_column,
+        letters_are_read,
     )
     from spark_kafka_source.typed.encoding import TypedEncoding
     from spark_kafka_source.typed.errors import BadRecordError
+    from spark_kafka_source.typed.letters import Letters
     from spark_kafka_source.typed.options import MEANT, READ_OPTIONS, WRITE_OPTIONS
     from spark_kafka_source.typed.plan import plan_columns
     from spark_kafka_source.typed.subjects import (
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BAD_RECORDS",
+    "BAD_RECORDS_TOPIC",
     "ERROR_TYPE",
     "MEANT",
     "PARTS",
@@ -43,6 +47,7 @@ __all__ = [
     "BadRecords",
     "Format",
     "FormatConfig",
+    "Letters",
     "RegistrationConfig",
     "SubjectConfig",
     "SubjectNameStrategy",
@@ -54,6 +59,7 @@ __all__ = [
     "TypedWrite",
     "TypedWriteConfig",
     "error_column",
+    "letters_are_read",
     "plan_columns",
     "plan_writes",
 ]
@@ -63,16 +69,19 @@ if not TYPE_CHECKING:
         __name__,
         {
             "error_column": "config",
+            "letters_are_read": "config",
             "TypedEncoding": "encoding",
             "WRITE_OPTIONS": "options",
             "READ_OPTIONS": "options",
             "MEANT": "options",
             "ERROR_TYPE": "columns",
             "BAD_RECORDS": "config",
+            "BAD_RECORDS_TOPIC": "config",
             "BadRecordError": "errors",
             "BadRecords": "config",
             "Format": "config",
             "FormatConfig": "config",
+            "Letters": "letters",
             "PARTS": "config",
             "RegistrationConfig": "subjects",
             "SubjectConfig": "subjects",

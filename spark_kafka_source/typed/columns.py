@@ -1,7 +1,7 @@
 """Keys and values of a chunk's records as typed columns, and the treatment of bad records."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from spark_kafka_source.registry import (
 )
 from spark_kafka_source.typed.config import BadRecords, error_column
 from spark_kafka_source.typed.errors import BadRecordError
+from spark_kafka_source.typed.letters import Cause, Letters
 from spark_kafka_source.values import Decoded, Fault, SchemaText, SchemaType, ValueReader
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ class TypedColumns:
     parts: Mapping[str, TypedPart]
     """The typed parts, by `key` and `value`. A part that is missing here stays bytes."""
     bad_records: BadRecords = BadRecords.FAIL
+    bad_records_topic: str = ""
+    """The topic of dead letters, if bad records go to one."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -85,6 +88,21 @@ class TypedColumns:
         if self.bad_records is not BadRecords.NULL:
             return ()
         return [name for name in self.columns if name in self.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedBatch:
+    """A chunk's records, without the bad ones unless their errors have a column."""
+
+    batch: pa.RecordBatch
+    failure: BadRecordError | None = None
+    """The error of the bad record after `batch`, if bad records fail."""
+    letters: Letters | None = None
+    """The bad records, if they go to a topic: to be written before `batch` counts as read."""
+
+
+def _nowhere(letters: Letters) -> None:
+    raise ValueError(f"no way to write letters of {letters.topic_partition} was given")
 
 
 class TypedRecords:
@@ -102,21 +120,26 @@ class TypedRecords:
         self.skipped = 0
         """How many records were skipped so far."""
 
-    def record_batch(self, chunk: Chunk) -> pa.RecordBatch:
+    def record_batch(
+        self, chunk: Chunk, send: Callable[[Letters], object] = _nowhere
+    ) -> pa.RecordBatch:
         """Return the chunk's records as `records.record_batch` does, with the typed parts decoded.
 
-        Raises `BadRecordError` if bad records fail, the errors of `record_batch`, and, for any
-        setting of `badRecords`, errors that prevent the lookup of a schema.
+        `send` gets the bad records if they go to a topic. Raises `BadRecordError` if bad records
+        fail, the errors of `record_batch`, and, for any setting of `badRecords`, errors that
+        prevent the lookup of a schema.
         """
-        batch, failure = self.before_failure(chunk)
-        if failure is not None:
-            raise failure
-        return batch
+        found = self.decoded(chunk)
+        if found.failure is not None:
+            raise found.failure
+        if found.letters is not None:
+            send(found.letters)
+        return found.batch
 
-    def before_failure(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
-        """Return all records and None, or the records before the first bad one and its error.
+    def decoded(self, chunk: Chunk) -> TypedBatch:
+        """Decode a chunk, and do with its bad records what `badRecords` says.
 
-        The error comes only if bad records fail.
+        If bad records fail, the batch has the records before the first one.
         """
         located = within_limit(chunk, locate(chunk))
         decoded = {name: each.decode(chunk, located) for name, each in self._decoders.items()}
@@ -124,14 +147,19 @@ class TypedRecords:
         for part in decoded.values():
             bad |= part.bad
         if not bad.any() or self._typed.bad_records is BadRecords.NULL:
-            return self._batch(chunk, located, decoded, None), None
+            return TypedBatch(self._batch(chunk, located, decoded, None))
+        if self._typed.bad_records is BadRecords.FAIL:
+            first = int(bad.argmax())
+            before = np.arange(len(bad)) < first
+            failure = self._error(chunk, located, decoded, first)
+            batch = self._batch(chunk, located.where(before), decoded, before)
+            return TypedBatch(batch, failure=failure)
+        good = self._batch(chunk, located.where(~bad), decoded, ~bad)
         if self._typed.bad_records is BadRecords.SKIP:
             self._skip(chunk, located, decoded, bad)
-            return self._batch(chunk, located.where(~bad), decoded, ~bad), None
-        first = int(bad.argmax())
-        before = np.arange(len(bad)) < first
-        failure = self._error(chunk, located, decoded, first)
-        return self._batch(chunk, located.where(before), decoded, before), failure
+            return TypedBatch(good)
+        causes = [_cause(decoded, row) for row in np.flatnonzero(bad).tolist()]
+        return TypedBatch(good, letters=Letters.of(chunk, located.where(bad), causes))
 
     def ask_again(self) -> None:
         """Forget the missing and unusable schemas: they may exist by now."""
@@ -205,6 +233,14 @@ class _PartDecoder:
         return _DecodedPart(self._name, slices, framed, written, decoded)
 
 
+def _cause(decoded: Mapping[str, "_DecodedPart"], row: int) -> Cause:
+    """Return what is wrong with a bad row. The reason names both parts if both are bad."""
+    bad = [each for each in decoded.values() if each.bad[row]]
+    reasons = [f"the {each.name} cannot be decoded: {each.described(row)}" for each in bad]
+    part = next((each for each in bad if each.name == "value"), bad[0])
+    return Cause(part.name, "; ".join(reasons), part.schema_id(row))
+
+
 @dataclass(frozen=True, slots=True)
 class _DecodedPart:
     """Decoded part (keys or values) of a chunk's records."""
@@ -227,13 +263,15 @@ class _DecodedPart:
             return self.written.reason(row)
         return self.found.reason(row)
 
+    def schema_id(self, row: int) -> int | UUID | None:
+        """Return the id of a row's schema, or None if the row has none."""
+        key = self.written.key(row)
+        return None if key is None or key.id == NO_ID else key.id
+
     def described(self, row: int) -> str:
         """Return why a row is bad, with the id of its schema if known."""
-        key = self.written.key(row)
-        reason = self.reason(row)
-        if key is None or key.id == NO_ID or f"schema {key.id}" in reason:
-            return reason
-        return f"schema {key.id}: {reason}"
+        id, reason = self.schema_id(row), self.reason(row)
+        return reason if id is None or f"schema {id}" in reason else f"schema {id}: {reason}"
 
     def errors(self, chunk: Chunk, located: Located) -> pa.StructArray:
         """Return the error column. Its bytes are the whole key or value, framing included."""
@@ -245,11 +283,10 @@ class _DecodedPart:
         places = np.full(count, -1, np.int64)
         places[rows] = np.arange(len(rows))
         taken = pa.array(places, mask=~bad)
-        keys = [self.written.key(row) for row in rows]
-        ids = [each.id if each is not None and isinstance(each.id, int) else NO_ID for each in keys]
+        ids = [self.schema_id(row) for row in rows]
         fields = [
             pa.array([self.reason(row) for row in rows], pa.string()),
-            pa.array([None if each == NO_ID else each for each in ids], pa.int32()),
+            pa.array([each if isinstance(each, int) else None for each in ids], pa.int32()),
             gather(chunk.data, self.slices.where(bad)),
         ]
         return pa.StructArray.from_arrays(

@@ -15,6 +15,7 @@ from spark_kafka_source.values.typing import AvroTyping, JsonTyping, ProtobufTyp
 
 PARTS = ("key", "value")
 BAD_RECORDS = "badRecords"
+BAD_RECORDS_TOPIC = "badRecords.topic"
 URL = "schema.registry.url"
 LATEST = "latest"
 
@@ -50,6 +51,7 @@ class BadRecords(Enum):
     FAIL = "fail"
     NULL = "null"
     SKIP = "skip"
+    TOPIC = "topic"
 
     def __str__(self) -> str:
         return self.value
@@ -238,6 +240,8 @@ class TypedConfig:
     """The parts that are decoded."""
     bad_records: BadRecords = BadRecords.FAIL
     registry: RegistryConfig | None = None
+    bad_records_topic: str = ""
+    """The topic of dead letters, if bad records go to one."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TypedConfig":
@@ -245,15 +249,32 @@ class TypedConfig:
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.is_typed)
         bad_records = settings.choice(BAD_RECORDS, BadRecords.FAIL)
-        if not parts and BAD_RECORDS.lower() in settings.values:
-            raise without_format(BAD_RECORDS)
+        for option in (BAD_RECORDS, BAD_RECORDS_TOPIC):
+            if not parts and option.lower() in settings.values:
+                raise without_format(option)
         is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
         if is_given and not any(each.has_schema for each in parts):
             raise without_format(min(set(settings.values) & REGISTRY_OPTIONS))
         registry = RegistryConfig.from_settings(settings) if is_given else None
         for each in parts:
             each.check_registry(registry is not None)
-        return cls(parts, bad_records, registry)
+        return cls(parts, bad_records, registry, _topic_of_letters(settings, bad_records))
+
+
+def _topic_of_letters(settings: Settings, bad_records: BadRecords) -> str:
+    """Return the topic of dead letters. Raises `ConfigurationError` unless both options fit."""
+    is_given = BAD_RECORDS_TOPIC.lower() in settings.values
+    if bad_records is not BadRecords.TOPIC:
+        if is_given:
+            found = f"has no effect where '{BAD_RECORDS}' is '{bad_records}'"
+            expected = f"Set that to '{BadRecords.TOPIC}', or leave this out"
+            raise ConfigurationError(BAD_RECORDS_TOPIC, found, expected)
+        return ""
+    topic = settings.text(BAD_RECORDS_TOPIC, "").strip()
+    if not topic:
+        found = "is empty" if is_given else f"is missing, where '{BAD_RECORDS}' is '{bad_records}'"
+        raise ConfigurationError(BAD_RECORDS_TOPIC, found, "Name the topic for bad records")
+    return topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +320,12 @@ def without_format(option: str) -> ConfigurationError:
     """Return the error for an option that needs a typed key or value when there is none."""
     expected = "Give 'value.format' or 'key.format', or leave it out"
     return ConfigurationError(option, "has no effect, since keys and values are bytes", expected)
+
+
+def letters_are_read(topic: str) -> ConfigurationError:
+    """Return the error for a topic of dead letters that is read, too: no letter would be the last.
+
+    A letter is a bad record.
+    """
+    expected = "Name a topic that is not read: there a letter would become a letter again"
+    return ConfigurationError(BAD_RECORDS_TOPIC, "{} is also read from", expected, topic)

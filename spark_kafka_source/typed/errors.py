@@ -27,5 +27,6 @@ class BadRecordError(LocalError):
         return (
             f"{self.topic_partition} at offset {self.offset}: the {self.column} cannot be decoded: "
             f"{self.reason}. It is {shown or 'empty'}{more}. Option 'badRecords' lets it pass: "
-            "'null' keeps its bytes in a column of errors, 'skip' leaves the record out"
+            "'null' keeps its bytes in a column of errors, 'skip' leaves the record out, 'topic' "
+            "sends it to the topic in 'badRecords.topic'"
         )

@@ -5,7 +5,12 @@ from types import MappingProxyType
 
 from spark_kafka_source.registry import INSTEAD, REGISTRY_OPTIONS
 from spark_kafka_source.settings import PREFIX, settings_of
-from spark_kafka_source.typed.config import BAD_RECORDS, PARTS, format_settings
+from spark_kafka_source.typed.config import (
+    BAD_RECORDS,
+    BAD_RECORDS_TOPIC,
+    PARTS,
+    format_settings,
+)
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 
 _FORMAT = frozenset(name for part in PARTS for name in format_settings(part))
@@ -13,7 +18,7 @@ _FIELDS = frozenset(f"{part}.fields" for part in PARTS)
 _IGNORED = frozenset(f"{part}.ignore.fields" for part in PARTS)
 _SUBJECT = frozenset(name for part in PARTS for name in settings_of(SubjectConfig, f"{part}."))
 
-READ_OPTIONS = (_FORMAT - _IGNORED) | {BAD_RECORDS} | REGISTRY_OPTIONS
+READ_OPTIONS = (_FORMAT - _IGNORED) | {BAD_RECORDS, BAD_RECORDS_TOPIC} | REGISTRY_OPTIONS
 """The options that `TypedConfig.from_settings` reads."""
 
 WRITE_OPTIONS = (

@@ -56,7 +56,7 @@ def plan_columns(
         parts = {
             each.part: _planned(each, config, registry, topics, time_type) for each in config.parts
         }
-    return TypedColumns(columns, parts, config.bad_records)
+    return TypedColumns(columns, parts, config.bad_records, config.bad_records_topic)
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
         return AvroReader(schema, config.field_names, time_type, config.avro)
     if config.format is Format.JSON:
         return JsonReader(json_type(config, schema), config.field_names)
-    return ProtobufReader(schema, config.message or None, config.field_names)
+    return ProtobufReader(schema, config.message or None, config.field_names, config.protobuf)
 
 
 def json_type(config: FormatConfig, schema: SchemaText) -> pa.DataType:

@@ -206,7 +206,8 @@ def _writer(
         expected = f"Give it, or '{config.option('schema_subject')}'"
         raise ConfigurationError(config.option("schema"), found, expected)
     if config.format is Format.PROTOBUF:
-        writer = ProtobufWriter(schema, config.message or None)
+        ignored, typing = config.ignored_names, config.protobuf
+        writer = ProtobufWriter(schema, config.message or None, ignored, typing)
         return writer, writer.message
     parsed = parse_schema(schema.text, [text for _, text in schema.references])
     return AvroWriter(schema, config.ignored_names, config.avro), getattr(parsed.type, "name", None)

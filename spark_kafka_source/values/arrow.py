@@ -218,6 +218,21 @@ class ArrowBuilder:
             seconds = np.where(beyond, 0, seconds)
         return self._number(column, order, seconds * 1_000_000 + micros)
 
+    def _shown(self, column: Column, order: Order) -> pa.Array:
+        assert column.show is not None  # noqa: S101  # The form has it.
+        given = [self._array(child, order).to_pylist() for child in column.children]
+        null = self._null(column, order)
+        texts: list[str | None] = [None] * self._count(column, order)
+        bad = np.zeros(len(texts), np.bool_)
+        for place in range(len(texts)) if null is None else np.flatnonzero(~null).tolist():
+            try:
+                texts[place] = column.show(*(each[place] for each in given))
+            except ValueError:
+                bad[place] = True
+        if np.count_nonzero(bad):
+            self._bad(column, order, bad, Fault.ANY)
+        return pa.array(texts, pa.string())
+
     def _struct(self, column: Column, order: Order) -> pa.Array:
         children = [self._array(child, order) for child in column.children]
         validity = _validity(self._null(column, order))
@@ -286,6 +301,7 @@ _BUILD: dict[Form, _Build] = {
     Form.ENUM: ArrowBuilder._enum,
     Form.UNSIGNED: ArrowBuilder._unsigned,
     Form.MOMENT: ArrowBuilder._moment,
+    Form.SHOWN: ArrowBuilder._shown,
     Form.STRUCT: ArrowBuilder._struct,
     Form.CHOICE: ArrowBuilder._choice,
     Form.LIST: ArrowBuilder._list,

@@ -5,7 +5,7 @@ elements of their own level. A slot has an int64 for each element of its level, 
 was decoded. A double is stored as its bits. Bytes take two slots, for their start and their end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
@@ -31,6 +31,8 @@ class Form(IntEnum):
     """A decimal. The slot has an unsigned integer of 64 bits."""
     MOMENT = auto()
     """A time in microseconds. Two slots have seconds and nanoseconds."""
+    SHOWN = auto()
+    """A string that `show` makes of the children's values. The slot is that of the first child."""
     STRUCT = auto()
     CHOICE = auto()
     """A struct with one member set. The slot has the member's number, from 1 on."""
@@ -71,6 +73,8 @@ class Column:
     """Whether a value of 0, or an empty value, is null."""
     default: tuple[int, ...] = ()
     """The values of its slots where it is absent. For bytes: their bounds in the constants."""
+    show: Callable[..., str] | None = None
+    """The function of a `SHOWN`. It raises `ValueError` for values that cannot be shown."""
 
     @property
     def item_level(self) -> int:

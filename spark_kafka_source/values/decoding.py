@@ -41,6 +41,13 @@ class Engine(Protocol):
         """Decode these rows. `elements` are the elements to fill, or None for all in order."""
 
 
+class Compiled(Protocol):
+    """Module with the kernels of a format."""
+
+    def kernels(self, row_count: int = 0) -> Kernels | None:
+        """Return the kernels, or None. `row_count` rows are about to be decoded."""
+
+
 P = TypeVar("P", bound=Code)
 
 
@@ -49,8 +56,10 @@ class Engines(Generic[P]):
     """Engines of one format."""
 
     waves: Callable[[P, OctetReader, int, Slots, Outcome], Engine]
-    by_row: Callable[[Kernels, Sequence[P], Rows, Slots, Outcome], None] | None = None
+    by_row: Callable[[Kernels, Sequence[P], Rows, Slots, Outcome], None]
     """The engine for all programs at once, used if the kernels are compiled."""
+    compiled: Compiled
+    """The kernels of the format."""
 
     def in_waves(
         self,
@@ -73,7 +82,7 @@ class Engines(Generic[P]):
                 waves.run(some, some, rows.starts[some], rows.ends[some])
 
 
-AVRO: "Engines[Program]" = Engines(Waves, decode_by_row)
+AVRO: "Engines[Program]" = Engines(Waves, decode_by_row, compiled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +126,8 @@ def decode(
     outcome, slots = Outcome(count), Slots(layout, count)
     octets, constants = _with_constants(data, [layout, *programs])
     rows = Rows(OctetReader(octets), starts, ends, null, program_of)
-    kernels = compiled.kernels(count)
-    if kernels and engines.by_row:
+    kernels = engines.compiled.kernels(count)
+    if kernels:
         engines.by_row(kernels, programs, rows, slots, outcome)
     else:
         engines.in_waves(programs, constants[1:], rows, slots, outcome)

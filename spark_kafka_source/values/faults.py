@@ -24,6 +24,7 @@ class Fault(IntEnum):
     NO_PROGRAM = 15
     TAG = 16
     GROUP = 17
+    ANY = 18
     SYNTAX = 30
     KIND = 31
     INTEGER = 32
@@ -54,6 +55,7 @@ _REASONS = {
     Fault.NESTING: "values nested too deeply",
     Fault.TAG: "not a field tag: the number 0, an unknown wire type, or over 32 bits",
     Fault.GROUP: "a group that does not end, or an end without its start",
+    Fault.ANY: "an Any with a message that the schema does not have, or that has no JSON",
     Fault.NO_PROGRAM: "there is no writer's schema to decode it with",
     Fault.SYNTAX: "not JSON, or more than one JSON value",
     Fault.KIND: "a JSON value of another kind than the column",

@@ -108,7 +108,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
         return pa.struct([pa.field(each.name, plain(each.type)) for each in kind])
     if pa.types.is_map(kind):
         return pa.map_(plain(kind.key_type), plain(kind.item_type))
-    if _is_any(kind, "list", "large_list", "fixed_size_list", "list_view", "large_list_view"):
+    if _is_any(kind, *_LISTS):
         return pa.list_(pa.field("element", plain(kind.value_type)))
     if _is_any(kind, "dictionary", "run_end_encoded"):
         return plain(kind.value_type)
@@ -130,12 +130,54 @@ def _is_any(kind: pa.DataType, *names: str) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
-def as_plain(array: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
-    """Return the column in its plain type, which is `kind` if that is known already."""
-    if isinstance(array.type, pa.BaseExtensionType):
-        array = array.storage
-    kind = plain(array.type) if kind is None else kind
-    return array if array.type == kind else array.cast(kind)
+def as_plain(array: pa.Array, wanted: pa.DataType | None = None) -> pa.Array:
+    """Return the column in its plain type, which is `wanted` if that is known already.
+
+    Arrow's own cast is for leaves only. It makes invalid arrays of views of lists, and of sliced
+    lists with a field of the null type.
+    """
+    kind = array.type
+    wanted = plain(kind) if wanted is None else wanted
+    if kind == wanted:
+        return array
+    if isinstance(kind, pa.BaseExtensionType):
+        return as_plain(array.storage)
+    if _is_any(kind, "dictionary"):
+        return as_plain(array.dictionary_decode())
+    if _is_any(kind, "run_end_encoded"):
+        return as_plain(pc.run_end_decode(array))
+    is_nested = _is_any(kind, "struct", "map", *_LISTS)
+    return _nested_as_plain(array, wanted) if is_nested else array.cast(wanted)
+
+
+def _nested_as_plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    null = array.is_null().to_numpy(zero_copy_only=False)
+    if _is_any(wanted, "struct"):
+        fields = [as_plain(array.field(place)) for place in range(wanted.num_fields)]
+        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=pa.array(null))
+    if _is_any(wanted, "map"):
+        counts, entries = np.diff(array.offsets.to_numpy()), _entries(array).flatten()
+        parts = (as_plain(entries.field(0)), as_plain(entries.field(1)))
+        return pa.MapArray.from_arrays(_offsets(counts, null), *parts, wanted)
+    counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+    return pa.ListArray.from_arrays(_offsets(counts, null), as_plain(array.flatten()), wanted)
+
+
+_LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+
+
+def _entries(array: pa.MapArray) -> pa.ListArray:
+    """Return a column of maps as lists of structs."""
+    found = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+    buffers = array.buffers()[:2]
+    kind = pa.list_(found.type)
+    return pa.Array.from_buffers(kind, len(array), buffers, -1, array.offset, [found])
+
+
+def _offsets(counts: Integers, null: Mask) -> pa.Array:
+    """Return the bounds of lists. A null has no items, and is null there, too."""
+    ends = np.append(0, np.cumsum(np.where(null, 0, counts)))
+    return pa.array(ends, pa.int32(), mask=np.append(null, False))
 
 
 def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -212,7 +254,8 @@ def converted(
         other = other if there is None else other & there
         if not other.any():
             return found
-        first = array[int(np.flatnonzero(other)[0])]
+        # As text, since Python has neither nanoseconds nor the year 10,000.
+        first = array.slice(int(np.flatnonzero(other)[0]), 1).cast(pa.string())[0]
         where = f"{path}: " if path else ""
         # Python has no times with nanoseconds.
         shown = first.value if pa.types.is_timestamp(array.type) else first

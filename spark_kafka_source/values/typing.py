@@ -66,3 +66,15 @@ class ProtobufTyping:
         meaning="whether `google.protobuf.Int32Value` and its like are plain columns, in place of"
         " structs",
     )
+    recursive_fields_max_depth: int = setting(
+        -1,
+        minimum=-1,
+        maximum=10,
+        meaning="how often a message may be nested in itself, counting the first: 1 leaves such"
+        " fields out; 0 and -1 refuse them",
+    )
+    convert_any_fields_to_json: bool = setting(
+        False,
+        meaning="whether `google.protobuf.Any` is the message in it, as a JSON text; the schema"
+        " must have that message; needs the extra `protobuf`",
+    )

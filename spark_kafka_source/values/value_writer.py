@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.values.fitting import as_plain
 from spark_kafka_source.values.one_value import array_of_one
 
 
@@ -44,6 +45,8 @@ def encode_one(writer: ValueWriter, value: Any) -> bytes:
 
 def encode_values(writer: ValueWriter, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:
     """Encode a column. A null stays null, as Kafka's tombstones are. Raises as `encode` does."""
+    # A dictionary and run-end encoding hide nulls, and Arrow cannot take rows of views.
+    array = as_plain(array)
     if not array.null_count:
         return writer.encode(array, prefix)
     there = array.is_valid().to_numpy(zero_copy_only=False)

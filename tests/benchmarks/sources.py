@@ -42,7 +42,7 @@ _KERNELS = (
     (compiled, "kernels"),
     (values, "kernels"),
     (json, "kernels"),
-    (protobuf, "kernel"),
+    (protobuf, "kernels"),
 )
 BATCH_ROWS = 12_000
 """Rows of a batch: about the number of 150 B rows in a fetch of this source."""

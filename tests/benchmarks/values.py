@@ -25,8 +25,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from spark_kafka_source.values import SchemaText, SchemaType, decode
 from spark_kafka_source.values.avro import Reader, encode, fit, parse_schema, resolve
-from spark_kafka_source.values.protobuf import ProtobufReader
-from spark_kafka_source.values.protobuf import encode as encode_messages
+from spark_kafka_source.values.protobuf import ProtobufReader, ProtobufWriter
 from spark_kafka_source.values.protobuf.text import compiled
 from tests.benchmarks.page import add_page, publish, table
 from tests.values.avro_oracle import laid, written
@@ -167,7 +166,7 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
     odd = laid([row + row[:8] if not n % 100 else row for n, row in enumerate(one)])
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
-    array = reader.decode([same], *whole).array
+    array, writer = reader.decode([same], *whole).array, ProtobufWriter(text)
     size = len(whole[0]) // rows - 2
     return {
         f"{size} B, 11 fields": (rows, lambda: reader.decode([same], *whole)),
@@ -180,7 +179,7 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
         "one of a hundred out of order": (rows, lambda: reader.decode([same], *odd)),
         "in batches of 1,000": (1000, lambda: reader.decode([same], *thousand)),
         "in batches of 100": (100, lambda: reader.decode([same], *hundred)),
-        "encoded": (rows, lambda: encode_messages(reader, array)),
+        "encoded": (rows, lambda: writer.encode(array, b"")),
     }
 
 

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -72,6 +72,8 @@ class TestRegistry:
     url: str
     wanted: frozenset[str] = frozenset()
     """Allowed values of `Authorization`. The reply to another value denies and repeats it."""
+    answer: "Callable[[Asked], Reply] | None" = None
+    """What answers in place of the replies."""
     replies: dict[str, list[Reply]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     links: list[socket.socket] = field(default_factory=list)
@@ -116,7 +118,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         asked = Asked(self.command, self.path, dict(self.headers), body)
         self.registry.asked.append(asked)
-        reply = self.registry.reply(self.path, self.headers.get("Authorization", ""))
+        if self.registry.answer is not None:
+            reply = self.registry.answer(asked)
+        else:
+            reply = self.registry.reply(self.path, self.headers.get("Authorization", ""))
         if reply.raw is None:
             self._send(reply.status, reply.headers, json.dumps(reply.json).encode())
         else:

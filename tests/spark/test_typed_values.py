@@ -191,6 +191,57 @@ def test_protobuf_both_ways(
     assert _texts(found, "to_json(value)") == _texts(frame, "to_json(value)")
 
 
+ODD = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/any.proto";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+enum Kind { VIEW = 0; CART = 1; }
+message Node {
+  uint32 small = 1; uint64 large = 2; Kind kind = 3; google.protobuf.Int32Value wrapped = 4;
+  google.protobuf.Any any = 5; Node next = 6; google.protobuf.Timestamp at = 7;
+}
+"""
+
+
+def test_options_of_from_protobuf(spark: SparkSession, events: Events) -> None:
+    events.create(1)
+    given = {"value.format": "protobuf", "value.schema": ODD}
+    packed = "named_struct('type_url', 'x/shop.Node', 'value', X'0805')"
+    inner = "named_struct('small', 4294967295L, 'kind', 'CART')"
+    frame = spark.sql(
+        f"SELECT named_struct('large', 18446744073709551615BD, 'wrapped', 7, 'any', {packed}, "
+        f"'at', timestamp_micros(5), 'next', {inner}) AS value"
+    )
+    frame.write.format("pykafka").mode("append").options(**to(events, **given)).save()
+    options = {
+        "value.emit.default.values": "true",
+        "value.upcast.unsigned.ints": "true",
+        "value.enums.as.ints": "true",
+        "value.unwrap.primitive.wrapper.types": "true",
+        "value.recursive.fields.max.depth": "2",
+        "value.convert.any.fields.to.json": "true",
+    }
+    found = batch(spark, events.options(**given, **options))
+    plain = "small:bigint,large:decimal(20,0),kind:int,wrapped:int,any:string,{}at:timestamp"
+    nested = f"next:struct<{plain.format('')}>,"
+    kind = f"struct<{plain.format(nested)}>"
+    assert found.schema["value"].dataType.simpleString() == kind
+    (row,) = found.selectExpr("value.*", "unix_micros(value.at) AS micros").collect()
+    assert (row.small, row.large, row.kind, row.wrapped, row.micros) == (0, 2**64 - 1, 0, 7, 5)
+    assert row.any == '{"@type":"x/shop.Node","small":5}'
+    assert (row.next.small, row.next.kind, row.next.wrapped) == (2**32 - 1, 1, None)
+    with pytest.raises(PySparkException, match=r"holds itself.*recursive\.fields"):
+        batch(spark, events.options(**given))
+    # What was read with the options can be written as it is.
+    narrow = {**options, "value.convert.any.fields.to.json": "false"}
+    again = batch(spark, events.options(**given, **narrow)).select("value")
+    again.write.format("pykafka").mode("append").options(**to(events, **given)).save()
+    first, second = written(events)
+    assert first.value == second.value
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

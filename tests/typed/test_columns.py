@@ -101,7 +101,8 @@ def test_a_bad_record_fails_by_its_place_its_schema_its_bytes_and_what_to_do() -
     assert str(failed.value) == (
         "events-3 at offset 43: the value cannot be decoded: schema 2: there are bytes after the "
         f"record. It is {data.hex(' ')}. Option 'badRecords' lets it pass: 'null' keeps its bytes "
-        "in a column of errors, 'skip' leaves the record out"
+        "in a column of errors, 'skip' leaves the record out, 'topic' sends it to the topic in "
+        "'badRecords.topic'"
     )
     assert (failed.value.topic_partition, failed.value.offset) == (WHERE, 43)
 

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,9 @@ _FEW = {"waves": 0, "waves and walk": 2, "walk": 1 << 30}
 def using(name: str) -> Iterator[None]:
     """Decode with this engine during the context."""
     with pytest.MonkeyPatch.context() as patch:
-        kernels = _kernels(name)
-        patch.setattr(compiled, "kernels", lambda row_count=0: kernels)
-        kernel = _message_kernel(name)
-        patch.setattr(messages, "kernel", lambda row_count=0: kernel)
+        for module in (compiled, messages):
+            kernels = _kernels(module, name)
+            patch.setattr(module, "kernels", lambda row_count=0, found=kernels: found)
         patch.setattr(waves, "FEW", _FEW.get(name, waves.FEW))
         if name == "as written":  # At first there is too little room for all lists.
             patch.setattr(by_row, "ITEMS_A_ROW", 0)
@@ -35,22 +35,17 @@ def using(name: str) -> Iterator[None]:
 
 
 @functools.cache
-def _kernels(name: str) -> Kernels | None:
+def _kernels(module: ModuleType, name: str) -> Kernels | None:
     if name == "compiled":
         pytest.importorskip("numba")
-        loaded = compiled.load()
+        loaded: Kernels | None = module.load()
         assert loaded is not None
         return loaded
+    if name != "as written":
+        return None
     written = compiled.AS_WRITTEN
-    checked = (_checked(each) for each in (written.run, written.measure, written.gather))
-    return Kernels(*checked) if name == "as written" else None
-
-
-@functools.cache
-def _message_kernel(name: str) -> Any:
-    if name == "compiled":
-        return messages.load()
-    return _checked(message_kernels.run) if name == "as written" else None
+    run = written.run if module is compiled else message_kernels.run
+    return Kernels(*(_checked(each) for each in (run, written.measure, written.gather)))
 
 
 def _checked(kernel: Any) -> Any:

@@ -10,8 +10,10 @@ from spark_kafka_source.records.compiled import Loading
 from spark_kafka_source.values import compiled, decode
 from spark_kafka_source.values.by_row import Room
 from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.protobuf import compiled as messages
 from tests.values.avro_oracle import laid, program
 from tests.values.test_avro_cases import array, n, of
+from tests.values.test_protobuf_cases import reader as message_reader
 
 
 def test_rows_are_counted_and_then_the_kernels_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +38,30 @@ def test_rows_are_counted_and_then_the_kernels_are_used(monkeypatch: pytest.Monk
     found = decode(reader.layout, [resolved], *laid([n(1), n(2)]))
     assert found.array.to_pylist() == [{"v": 1}, {"v": 2}]
     assert len(used) == 1
+
+
+def test_a_format_counts_its_own_rows_and_loads_only_its_own_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[str] = []
+    loadings: list[Loading[compiled.Kernels]] = []
+    monkeypatch.setattr(of_records, "find_spec", lambda name: name)
+    for module, name in ((compiled, "avro"), (messages, "protobuf")):
+
+        def load(name: str = name) -> None:
+            loaded.append(name)
+
+        loadings.append(Loading[compiled.Kernels](load, after_records=3))
+        monkeypatch.setattr(module, "_loading", loadings[-1])
+    by = message_reader("Plain")
+    for _ in range(2):
+        assert not loaded
+        by.decode([by.program()], *laid([b"", b""]))
+    of_avro, of_protobuf = (each.thread for each in loadings)
+    assert of_avro is None
+    assert of_protobuf is not None
+    of_protobuf.join()
+    assert loaded == ["protobuf"]
 
 
 def test_room_is_made_for_what_the_bytes_can_hold() -> None:

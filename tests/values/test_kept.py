@@ -17,8 +17,7 @@ from spark_kafka_source.values import (
 from spark_kafka_source.values.avro import AvroReader, AvroWriter
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader
-from spark_kafka_source.values.protobuf import ProtobufReader, ProtobufWriter
-from spark_kafka_source.values.protobuf import reader as protobuf_reader
+from spark_kafka_source.values.protobuf import ProtobufReader, ProtobufWriter, files
 from tests.values.test_protobuf_cases import TEXT, descriptors
 
 
@@ -64,11 +63,12 @@ def test_a_program_is_made_once_for_each_schema() -> None:
 def test_a_text_of_protobuf_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = []
 
-    def compiled(text: SchemaText) -> bytes:
+    def compiled(text: SchemaText, given: tuple[bytes, ...]) -> bytes:
+        assert not given
         texts.append(text)
         return descriptors()
 
-    monkeypatch.setattr(protobuf_reader, "compiled", compiled)
+    monkeypatch.setattr(files, "compiled", compiled)
     text = SchemaText(SchemaType.PROTOBUF, "// of this test alone\n" + TEXT.text, TEXT.references)
     for _ in range(3):
         assert unpickled(READERS[5]).program(text, [0]) is unpickled(READERS[5]).program(text, (0,))
@@ -78,7 +78,7 @@ def test_a_text_of_protobuf_is_compiled_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_writer_is_kept_and_takes_no_compiler_along(monkeypatch: pytest.MonkeyPatch) -> None:
     writer = ProtobufWriter(TEXT, "p.Plain")
     data = pickle.dumps(writer)
-    monkeypatch.setattr(protobuf_reader, "compiled", None)
+    monkeypatch.setattr(files, "compiled", None)
     found = [pickle.loads(data) for _ in range(2)]  # our own bytes
     assert found[0] is found[1]
     assert (found[0].message, found[0].indexes) == (writer.message, writer.indexes)

@@ -29,9 +29,9 @@ from spark_kafka_source.producer import (
     ProducerConfig,
     TransactionCoordinator,
 )
+from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
-from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.producers import kept_producers
 from spark_kafka_source.topic_partition import TopicPartition

@@ -1,7 +1,7 @@
 """The producers that an executor's Python worker keeps from one task to the next."""
 
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
-from spark_kafka_source.spark.sink.kept import Kept
+from spark_kafka_source.spark.kept import Kept
 
 # By then all records have been written.
 _CLOSE_SECONDS = 5.0

@@ -30,6 +30,7 @@ from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planning import offset_ranges
 from spark_kafka_source.spark.source.progress import Progress
 from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
+from spark_kafka_source.spark.source.task_letters import TaskLetters, task_letters
 from spark_kafka_source.spark.worker import frozen_imports
 
 RACK = "SPARK_KAFKA_SOURCE_RACK"
@@ -108,14 +109,15 @@ def read_ranges(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's ranges, in record batches of a few MiB.
 
-    Raises `DataLossError` if a log no longer has them, unless `failOnDataLoss` is false, and the
-    errors of `RangeReader.chunks`.
+    Raises `DataLossError` if a log no longer has them, unless `failOnDataLoss` is false, the errors
+    of `RangeReader.chunks`, and `DeadLetterError`.
     """
     frozen_imports.freeze()
     client = _kept.take_client(options.client)
     try:
-        with hiding(options.hidden):
-            record_batch = _record_batches(options)
+        # Leaving the block waits until the letters are written.
+        with hiding(options.hidden), task_letters(options) as letters:
+            record_batch = _record_batches(options, letters)
             for chunk in _chunks(client, task.ranges, options):
                 batch = record_batch(chunk)
                 if progress:
@@ -130,13 +132,18 @@ def read_ranges(
         _kept.put_client(client)
 
 
-def _record_batches(options: SourceOptions) -> Callable[[Chunk], pa.RecordBatch]:
+def _record_batches(
+    options: SourceOptions, letters: TaskLetters | None
+) -> Callable[[Chunk], pa.RecordBatch]:
     """Return the function from a chunk to its record batch."""
     columns = options.typed_columns
     if columns is None:
         return partial(record_batch, columns=options.columns)
     sources = {name: _kept.schemas(each) for name, each in columns.parts.items()}
-    return typed.TypedRecords(columns, sources).record_batch
+    records = typed.TypedRecords(columns, sources)
+    if letters is None:
+        return records.record_batch
+    return partial(records.record_batch, send=letters.send)
 
 
 def _chunks(

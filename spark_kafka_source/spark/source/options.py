@@ -45,7 +45,7 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.typed import TypedConfig
+from spark_kafka_source.typed import TypedConfig, letters_are_read
 
 if TYPE_CHECKING:
     from spark_kafka_source.typed import TypedColumns
@@ -279,6 +279,9 @@ def _check_together(found: SourceOptions) -> None:
         )
     if found.managed_group is not None:
         _check_managed(found)
+    letters = found.typed.bad_records_topic
+    if letters and found.subscription.names(letters):
+        raise letters_are_read(letters)
     if found.starting and isinstance(found.starting.bound, Committed) and not found.group_id:
         raise ConfigurationError(
             found.starting.option, "'committed' needs a group", "Give 'kafka.group.id' as well"

@@ -31,6 +31,10 @@ class Assign:
         """The topics to ask the brokers for."""
         return sorted({each.topic for each in self.topic_partitions})
 
+    def names(self, topic: str) -> bool:
+        """Whether the topic is one of these, if it exists."""
+        return topic in self.topic_names
+
     def wants(self, _: Topic) -> bool:
         """Return True: the client asks only for these topics."""
         return True
@@ -87,6 +91,10 @@ class Subscribe:
         """The topics to ask the brokers for."""
         return list(self.topics)
 
+    def names(self, topic: str) -> bool:
+        """Whether the topic is one of these, if it exists."""
+        return topic in self.topic_names
+
     def wants(self, _: Topic) -> bool:
         """Return True: the client asks only for these topics."""
         return True
@@ -132,9 +140,13 @@ class SubscribePattern:
         """None: the client asks for all topics."""
         return
 
+    def names(self, topic: str) -> bool:
+        """Whether a topic of this name matches."""
+        return bool(_compiled(self.pattern).search(topic))
+
     def wants(self, topic: Topic) -> bool:
         """Whether the topic matches, and is not internal."""
-        return bool(_compiled(self.pattern).search(topic.name)) and not topic.is_internal
+        return self.names(topic.name) and not topic.is_internal
 
     def select(
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
@@ -178,6 +190,10 @@ class OnlyPartitions:
     def topic_names(self) -> list[str] | None:
         """The topics to ask the brokers for."""
         return self.subscription.topic_names
+
+    def names(self, topic: str) -> bool:
+        """Whether the subscription names the topic."""
+        return self.subscription.names(topic)
 
     def wants(self, topic: Topic) -> bool:
         """Whether the subscription has the topic."""

@@ -1,7 +1,10 @@
 """The driver's plan of typed columns, made before the query has a schema."""
 
+from contextlib import closing
 from dataclasses import replace
 
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.dead_letters import check_topic
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planner import OffsetPlanner
@@ -13,9 +16,13 @@ def planned(options: SourceOptions, *, has_time: bool) -> SourceOptions:
     """Return the options with the schemas of keys and values.
 
     `has_time`: whether times of day may be columns of Spark's TIME. Raises the errors of
-    `plan_columns`, and with a pattern those of looking up its topics.
+    `plan_columns`, and with a pattern those of looking up its topics. With a topic of dead letters
+    it raises those of `check_topic`.
     """
     with hiding(options.hidden):
+        if options.typed.bad_records_topic:
+            with closing(KafkaClient(options.client)) as client:
+                check_topic(client, options.typed.bad_records_topic)
         columns = plan_columns(
             options.typed, options.columns, lambda: _topics(options), TIME if has_time else None
         )

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.values.avro.fit import TIMES
-from spark_kafka_source.values.avro.reader import member_names, members
+from spark_kafka_source.values.avro.reader import MAX_PRECISION, member_names, members
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
     AvroType,
     EnumType,
     FixedType,
     Kind,
+    Logical,
     LogicalKind,
     MapType,
     Primitive,
@@ -133,9 +134,16 @@ class _Writers:
         names = member_names(self._schema, found, self._typing, path)
         inner_paths = [below(path, name) if is_struct else path for name in names]
         writes = [self.of(kind, each) for kind, each in zip(found, inner_paths, strict=True)]
+        ignored = self._ignored
+
+        def struct_of(value: Any) -> tuple[int, Any]:
+            if value is None:
+                return 0, None
+            known_fields(value, names, path, ignored)
+            return _chosen(union, names, path, value)
 
         def write(value: Any, out: bytearray) -> None:
-            chosen, inner = _chosen(union, names, path, value) if is_struct else (0, value)
+            chosen, inner = struct_of(value) if is_struct else (0, value)
             if inner is not None and found:
                 out += places[chosen]
                 writes[chosen](inner, out)
@@ -151,9 +159,6 @@ class _Writers:
 
 def _chosen(union: UnionType, names: Collection[str], path: str, value: Any) -> tuple[int, Any]:
     """Return which member of the struct is set, and its value."""
-    if value is None:
-        return 0, None
-    known_fields(value, names, path)
     found = [(place, value.get(name)) for place, name in enumerate(names)]
     there = [(place, each) for place, each in found if each is not None]
     if len(there) > 1:
@@ -208,10 +213,13 @@ def _symbol(symbols: tuple[str, ...], path: str) -> Write:
 
 
 def _fixed(kind: FixedType, path: str) -> Write:
+    is_decimal = kind.logical is not None and kind.logical.kind is LogicalKind.DECIMAL
+    digits = _unscaled(kind.logical, path) if kind.logical and is_decimal else None
+
     def bytes_of(value: Any) -> bytes:
-        if kind.logical is None or kind.logical.kind is not LogicalKind.DECIMAL:
+        if digits is None:
             return octets(value, path)
-        number = unscaled(value, pa.decimal128(kind.logical.precision, kind.logical.scale), path)
+        number = digits(value)
         fits = number.bit_length() < 8 * kind.size or number == -(1 << 8 * kind.size - 1)
         return number.to_bytes(kind.size, signed=True) if fits else b""
 
@@ -267,14 +275,22 @@ def _bytes(path: str) -> Write:
 
 def _decimal(kind: Primitive, path: str) -> Write:
     assert kind.logical is not None  # noqa: S101  # Only a decimal is logical bytes.
-    arrow = pa.decimal128(kind.logical.precision, kind.logical.scale)
+    digits = _unscaled(kind.logical, path)
 
     def write(value: Any, out: bytearray) -> None:
-        number = unscaled(value, arrow, path)
+        number = digits(value)
         size = (number if number >= 0 else ~number).bit_length() // 8 + 1
         _sized(number.to_bytes(size, signed=True), out)
 
     return write
+
+
+def _unscaled(logical: Logical, path: str) -> Callable[[Any], int]:
+    """Return a function from a decimal to its digits. No column has more than 38 of them."""
+    if logical.precision > MAX_PRECISION:
+        return lambda value: refuse(path, f"{logical} has more digits than {MAX_PRECISION}")
+    arrow = pa.decimal128(logical.precision, logical.scale)
+    return lambda value: unscaled(value, arrow, path)
 
 
 def _sized(data: bytes, out: bytearray) -> None:

@@ -1,7 +1,6 @@
 """Protobuf: descriptors, and messages as columns, https://protobuf.dev/."""
 
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
-from spark_kafka_source.values.protobuf.encode import encode
 from spark_kafka_source.values.protobuf.indexes import message_indexes, read_message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.protobuf.schema import Schema
@@ -11,7 +10,6 @@ __all__ = [
     "ProtobufReader",
     "ProtobufWriter",
     "Schema",
-    "encode",
     "message_indexes",
     "parse_descriptors",
     "read_message_indexes",

@@ -14,8 +14,6 @@ from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.kernels import NULL_ROW
 from spark_kafka_source.values.outcome import WHOLE, Outcome
-from spark_kafka_source.values.protobuf import compiled
-from spark_kafka_source.values.protobuf.compiled import Kernel
 from spark_kafka_source.values.protobuf.kernels import FRAME, MAX_DEPTH
 from spark_kafka_source.values.protobuf.program import Program, Table
 from spark_kafka_source.values.protobuf.room import Room
@@ -24,7 +22,7 @@ from spark_kafka_source.values.slots import Slots
 
 
 def messages_by_row(
-    _: Kernels, programs: Sequence[Program], rows: Rows, slots: Slots, outcome: Outcome
+    kernels: Kernels, programs: Sequence[Program], rows: Rows, slots: Slots, outcome: Outcome
 ) -> None:
     """Fill the slots of all rows in order, and mark the bad rows.
 
@@ -35,16 +33,15 @@ def messages_by_row(
     numbers = np.where(rows.null, NULL_ROW, numbers).astype(np.int64)
     outcome.add(np.flatnonzero((numbers < 0) & ~rows.null), Fault.NO_PROGRAM, WHOLE)
     left = np.flatnonzero(numbers >= 0)
-    kernel = compiled.kernel(count)
-    if kernel and len(left) and not Room(slots.layout, outcome).wide:
-        left = _run(kernel, programs[0].table, rows, numbers, slots)
+    if len(left) and not Room(slots.layout, outcome).wide:
+        left = _run(kernels, programs[0].table, rows, numbers, slots)
     if len(left):
         waves = MessageWaves(programs[0], rows.source, 0, slots, outcome)
         some = None if len(left) == count else left
         waves.run(left, some, rows.starts[left], rows.ends[left])
 
 
-def _run(kernel: Kernel, table: Table, rows: Rows, numbers: Integers, slots: Slots) -> Integers:
+def _run(kernels: Kernels, table: Table, rows: Rows, numbers: Integers, slots: Slots) -> Integers:
     """Run the kernel, and return the rows that it left out. Nothing of them is kept."""
     source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
     linked = _linked(table)
@@ -54,7 +51,7 @@ def _run(kernel: Kernel, table: Table, rows: Rows, numbers: Integers, slots: Slo
     left = np.zeros(len(starts), np.uint8)
     first = 0
     while True:
-        first = kernel(
+        first = kernels.run(
             source.data, source.longs, starts, ends, numbers, first,
             linked.rows, linked.nodes, linked.closed, linked.closed_firsts,
             room.memory, room.bases, room.level_of, room.rooms, room.sizes, room.sizes.copy(),

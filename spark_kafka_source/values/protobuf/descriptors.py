@@ -30,7 +30,7 @@ MAX_NAMES = 200_000
 MAX_NUMBER = (1 << 29) - 1
 
 _REQUIRED, _REPEATED = 2, 3
-_LAST = "A descriptor set has all files, each behind those that it imports"
+_LAST = "All imports are in the descriptor set, or are references of the schema"
 _EDITIONS = (1000, 1001)
 """The editions 2023 and 2024, which do not differ in the features used here."""
 

@@ -1,6 +1,5 @@
 """Protobuf as a format of values to read."""
 
-import base64
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,21 +9,23 @@ import pyarrow as pa
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.decoding import Decoded, Engines, decode
-from spark_kafka_source.values.errors import SchemaError, UnresolvableError
+from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.kept import keeping, made_once
 from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.protobuf import compiled
+from spark_kafka_source.values.protobuf.any_json import json_of_any
 from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
+from spark_kafka_source.values.protobuf.files import descriptors_of
 from spark_kafka_source.values.protobuf.program import Program
 from spark_kafka_source.values.protobuf.schema import Message, Schema
 from spark_kafka_source.values.protobuf.shape import table_of
 from spark_kafka_source.values.protobuf.steps import program_of
-from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.protobuf.waves import MessageWaves
-from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.typing import ProtobufTyping
 
-_ENGINES = Engines(MessageWaves, messages_by_row)
+_ENGINES = Engines(MessageWaves, messages_by_row, compiled)
 
 
 class ProtobufReader:
@@ -42,16 +43,19 @@ class ProtobufReader:
         `schema` is the text of a file with the files that it imports, or a serialized
         `FileDescriptorSet` whose last file is the main one. `fields` are paths such as
         `address.city`; by default all fields are read. Raises `SchemaError`, `RecursiveTypeError`
-        for a message that contains itself, and `ConfigurationError` for a text if the extra
-        `protobuf` is not installed.
+        for a message that contains itself, unless `typing` allows it, and `ConfigurationError` for
+        a text, or for JSON of `Any`, if the extra `protobuf` is not installed.
         """
         self.descriptors = descriptors_of(schema)
         self._arguments = message, None if fields is None else tuple(fields), typing
         self._kept = keeping(self._made)
         self.schema = parse_descriptors(self.descriptors)
-        self.message: Message = self.schema.message(message) if message else self.schema.indexed(())
+        self.message: Message = self.schema.chosen(message)
         self.typing = typing or ProtobufTyping()
-        self.table = table_of(self.schema, self.message, fields, self.typing)
+        show = None
+        if self.typing.convert_any_fields_to_json:
+            show = json_of_any(self.descriptors, self.typing.enums_as_ints)
+        self.table = table_of(self.schema, self.message, fields, self.typing, show)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_once, (ProtobufReader, self.descriptors, *self._arguments)
@@ -115,20 +119,3 @@ def _indexed(schema: Schema, indexes: Sequence[int]) -> Message:
         with suppress(UnresolvableError):
             return schema.indexed(indexes, entries=True)
         raise
-
-
-def descriptors_of(schema: SchemaText | bytes) -> bytes:
-    """Return the descriptors of a text. Bytes are descriptors already."""
-    if isinstance(schema, bytes):
-        return schema
-    if schema.type is not SchemaType.PROTOBUF:
-        raise SchemaError("", f"a schema of {schema.type.value}", "It must be one of PROTOBUF")
-    return _from_base64(schema.text) or compiled(schema)
-
-
-def _from_base64(text: str) -> bytes | None:
-    """Decode a descriptor set in base64, as registries write it. A .proto file is not base64."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        return None

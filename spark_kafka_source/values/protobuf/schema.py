@@ -52,6 +52,7 @@ _FIXED32 = (Kind.FLOAT, Kind.FIXED32, Kind.SFIXED32)
 _FIXED64 = (Kind.DOUBLE, Kind.FIXED64, Kind.SFIXED64)
 _SIZED = (Kind.STRING, Kind.BYTES, Kind.MESSAGE)
 MESSAGES = (Kind.MESSAGE, Kind.GROUP)
+_SHORT = [bytes([each]) for each in range(128)]
 
 
 def wire_of(kind: Kind) -> Wire:
@@ -72,11 +73,25 @@ def can_be_packed(kind: Kind) -> bool:
 
 def tag_of(number: int, wire: Wire) -> bytes:
     """Return the tag before a value."""
-    left, found = number << 3 | wire, bytearray()
+    return varint_of(number << 3 | wire)
+
+
+def varint_of(value: int) -> bytes:
+    """Encode a number of 64 bits, without zigzag. A negative one takes ten bytes."""
+    if 0 <= value < 128:
+        return _SHORT[value]
+    left, found = value & (1 << 64) - 1, bytearray()
     while left > 127:
         found.append(left & 127 | 128)
         left >>= 7
-    return bytes([*found, left])
+    found.append(left)
+    return bytes(found)
+
+
+def sized(number: int, value: bytes | str) -> bytes:
+    """Encode a field of bytes: tag, size and value."""
+    data = value.encode() if isinstance(value, str) else value
+    return tag_of(number, Wire.SIZED) + varint_of(len(data)) + data
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +160,10 @@ class Schema:
             known = ", ".join(name for name in self.top[:20]) or "no message"
             raise SchemaError("", f"there is no message {name!r:.200}", f"The file has {known}")
         return found
+
+    def chosen(self, name: str | None) -> Message:
+        """Return the message with this full name, or the first one of the file."""
+        return self.message(name) if name else self.indexed(())
 
     def indexed(self, indexes: Sequence[int], *, entries: bool = False) -> Message:
         """Return the message at Confluent's message indexes: `[1, 0]` is the first in the second.

@@ -3,7 +3,7 @@
 Every column is nullable. A message without fields has no column, as in Spark.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,11 +21,13 @@ from spark_kafka_source.values.protobuf.schema import (
     Wire,
     wire_of,
 )
+from spark_kafka_source.values.protobuf.well_known import MOMENTS, is_any, is_moment, is_wrapper
 from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
 from spark_kafka_source.values.typing import ProtobufTyping
 
 MAX_DEPTH = 64
 """The deepest nesting of columns."""
+_DEPTH = "recursive.fields.max.depth"
 _BITS = 62
 """The most fields whose presence is stored in one slot."""
 
@@ -51,24 +53,25 @@ _UPCAST: dict[Kind, tuple[Form, pa.DataType, Op]] = {
     Kind.UINT32: (Form.INT64, pa.int64(), Op.UINT32),
     Kind.UINT64: (Form.UNSIGNED, pa.decimal128(20, 0), Op.VARINT),
 }
-_MOMENTS: dict[str, pa.DataType] = {
-    "google.protobuf.Timestamp": pa.timestamp("us", "UTC"),
-    "google.protobuf.Duration": pa.duration("us"),
-}
-_WRAPPERS = frozenset(
-    f"google.protobuf.{name}Value"
-    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-)
+
+
+Show = Callable[[str, bytes], str]
+"""Returns the JSON of an `Any`, from its fields. Raises `ValueError` if there is none."""
 
 
 def table_of(
-    schema: Schema, message: Message, fields: Iterable[str] | None, typing: ProtobufTyping
+    schema: Schema,
+    message: Message,
+    fields: Iterable[str] | None,
+    typing: ProtobufTyping,
+    show: Show | None = None,
 ) -> Table:
     """Return the table for all columns of a message, or only for `fields`.
 
-    Raises `SchemaError`, and `RecursiveTypeError` for a message that contains itself.
+    With `show` each `google.protobuf.Any` is a text. Raises `SchemaError`, and `RecursiveTypeError`
+    for a message that contains itself, unless the options allow it.
     """
-    return _Shape(schema, typing).table(message, tree_of(fields))
+    return _Shape(schema, typing, show).table(message, tree_of(fields))
 
 
 @dataclass(slots=True)
@@ -99,8 +102,8 @@ class _Place:
 class _Shape:
     """Builder of columns, which assigns slots, levels and nodes."""
 
-    def __init__(self, schema: Schema, typing: ProtobufTyping) -> None:
-        self._schema, self._typing = schema, typing
+    def __init__(self, schema: Schema, typing: ProtobufTyping, show: Show | None) -> None:
+        self._schema, self._typing, self._show = schema, typing, show
         self._slot_levels: list[int] = []
         self._levels_above = [-1]
         self._nodes: list[_Node] = []
@@ -134,9 +137,6 @@ class _Shape:
 
     def _struct(self, message: Message, place: _Place, wanted: Tree) -> Column:
         self._counted(place.path)
-        if message.name in self._within:
-            found = f"{message} holds itself"
-            raise RecursiveTypeError(place.path, found, "Choose fields without it")
         if len(self._within) >= MAX_DEPTH:
             raise SchemaError(place.path, "columns nested too deeply", f"Nest at most {MAX_DEPTH}")
         if missing := sorted(wanted.keys() - {each.name for each in message.fields}):
@@ -150,6 +150,11 @@ class _Shape:
             if (column := self._field(message, each, place, wanted.get(each.name, {})))
         }
         self._within.pop()
+        if left := sorted(wanted.keys() - found_columns.keys()):
+            found = (
+                f"{quoted(left[0])} has no column, since it has no fields, or none of this depth"
+            )
+            raise SchemaError(place.path, found, f"Choose others, or set '{_DEPTH}'")
         arrow = pa.struct([(name, column.arrow) for name, column in found_columns.items()])
         return Column(
             place.path, Form.STRUCT, arrow, place.level, -1, place.presence,
@@ -219,17 +224,44 @@ class _Shape:
         message = self._schema.messages[each.type_name]
         node = self._node(message, place.path, place.level, place.node)
         inner = replace(place, node=node)
-        if message.name in _MOMENTS and _is_moment(message) and not wanted:
-            column = self._moment(message, inner)
-        elif self._typing.unwrap_primitive_wrapper_types and message.name in _WRAPPERS:
-            column = self._unwrapped(message, inner)
-        else:
+        column = None if wanted else self._as_value(message, inner)
+        if column is None:
+            if self._is_too_deep(message, place.path):
+                return None
             column = self._struct(message, inner, wanted)
             if not column.children:
                 return None
         wire = wire_of(each.kind)
         self._keep(row._replace(wire=wire, op=Op.MESSAGE, child=node), place.path)
         return column
+
+    def _as_value(self, message: Message, place: _Place) -> Column | None:
+        """Return the column of a message that is no struct there, or None."""
+        if is_moment(message):
+            return self._moment(message, place)
+        if self._show is not None and is_any(message):
+            return self._shown(message, place, self._show)
+        if self._typing.unwrap_primitive_wrapper_types and is_wrapper(message):
+            return self._unwrapped(message, place)
+        return None
+
+    def _is_too_deep(self, message: Message, path: str) -> bool:
+        """Whether a message is within itself as often as the options allow it."""
+        count, most = self._within.count(message.name), self._typing.recursive_fields_max_depth
+        if count and most <= 0:
+            expected = f"Choose fields without it, or set '{_DEPTH}'"
+            raise RecursiveTypeError(path, f"{message} holds itself", expected)
+        return count > 0 and count >= most
+
+    def _shown(self, message: Message, place: _Place, show: Show) -> Column:
+        plain = replace(place, presence=None)
+        children = tuple(
+            self._scalar(each, _row(place.node, each.number), plain) for each in message.fields
+        )
+        return Column(
+            place.path, Form.SHOWN, pa.string(), place.level, children[0].slot, place.presence,
+            children, show=show,
+        )  # fmt: skip
 
     def _moment(self, message: Message, place: _Place) -> Column:
         self._counted(place.path)
@@ -238,7 +270,7 @@ class _Shape:
         for number in (1, 2):
             row = _row(place.node, number)._replace(wire=Wire.VARINT, op=Op.VARINT)
             self._keep(row._replace(slot=slot + number - 1), place.path)
-        arrow = _MOMENTS[message.name]
+        arrow = MOMENTS[message.name]
         return Column(place.path, Form.MOMENT, arrow, place.level, slot, place.presence)
 
     def _unwrapped(self, message: Message, place: _Place) -> Column:
@@ -308,8 +340,3 @@ class _Shape:
 def _row(node: int, number: int) -> Row:
     """Return a row with only its node and number."""
     return Row(node, number, Wire.VARINT, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
-
-
-def _is_moment(message: Message) -> bool:
-    found = [(each.number, each.kind, each.repeated) for each in message.fields]
-    return found == [(1, Kind.INT64, False), (2, Kind.INT32, False)]

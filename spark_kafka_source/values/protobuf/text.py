@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.values.errors import SchemaError, quoted
+from spark_kafka_source.values.protobuf.known_files import declared, folders
+from spark_kafka_source.values.protobuf.schema import sized
 from spark_kafka_source.values.schema_text import SchemaText
 
 MAX_CHARACTERS = 4 << 20
@@ -25,14 +27,19 @@ TIMEOUT_S = 60.0
 
 _COMPILER = "grpc_tools"
 _MAIN = "schema-to-be-read.proto"
+_TEXTS, _GIVEN, _RESULT = "texts", "given", "descriptors"
 _MOST_SHOWN = 1000
 
 
-def compiled(schema: SchemaText) -> bytes:
+def compiled(
+    schema: SchemaText, given: tuple[bytes, ...] = (), wanted: tuple[str, ...] = (_MAIN,)
+) -> bytes:
     """Return the `FileDescriptorSet` of a text and of its imports, which are its references.
 
-    `google/protobuf/*.proto` need not be among them. Raises `ConfigurationError` if the compiler is
-    not installed, and `SchemaError` for a text that the compiler refuses.
+    `given` are imports as `FileDescriptorProto`. `wanted` are names of references to be compiled in
+    place of the text. The files of `known_files` need not be among the references. Raises
+    `ConfigurationError` if the compiler is not installed, and `SchemaError` for a text that the
+    compiler refuses.
     """
     if importlib.util.find_spec(_COMPILER) is None:
         raise ConfigurationError(
@@ -40,21 +47,23 @@ def compiled(schema: SchemaText) -> bytes:
             "the text of a Protobuf schema needs the compiler of grpcio-tools, which is not here",
             "Install 'spark-kafka-source[protobuf]', or give a FileDescriptorSet instead",
         )
-    return _compiled(schema)
+    return _compiled(schema, given, wanted)
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _compiled(schema: SchemaText) -> bytes:
+def _compiled(schema: SchemaText, given: tuple[bytes, ...], wanted: tuple[str, ...]) -> bytes:
     texts = {_MAIN: schema.text, **dict(_named(schema.references))}
     size = sum(map(len, texts.values()))
     if size > MAX_CHARACTERS:
         raise SchemaError("", f"{size} characters", f"Use at most {MAX_CHARACTERS}")
     with tempfile.TemporaryDirectory(prefix="proto-") as folder:
         for name, text in texts.items():
-            path = Path(folder, name)
+            path = Path(folder, _TEXTS, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return _run(Path(folder))
+        imports = b"".join(sized(1, each) for each in (*given, *declared()))
+        Path(folder, _GIVEN).write_bytes(imports)
+        return _run(Path(folder), wanted)
 
 
 def _named(references: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
@@ -72,16 +81,19 @@ def _named(references: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ..
     return references
 
 
-def _run(folder: Path) -> bytes:
-    result = folder / "descriptors"
+def _run(folder: Path, wanted: tuple[str, ...]) -> bytes:
+    result = folder / _RESULT
+    # The texts come first, then the folders, then what is given.
+    imports = (f"-I{name}={place}" for name, place in folders().items())
     command = [
-        sys.executable, "-m", f"{_COMPILER}.protoc", "-I.", f"--descriptor_set_out={result.name}",
-        "--include_imports", _MAIN,
+        sys.executable, "-m", f"{_COMPILER}.protoc", "-I.", *imports,
+        f"--descriptor_set_in=../{_GIVEN}", f"--descriptor_set_out=../{_RESULT}",
+        "--include_imports", *wanted,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         done = subprocess.run(  # noqa: S603  # of this interpreter, with nothing of the text
-            command, cwd=folder, env=environment, timeout=TIMEOUT_S, check=False,
+            command, cwd=folder / _TEXTS, env=environment, timeout=TIMEOUT_S, check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:

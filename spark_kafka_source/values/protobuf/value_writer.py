@@ -1,50 +1,82 @@
 """Protobuf as a format of values to write."""
 
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
 
-from spark_kafka_source.values.kept import made_once
+from spark_kafka_source.values.fitting import as_plain, plain
+from spark_kafka_source.values.kept import keeping_last, made_once
+from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.encode import encode
+from spark_kafka_source.values.protobuf.files import descriptors_of
+from spark_kafka_source.values.protobuf.fit import Nothing, Struct, fit
 from spark_kafka_source.values.protobuf.indexes import message_indexes
+from spark_kafka_source.values.protobuf.one import writer_of_one
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.schema_text import SchemaText
-from spark_kafka_source.values.value_writer import encode_one
+from spark_kafka_source.values.typing import ProtobufTyping
 
 
 class ProtobufWriter:
     """`ValueWriter` of one message of a schema. It is pickled as its descriptors."""
 
-    def __init__(self, schema: SchemaText | bytes, message: str | None = None) -> None:
-        """`message` is as in `ProtobufReader`. Raises as it does."""
-        self._reader = ProtobufReader(schema, message)
+    def __init__(
+        self,
+        schema: SchemaText | bytes,
+        message: str | None = None,
+        ignored: Collection[str] = (),
+        typing: ProtobufTyping | None = None,
+    ) -> None:
+        """`schema` and `message` are as in `ProtobufReader`.
+
+        `ignored` are paths of given fields, such as `address.zip`, that are left out if the message
+        does not have them. `typing` only gives the `arrow_type`: columns may have the types of all
+        options. Raises `SchemaError`, and `ConfigurationError` as `ProtobufReader` does.
+        """
+        self._descriptors = descriptors_of(schema)
+        self._arguments = message, tuple(ignored), typing
+        self._schema = parse_descriptors(self._descriptors)
+        self._message = self._schema.chosen(message)
+        self._planned = keeping_last(self._plan)
+        self._one = writer_of_one(self._schema, self._message, ignored)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_once, (ProtobufWriter, self._reader.descriptors, self.message)
+        return made_once, (ProtobufWriter, self._descriptors, *self._arguments)
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of columns that need no cast."""
-        return self._reader.arrow_type
+        """The type in which the source reads the values.
+
+        Raises `RecursiveTypeError` for a message that contains itself.
+        """
+        message, _, typing = self._arguments
+        return ProtobufReader(self._descriptors, message, None, typing).arrow_type
 
     @property
     def message(self) -> str:
         """The full name of the message."""
-        return self._reader.message.name
+        return self._message.name
 
     @property
     def indexes(self) -> bytes:
         """The bytes that say which message of the schema it is."""
-        return message_indexes(self._reader.schema, self.message)
+        return message_indexes(self._schema, self.message)
 
     def fit(self, kind: pa.DataType) -> None:
-        """Raise `ColumnTypeError` if columns of this type do not fit the message."""
-        encode(self._reader, pa.array([], kind))
+        """Raise `UnfitColumnError` if a column of this type does not fit the message."""
+        self._planned(kind)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
-        return encode(self._reader, array, prefix)
+        plan, kind = self._planned(array.type)
+        return encode(plan, as_plain(array, kind), prefix)
 
     def one(self, value: Any) -> bytes:
         """Encode one value."""
-        return encode_one(self, value)
+        return self._one(value)
+
+    def _plan(self, kind: pa.DataType) -> tuple[Struct | Nothing, pa.DataType]:
+        """Return the plan for columns of this type, and the type in which it takes them."""
+        taken = plain(kind)
+        return fit(self._schema, self._message, taken, self._arguments[1]), taken

@@ -31,6 +31,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
 )
+from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink import exactly_once
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.exactly_once import (
@@ -38,7 +39,6 @@ from spark_kafka_source.spark.sink.exactly_once import (
     UnknownBatchError,
     WriteAbortedError,
 )
-from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
 from tests.spark.settings import shipped

@@ -14,9 +14,9 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_kafka_source import KafkaDataSource
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.records import ColumnTypeError
+from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink import at_least_once
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
-from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from tests.spark.settings import BOOTSTRAP_SERVERS, shipped
 from tests.spark.sink.fake_producer import FakeProducer, Makes

@@ -11,8 +11,8 @@ from spark_kafka_source.errors import BootstrapError, BrokerError, KafkaTimeoutE
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import chunks, to_arrow
+from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink import at_least_once
-from spark_kafka_source.spark.sink.kept import Kept
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.spark.sink.kept import Kept
+from spark_kafka_source.spark.kept import Kept
 from tests.spark.sink.fake_producer import FakeProducer, Makes
 from tests.spark.sink.settings import parsed
 
