@@ -2,7 +2,7 @@
 
     python -m tests.oldest > constraints.txt
 
-The dependencies of the extra `fast` are among them.
+The dependencies of the extras `fast` and `json` are among them.
 """
 
 import re
@@ -18,7 +18,8 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w-]+)>=(?P<version>[\d.]+)")
 def oldest() -> Iterator[str]:
     """Yield a constraint for each dependency: the first release line that pyproject.toml allows."""
     project = tomllib.loads(_PROJECT.read_text())["project"]
-    for each in [*project["dependencies"], *project["optional-dependencies"]["fast"]]:
+    extras = project["optional-dependencies"]
+    for each in [*project["dependencies"], *extras["fast"], *extras["json"]]:
         found = _REQUIREMENT.fullmatch(each)
         if found is None:
             raise ValueError(f"{each!r} is not of the form 'name>=version'")

@@ -21,7 +21,7 @@ from spark_kafka_source.typed.config import (
     FormatConfig,
     TypedWriteConfig,
 )
-from spark_kafka_source.typed.plan import asking, check_type, given_schema, json_type, named_schema
+from spark_kafka_source.typed.plan import asking, check_type, given_schema, named_schema
 from spark_kafka_source.typed.subjects import SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
@@ -198,14 +198,13 @@ def _writer(
     config: FormatConfig, schema: SchemaText | None, kind: pa.DataType | None
 ) -> tuple[ValueWriter, str | None]:
     """Return the writer, and the full name of the record or message that it writes."""
-    if config.format is Format.JSON and kind is not None:
-        return JsonWriter(kind), None if schema is None else _title(schema.text)
+    if config.format is Format.JSON and (schema or kind):
+        title = None if schema is None else _title(schema.text)
+        return JsonWriter(schema, kind, config.ignored_names), title
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"
         raise ConfigurationError(config.option("schema"), found, expected)
-    if config.format is Format.JSON:
-        return JsonWriter(json_type(config, schema)), _title(schema.text)
     if config.format is Format.PROTOBUF:
         ignored, typing = config.ignored_names, config.protobuf
         writer = ProtobufWriter(schema, config.message or None, ignored, typing)

@@ -26,5 +26,8 @@ class UnresolvableError(SchemaError):
 
 def quoted(value: object) -> str:
     """Return the repr of a part of a schema, cut to a length that fits an error text."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write an integer of thousands of digits.
+        text = f"a {type(value).__name__}"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, cast
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.values.errors import quoted
 from spark_kafka_source.values.fitting import below, no_such_field
 
 _MOST_SHOWN = 100
@@ -52,7 +53,7 @@ def known_fields(
     `ignored` are the paths of fields that it may have besides.
     """
     if not isinstance(value, Mapping):
-        refuse(path, f"{_shown(value)} is no dict")
+        refuse(path, f"{quoted(value)} is no dict")
     for name in value:
         if name not in names and below(path, name) not in ignored:
             text = str(name)[:_MOST_SHOWN]
@@ -63,7 +64,7 @@ def known_fields(
 def items_of(value: Any, path: str) -> Sequence[Any]:
     """Return the items of a list or another iterable. Raises `UnencodableRowError`."""
     if isinstance(value, (*_ALONE, Mapping)) or not isinstance(value, Iterable):
-        refuse(path, f"{_shown(value)} is no list")
+        refuse(path, f"{quoted(value)} is no list")
     return value if isinstance(value, list | tuple) else list(value)
 
 
@@ -73,10 +74,10 @@ def pairs_of(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
         return list(value.items())
     pairs = None if isinstance(value, _ALONE) else value
     if not isinstance(pairs, Iterable):
-        refuse(path, f"{_shown(value)} is no dict")
+        refuse(path, f"{quoted(value)} is no dict")
     found = [tuple(each) if isinstance(each, list | tuple) else () for each in pairs]
     if any(len(each) != 2 for each in found):
-        refuse(path, f"{_shown(value)} is no dict, nor a list of pairs")
+        refuse(path, f"{quoted(value)} is no dict, nor a list of pairs")
     return found
 
 
@@ -164,7 +165,7 @@ def moment(value: Any, kind: pa.DataType, path: str) -> int:
         nanos = _nanos_since_1970(value, kind, path)
     number, rest = divmod(nanos, _NANOS_OF[kind.unit])
     if rest or number not in _INT64:
-        refuse(path, f"{_shown(value)} is not a whole {kind}")
+        refuse(path, f"{quoted(value)} is not a whole {kind}")
     return number
 
 
@@ -172,7 +173,7 @@ def _nanos_of_day(value: Any, kind: pa.DataType, path: str) -> int:
     if not isinstance(value, datetime.time):
         no_such_value(path, value, kind)
     if value.tzinfo is not None:
-        refuse(path, f"{_shown(value)} has a time zone. Give a time without one")
+        refuse(path, f"{quoted(value)} has a time zone. Give a time without one")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return (seconds * 1_000_000 + value.microsecond) * 1_000
 
@@ -189,9 +190,9 @@ def _nanos_since_1970(value: Any, kind: pa.DataType, path: str) -> int:
     if not isinstance(value, datetime.datetime) or value != value:  # noqa: PLR0124
         no_such_value(path, value, kind)
     if kind.tz is not None and value.utcoffset() is None:
-        refuse(path, f"{_shown(value)} has no time zone. Give one, such as datetime.UTC")
+        refuse(path, f"{quoted(value)} has no time zone. Give one, such as datetime.UTC")
     if kind.tz is None and value.tzinfo is not None:
-        refuse(path, f"{_shown(value)} has a time zone. Give a local time, without one")
+        refuse(path, f"{quoted(value)} has a time zone. Give a local time, without one")
     # pandas' own type has nanoseconds besides.
     nanosecond: int = getattr(value, "nanosecond", 0)
     if nanosecond:
@@ -202,7 +203,7 @@ def _nanos_since_1970(value: Any, kind: pa.DataType, path: str) -> int:
 
 def no_such_value(path: str, value: object, kind: pa.DataType) -> NoReturn:
     """Raise `UnencodableRowError` for a value of the wrong type."""
-    refuse(path, f"{_shown(value)} is no {kind}")
+    refuse(path, f"{quoted(value)} is no {kind}")
 
 
 def refuse(path: str, reason: str) -> NoReturn:
@@ -246,8 +247,3 @@ def check_leaf(value: Any, kind: pa.DataType, path: str) -> None:
         moment(value, kind, path)
     elif of.is_null(kind) or not isinstance(value, _BYTES):
         no_such_value(path, value, kind)
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."

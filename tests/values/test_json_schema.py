@@ -6,9 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.values import RecursiveTypeError, SchemaError, SchemaText, SchemaType
 from spark_kafka_source.values.ddl import from_ddl, to_ddl
-from spark_kafka_source.values.json import arrow_type
+from spark_kafka_source.values.json import arrow_type, documents
 
 
 def read(schema: Any, **references: Any) -> pa.DataType:
@@ -25,6 +26,9 @@ X, Y = (
     {"type": "object", "properties": {name: {"type": "integer"}}, "required": [name]}
     for name in "xy"
 )
+
+NUMBER, INTEGER = {"type": "number"}, {"type": "integer"}
+MAP = {"type": "object", "additionalProperties": INTEGER}
 
 FIELDS: list[tuple[str, Any, str]] = [
     ("an integer", {"type": "integer", "minimum": 0}, "BIGINT"),
@@ -47,6 +51,7 @@ FIELDS: list[tuple[str, Any, str]] = [
     ("an enum of integers", {"enum": [1, 2]}, "BIGINT"),
     ("an enum of numbers", {"enum": [1, 2.5]}, "DOUBLE"),
     ("an enum of several", {"enum": [1, "x", True]}, "STRING"),
+    ("an enum of objects", {"enum": [{"x": 1}]}, "MAP<STRING, STRING>"),
     ("a const", {"const": True}, "BOOLEAN"),
     ("an array", {"type": "array", "items": STRING}, "ARRAY<STRING>"),
     ("an array without a type", {"items": {"type": "integer"}}, "ARRAY<BIGINT>"),
@@ -82,6 +87,40 @@ FIELDS: list[tuple[str, Any, str]] = [
         "all of what overlaps",
         {"allOf": [{"properties": {"z": X}}, {"properties": {"z": Y}}]},
         "STRUCT<z: STRUCT<x: BIGINT, y: BIGINT>>",
+    ),
+    ("all of a number and an integer", {"allOf": [NUMBER, INTEGER]}, "BIGINT"),
+    ("all of several and one", {"allOf": [{"type": ["string", "integer"]}, NUMBER]}, "BIGINT"),
+    ("all of a string and a format", {"allOf": [STRING, {"format": "date"}]}, "DATE"),
+    ("all of a type and an object", {"type": "object", "allOf": [X]}, "STRUCT<x: BIGINT>"),
+    ("one of a type and an object", {"type": "object", "oneOf": [X]}, "STRUCT<x: BIGINT>"),
+    (
+        "any of objects, null by the type beside them",
+        {"type": ["object", "null"], "anyOf": [X, NULL]},
+        "STRUCT<x: BIGINT>",
+    ),
+    ("all of maps", {"allOf": [{"type": "object"}, MAP]}, "MAP<STRING, BIGINT>"),
+    ("all of arrays", {"type": "array", "allOf": [{"items": INTEGER}]}, "ARRAY<BIGINT>"),
+    (
+        "all of what is open inside",
+        {"allOf": [{"properties": {"z": {"type": "object"}}}, {"properties": {"z": X}}]},
+        "STRUCT<z: STRUCT<x: BIGINT>>",
+    ),
+    ("any of a string and anything", {"anyOf": [STRING, {"title": "x"}]}, "STRING"),
+    ("any of a number and anything", {"anyOf": [NUMBER, {}]}, "STRING"),
+    (
+        "a choice that no value fits",
+        {**X, "anyOf": [STRING, {"required": ["x"]}]},
+        "STRUCT<x: BIGINT>",
+    ),
+    (
+        "a type beside a reference",
+        {"type": "object", "$ref": "#/definitions/d"},
+        "STRUCT<x: BIGINT>",
+    ),
+    (
+        "all of references",
+        {"allOf": [{"$ref": "#/definitions/d"}, Y]},
+        "STRUCT<x: BIGINT, y: BIGINT>",
     ),
     ("a reference", {"$ref": "#/definitions/d"}, "STRUCT<x: BIGINT>"),
     ("a new reference", {"$ref": "#/$defs/e", "description": "x"}, "ARRAY<STRUCT<x: BIGINT>>"),
@@ -122,27 +161,25 @@ def test_the_order_of_fields_is_kept() -> None:
 
 
 REFUSED: list[tuple[str, Any, str]] = [
-    ("no value", False, "at a: False describes no value"),
+    ("no value", False, "at a: no value fits"),
     ("no schema", "string", "at a: 'string' describes no value"),
     ("an unknown type", {"type": "text"}, "at a: a value of type 'text'"),
     (
         "scalar or object",
         {"type": ["string", "object"]},
-        "at a: a value of type 'string', 'object'",
+        "at a: a value of type object or string",
     ),
     ("two objects", {"oneOf": [X, Y]}, "at a: any of 'struct<x: int64> or struct<y: int64>'"),
     ("text or object", {"anyOf": [STRING, X]}, "at a: any of"),
     ("a tuple of both", {"prefixItems": [STRING, X]}, r"at a\[\]: any of"),
-    ("an enum of objects", {"enum": [{"x": 1}]}, "at a: the value {'x': 1}"),
-    (
-        "all of what differs",
-        {"allOf": [X, {"properties": {"x": STRING}}]},
-        "at a.x: both int64 and",
-    ),
-    ("all of two kinds", {"allOf": [X, STRING]}, "at a: both struct"),
+    ("an enum of objects and others", {"enum": [{"x": 1}, 5]}, "a value of type integer or object"),
+    ("all of what differs", {"allOf": [X, {"properties": {"x": STRING}}]}, "at a.x: no value fits"),
+    ("all of two kinds", {"allOf": [X, STRING]}, "at a: no value fits"),
     ("a reference to nowhere", {"$ref": "#/definitions/q"}, "leads nowhere.*which are 'r'"),
     ("an unknown schema", {"$ref": "q.json"}, "'q.json' leads nowhere"),
-    ("an anchor", {"$ref": "#q"}, "'#q' leads nowhere"),
+    ("an unknown anchor", {"$ref": "#q"}, "'#q' leads nowhere"),
+    ("a place of a list that is none", {"$ref": "#/properties/a/allOf/x"}, "leads nowhere"),
+    ("a place beyond a list", {"$ref": "#/properties/a/allOf/7", "allOf": []}, "leads nowhere"),
     ("a reference that is no text", {"$ref": 5}, "ref is 5"),
     ("members that are no list", {"oneOf": 5}, "oneOf is 5"),
     ("properties that are no object", {"properties": [1]}, r"properties are \[1\]"),
@@ -154,6 +191,132 @@ REFUSED: list[tuple[str, Any, str]] = [
 def test_what_is_no_column(schema: Any, said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         read(of(schema), r={})
+
+
+BASE = "http://example.com/schemas/order.json"
+ITEM = {**INTEGER, "$id": "item.json"}
+REFERENCES: list[tuple[str, Any, dict[str, Any]]] = [
+    ("an encoded pointer", {"$ref": "#/$defs/a%20b%25"}, {"$defs": {"a b%": INTEGER}}),
+    ("an escaped pointer", {"$ref": "#/$defs/a~1b~0c"}, {"$defs": {"a/b~c": INTEGER}}),
+    ("escaped, then encoded", {"$ref": "#/$defs/a~1%7E0"}, {"$defs": {"a/~": INTEGER}}),
+    ("a pointer with quotes", {"$ref": "#/$defs/a%22b"}, {"$defs": {'a"b': INTEGER}}),
+    (
+        "a pointer through a list",
+        {"$ref": "#/properties/b/anyOf/1"},
+        {"properties": {"b": {"anyOf": [NULL, INTEGER]}}},
+    ),
+    (
+        "a pointer through items of a list",
+        {"$ref": "#/definitions/t/items/0"},
+        {"definitions": {"t": {"items": [INTEGER]}}},
+    ),
+    ("an anchor", {"$ref": "#q"}, {"$defs": {"d": {**INTEGER, "$anchor": "q"}}}),
+    ("an old anchor", {"$ref": "#q"}, {"definitions": {"d": {**INTEGER, "$id": "#q"}}}),
+    ("a dynamic anchor", {"$dynamicRef": "#q"},
+     {"$defs": {"d": {**INTEGER, "$dynamicAnchor": "q"}}}),
+    ("its own id", {"$ref": f"{BASE}#/$defs/d"}, {"$id": BASE, "$defs": {"d": INTEGER}}),
+    ("its own id, relative", {"$ref": "order.json#/$defs/d"},
+     {"$id": BASE, "$defs": {"d": INTEGER}}),
+    ("its own old id", {"$ref": "order.json#/$defs/d"},
+     {"$schema": "http://json-schema.org/draft-04/schema#", "id": BASE, "$defs": {"d": INTEGER}}),
+    ("an embedded id", {"$ref": "item.json"}, {"$id": BASE, "$defs": {"d": ITEM}}),
+    ("an embedded id without a base", {"$ref": "item.json"}, {"$defs": {"d": ITEM}}),
+    ("an embedded id, absolute", {"$ref": "http://example.com/schemas/item.json"},
+     {"$id": BASE, "definitions": {"d": ITEM}}),
+    ("a place in what has an embedded id", {"$ref": "item.json#/$defs/e"},
+     {"$id": BASE, "$defs": {"d": {"$id": "item.json", "$defs": {"e": INTEGER}}}}),
+    ("an anchor in what has an embedded id", {"$ref": "item.json#e"},
+
+     {"$id": BASE, "$defs": {
+         "d": {"$id": "item.json", "$defs": {"e": {**INTEGER, "$anchor": "e"}}}}}),
+    ("an embedded urn", {"$ref": "urn:example:item"},
+     {"$defs": {"d": {**INTEGER, "$id": "urn:example:item"}}}),
+    ("a reference within what has a base of its own", {"$ref": "sub/item.json"},
+     {"$id": BASE, "$defs": {
+         "d": {"$id": "sub/item.json", "allOf": [{"$ref": "other.json"}]},
+         "e": {**INTEGER, "$id": "sub/other.json"}, "f": {**STRING, "$id": "other.json"}}}),
+    ("references one after the other", {"$ref": "#/$defs/a"},
+     {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/c"}, "c": INTEGER}}),
+    ("by the name in the registry", {"$ref": "name.json"}, {}),
+    ("by the name, with a base", {"$ref": "name.json"}, {"$id": BASE}),
+    ("by the name, absolute", {"$ref": "http://example.com/schemas/name.json"}, {"$id": BASE}),
+    ("a place, by the name", {"$ref": "name.json#/$defs/n"}, {"$id": BASE}),
+    ("an anchor, by the name", {"$ref": "name.json#anchored"}, {}),
+    ("by the id of the reference", {"$ref": "http://other.com/x/id.json"}, {"$id": BASE}),
+    ("relative to the id of the reference", {"$ref": "/x/id.json"},
+     {"$id": "http://other.com/y/z.json"}),
+    ("by an id with a fragment that is empty", {"$ref": "http://other.com/x/id.json#"}, {}),
+    ("an embedded id of the reference", {"$ref": "http://other.com/x/inner.json"}, {}),
+    ("from reference to reference, by the id", {"$ref": "chain#/$defs/by_id"}, {}),
+    ("from reference to reference, by the name", {"$ref": "chain#/$defs/by_name"}, {}),
+    ("from reference to its own base", {"$ref": "chain#/$defs/here"}, {"$id": BASE}),
+]  # fmt: skip
+OTHERS = {
+    "name.json": {**INTEGER, "$defs": {"n": {**INTEGER, "$anchor": "anchored"}}},
+    "id": {**INTEGER, "$id": "http://other.com/x/id.json",
+           "$defs": {"i": {**INTEGER, "$id": "inner.json"}}},
+    "chain": {"$id": "http://other.com/x/chain.json", "$defs": {
+
+     "by_id": {"$ref": "id.json"}, "by_name": {"$ref": "name.json"}, "here": {"$ref": "#/$defs/n"},
+        "n": INTEGER}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "schema"), [each[1:] for each in REFERENCES], ids=[each[0] for each in REFERENCES]
+)
+def test_a_reference(field: Any, schema: dict[str, Any]) -> None:
+    properties = {"a": field, **schema.get("properties", {})}
+    found = read({**schema, "type": "object", "properties": properties}, **OTHERS)
+    assert found.field("a").type == pa.int64()
+
+
+def test_up_to_draft_7_nothing_beside_a_reference_counts() -> None:
+    schema = of({"$ref": "#/$defs/d", **Y}, **{"$defs": {"d": X}})
+    for draft, names in (("http://json-schema.org/draft-07/schema#", ["x"]),
+                         ("https://json-schema.org/draft/2020-12/schema", ["x", "y"])):  # fmt: skip
+        found = read({"$schema": draft, **schema})
+        assert [each.name for each in found.field("a").type] == names
+
+
+def test_a_reference_needs_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "find_spec", lambda name: None)
+    assert read(of(INTEGER, **{"$id": BASE})) == pa.struct([("a", pa.int64())])
+    with pytest.raises(ConfigurationError, match=r"pip install 'spark-kafka-source\[json\]'"):
+        read(of({"$ref": "#/$defs/d"}, **{"$defs": {"d": X}}))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$id": 5}, {"$schema": 5}, {"$defs": [5]}, {"$defs": {"d": 5}}, {"properties": {"b": 5}},
+        {"$defs": {"d": {"$id": "http://[x"}}}, {"$anchor": 5}, {"allOf": 5}, {"items": "x"},
+        {"$id": "http://[x"}, {"$defs": {"d": {"$id": [1]}}},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_documents_that_are_no_schemas(schema: dict[str, Any]) -> None:
+    properties = {"a": {"$ref": "q.json"}, **schema.get("properties", {})}
+    with pytest.raises(SchemaError):
+        read({**schema, "properties": properties}, name=schema)
+
+
+def test_nothing_is_fetched() -> None:
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        read(of({"$ref": "http://127.0.0.1:9/x.json"}))
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        read(of({"$ref": "http://json-schema.org/draft-07/schema#"}))
+
+
+def test_chains_without_bound() -> None:
+    chain: dict[str, Any] = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3_000)}
+    with pytest.raises(SchemaError, match="a chain of more than 100 references"):
+        read(of({"$ref": "#/$defs/d0"}, **{"$defs": {**chain, "d3000": INTEGER}}))
+    with pytest.raises(SchemaError, match="1001 references"):
+        read({}, **{f"r{n}": {} for n in range(1_001)})
+    groups = [{"anyOf": [{**X, "required": [f"{n}"]}, {**Y, "required": ["y"]}]} for n in range(30)]
+    with pytest.raises(SchemaError, match="more than 1000 choices"):
+        read({"allOf": groups})
 
 
 def test_types_that_hold_themselves() -> None:

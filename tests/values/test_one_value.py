@@ -128,7 +128,7 @@ FIELDS = pa.struct(
 
 
 def test_writers_can_be_pickled() -> None:
-    for by, value in ((writer(ONE), GOOD), (JsonWriter(FIELDS), {"a": 1})):
+    for by, value in ((writer(ONE), GOOD), (JsonWriter(None, FIELDS), {"a": 1})):
         assert pickle.loads(pickle.dumps(by)).one(value) == by.one(value)
 
 
@@ -146,7 +146,7 @@ def test_json_of_one_is_json_of_a_column(data: st.DataObject) -> None:
     }  # fmt: skip
     optional = {name: st.none() | each for name, each in drawn_fields.items()}
     value = data.draw(st.fixed_dictionaries({}, optional=optional))
-    by = JsonWriter(FIELDS)
+    by = JsonWriter(None, FIELDS)
     assert by.one(value) == encode_one(by, value)
 
 
@@ -167,7 +167,7 @@ def test_json_of_one_is_json_of_a_column(data: st.DataObject) -> None:
 )  # fmt: skip
 def test_what_does_not_fit_json(value: Any, reason: str) -> None:
     with pytest.raises(UnencodableRowError) as failed:
-        JsonWriter(FIELDS).one(value)
+        JsonWriter(None, FIELDS).one(value)
     assert reason in failed.value.reason
     with pytest.raises(UnencodableRowError):
-        encode_one(JsonWriter(FIELDS), value)
+        encode_one(JsonWriter(None, FIELDS), value)

@@ -1,21 +1,30 @@
 """Encoder from columns to JSON texts, as Spark's `to_json` writes them, a column at a time.
 
-Null fields are left out. In arrays and maps null is written. NaN and infinite doubles are strings,
-and years beyond four digits have a sign, both as Spark writes them. Times have six digits after the
-point. Spark writes only three, and drops the rest.
+A `Fit` says how. Null fields are left out, unless the schema requires them. In arrays and maps null
+is written. NaN and infinite doubles are strings, and years beyond four digits have a sign, both as
+Spark writes them. Times have six digits after the point. Spark writes only three, and drops the
+rest.
 """
 
 import binascii
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.records import ColumnTypeError
-from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
-from spark_kafka_source.values.errors import SchemaError
-from spark_kafka_source.values.json.types import readable
+from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.varints import Integers
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
+from spark_kafka_source.values.errors import quoted
+from spark_kafka_source.values.fitting import as_plain, converted, plain
+from spark_kafka_source.values.json.fit import BASE64, Field, Fit, free, matches
+from spark_kafka_source.values.json.meaning import from_base64
+from spark_kafka_source.values.json.times import is_full_date, is_moment
+
+Mask = npt.NDArray[np.bool_]
 
 _ESCAPED = r'["\\\x00-\x1f]'
 _INTEGRAL = r"^-?[0-9]+$"
@@ -24,66 +33,112 @@ _LEAST, _MOST = -719_528, 2_932_897
 _DAY = 86_400 * 1_000_000
 
 
-def encode(array: pa.Array) -> pa.BinaryArray:
+def encode(array: pa.Array, fit: Fit | None = None) -> pa.BinaryArray:
     """Return a text for each row, or null for a null row.
 
-    Raises `ColumnTypeError` for types that JSON has no place for.
+    `fit` is made for the plain type of the array; by default there is no schema. Raises
+    `UnfitColumnError` for types that JSON has no place for, and `UnencodableRowError`.
     """
-    try:
-        kind = readable(_narrow(array.type))
-    except SchemaError as error:
-        raise ColumnTypeError("value", array.type, f"of types that JSON has: {error}") from error
-    return _text(array.cast(kind)).cast(pa.binary())
+    array = as_plain(array)
+    found = free(plain(array.type)) if fit is None else fit
+    return _text(array, found, np.arange(len(array))).cast(pa.binary())
 
 
-def _narrow(kind: pa.DataType) -> pa.DataType:
-    """Return the type with times in microseconds and UTC, and without large texts."""
-    if pa.types.is_struct(kind):
-        return pa.struct([(each.name, _narrow(each.type)) for each in kind])
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return array_of(_narrow(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(_narrow(kind.key_type), _narrow(kind.item_type))
-    if pa.types.is_timestamp(kind):
-        return TIMESTAMP if kind.tz else TIMESTAMP_NTZ
-    return _NARROWER.get(kind, kind)
+def _text(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
+    """Return the texts of a column, null where the column is. `rows` has the row of each value."""
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), pa.string())
+    if not array.null_count:
+        return _of(array, fit, rows)
+    there = array.is_valid().to_numpy(zero_copy_only=False)
+    texts = _of(array.filter(pa.array(there)), fit, rows[there])
+    return texts.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
-def _text(array: pa.Array) -> pa.Array:
-    """Return the texts of a column, null where the column is."""
+def _of(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
+    """Return the texts of a column without nulls."""
     kind = array.type
     if pa.types.is_struct(kind):
-        return _object(array)
+        return _object(array, fit, rows)
     if pa.types.is_map(kind):
-        keys, values = _text(array.keys), _text(array.items)
-        pairs = _joined(keys, ":", pc.fill_null(values, "null"))
-        return _around("{", _listed(array, pairs), "}")
+        return _map(array, fit, rows)
     if pa.types.is_list(kind):
-        items = pc.fill_null(_text(array.values), "null")
-        return _around("[", _listed(array, items), "]")
-    if kind in (TIMESTAMP, TIMESTAMP_NTZ, pa.date32()):
-        return _time(array)
-    return _LEAVES.get(kind, _plain)(array)
+        return _list(array, fit, rows)
+    array = converted(array, fit.kind, rows, fit.path)
+    if fit.kind in _CHECKS:
+        _CHECKS[fit.kind](array, fit, rows)
+    return _LEAVES.get(fit.kind, _plain)(array)
 
 
-def _object(array: pa.Array) -> pa.Array:
-    fields = [pa.array([""] * len(array), pa.string())]
-    for place, each in enumerate(array.type):
-        name = pa.scalar(f",{json.dumps(each.name, ensure_ascii=False)}:")
-        fields.append(_joined(name, _text(array.field(place))))
+def _object(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
+    fields: list[pa.Array | pa.Scalar] = [pa.array([""] * len(array), pa.string())]
+    for each in fit.fields:
+        name = f",{json.dumps(each.name, ensure_ascii=False)}:"
+        if each.place is None:
+            fields.append(pa.scalar(f"{name}null"))
+        else:
+            fields.append(_joined(pa.scalar(name), _field(array.field(each.place), each, rows)))
     inner = pc.binary_join_element_wise(*fields, pa.scalar(""), null_handling="skip")
-    texts = _around("{", pc.utf8_slice_codeunits(inner, 1), "}")
-    return _null_where(array, texts)
+    return _around("{", pc.utf8_slice_codeunits(inner, 1), "}")
 
 
-def _listed(array: pa.Array, items: pa.Array) -> pa.Array:
+def _field(array: pa.Array, field: Field, rows: Integers) -> pa.Array:
+    """Return the texts of a field, null where the object does not have it."""
+    texts = _text(array, field.fit, rows)
+    return _with_nulls(texts, field.fit, rows) if field.is_required else texts
+
+
+def _with_nulls(texts: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
+    """Return the texts with nulls as they are written. Raises `UnencodableRowError` for others."""
+    if not texts.null_count:
+        return texts
+    if not fit.null:
+        _refuse(texts.is_null(), rows, fit, "null, where the schema has none")
+    return pc.fill_null(texts, "null")
+
+
+def _map(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
+    start, size = _span(array)
+    owners, counts = _owners(array, rows)
+    keys, items = (each.slice(start, size) for each in (array.keys, array.items))
+    _check_keys(keys, fit, owners, np.repeat(np.arange(len(array)), counts))
+    pairs = _joined(_string(keys), ":", _items(items, fit, owners))
+    return _around("{", _listed(counts, pairs), "}")
+
+
+def _list(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
+    start, size = _span(array)
+    owners, counts = _owners(array, rows)
+    if fit.most is not None:
+        shown = f"more than the {fit.most} items that the schema has"
+        _refuse(pa.array(counts > fit.most), rows, fit, shown)
+    items = _items(array.values.slice(start, size), fit, owners)
+    return _around("[", _listed(counts, items), "]")
+
+
+def _items(items: pa.Array, fit: Fit, owners: Integers) -> pa.Array:
+    item = fit.item or free(items.type, fit.path)
+    return _with_nulls(_text(items, item, owners), item, owners)
+
+
+def _span(array: pa.Array) -> tuple[int, int]:
+    """Return the first item of all lists or maps, and the number of items."""
+    if not len(array):
+        return 0, 0
+    first, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    return first, end - first
+
+
+def _owners(array: pa.Array, rows: Integers) -> tuple[Integers, Integers]:
+    """Return the row of each item, and the number of items of each list or map."""
+    counts = np.diff(array.offsets.to_numpy()).astype(np.int64)
+    return np.repeat(rows, counts), counts
+
+
+def _listed(counts: Integers, items: pa.Array) -> pa.Array:
     """Return the texts of each list's items, with commas between them."""
-    texts = pc.binary_join(pa.ListArray.from_arrays(array.offsets, items), ",")
-    return _null_where(array, texts)
-
-
-def _null_where(array: pa.Array, texts: pa.Array) -> pa.Array:
-    return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+    offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, items), ",")
 
 
 def _joined(*parts: pa.Array | pa.Scalar | str) -> pa.Array:
@@ -92,6 +147,91 @@ def _joined(*parts: pa.Array | pa.Scalar | str) -> pa.Array:
 
 def _around(before: str, texts: pa.Array, behind: str) -> pa.Array:
     return _joined(pa.scalar(before), texts, pa.scalar(behind))
+
+
+# -- what only rows show ---------------------------------------------------------------------------
+
+
+def _refuse(wrong: pa.Array | Mask, rows: Integers, fit: Fit, reason: str) -> None:
+    """Raise `UnencodableRowError` for the rows of these values, if there are any."""
+    found = np.unique(rows[np.asarray(wrong, np.bool_)]).tolist()
+    if found:
+        raise UnencodableRowError(found, f"{fit.path}: {reason}" if fit.path else reason)
+
+
+def _check_keys(keys: pa.Array, fit: Fit, rows: Integers, owners: Integers) -> None:
+    """Refuse nulls, keys that come twice in a map, and those that the schema does not have."""
+    _refuse(keys.is_null(), rows, fit, "a key that is null")
+    codes = keys.dictionary_encode()
+    numbers = owners * (len(codes.dictionary) + 1) + codes.indices.to_numpy()
+    _, first = np.unique(numbers, return_index=True)
+    if len(first) < len(keys):
+        again = np.ones(len(keys), np.bool_)
+        again[first] = False
+        shown = quoted(keys[int(again.argmax())].as_py())
+        _refuse(again, rows, fit, f"the key {shown} comes twice")
+    if fit.names is not None:
+        known = codes.dictionary.to_pylist()
+        sound = np.array([any(matches(name, each) for name in fit.names) for each in known], bool)
+        wrong = ~sound[codes.indices.to_numpy()] if known else np.zeros(0, bool)
+        if wrong.any():
+            shown = quoted(keys[int(wrong.argmax())].as_py())
+            _refuse(wrong, rows, fit, f"the key {shown}, which the schema does not have")
+
+
+def _check_finite(array: pa.Array, fit: Fit, rows: Integers) -> None:
+    if fit.is_number:
+        wrong = ~np.isfinite(array.to_numpy())
+        _refuse(wrong, rows, fit, "NaN or infinity, which is no number in JSON")
+
+
+def _check_year(array: pa.Array, fit: Fit, rows: Integers) -> None:
+    if fit.formats:
+        _refuse(_is_far(array), rows, fit, f"a year that a {_shown(fit.formats)} does not have")
+
+
+def _check_string(array: pa.Array, fit: Fit, rows: Integers) -> None:
+    if not fit.formats:
+        return
+    texts = array.to_pylist()
+    wrong = np.array([not has_format(each, fit.formats) for each in texts], np.bool_)
+    if wrong.any():
+        shown = quoted(texts[int(wrong.argmax())])
+        _refuse(wrong, rows, fit, f"{shown} is no {_shown(fit.formats)}")
+
+
+def has_format(text: str, formats: Iterable[str]) -> bool:
+    """Whether a string has one of these formats: `date`, `date-time` (RFC 3339) or `base64`."""
+    return any(_HAS_FORMAT[each](text) for each in formats)
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return from_base64(text) is not None
+    except ValueError:
+        return False
+
+
+def _shown(formats: Iterable[str]) -> str:
+    return " or ".join(sorted(formats))
+
+
+_HAS_FORMAT: dict[str, Callable[[str], bool]] = {
+    "date": is_full_date,
+    "date-time": is_moment,
+    BASE64: _is_base64,
+}
+_CHECKS: dict[pa.DataType, Callable[[pa.Array, Fit, Integers], None]] = {
+    pa.float32(): _check_finite,
+    pa.float64(): _check_finite,
+    pa.string(): _check_string,
+    pa.date32(): _check_year,
+    TIMESTAMP: _check_year,
+    TIMESTAMP_NTZ: _check_year,
+}
+
+
+# -- leaves ----------------------------------------------------------------------------------------
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -132,18 +272,33 @@ def _base64(array: pa.Array) -> pa.Array:
 
 def _time(array: pa.Array) -> pa.Array:
     """Return ISO 8601 texts. Arrow writes a space in place of T, and only years of four digits."""
-    days = pa.types.is_date(array.type)
-    numbers = pc.fill_null(array.view(pa.int32() if days else pa.int64()), 0).to_numpy()
-    per_day = 1 if days else _DAY
-    far = (numbers < _LEAST * per_day) | (numbers >= _MOST * per_day)
+    far = _is_far(array)
     near = pc.if_else(pa.array(~far), array, None) if far.any() else array
     texts = pc.replace_substring(_plain(near), " ", "T")
     if far.any():
-        zone = "Z" if array.type == TIMESTAMP else ""
-        found = numbers[far].astype(f"datetime64[{'D' if days else 'us'}]").astype(str).tolist()
+        unit, zone = _UNITS[array.type]
+        found = _numbers(array)[far].astype(f"datetime64[{unit}]").astype(str).tolist()
         signed = [f"{_signed(each)}{zone}" for each in found]
         texts = pc.replace_with_mask(texts, pa.array(far), pa.array(signed))
     return _around('"', texts, '"')
+
+
+_UNITS = {pa.date32(): ("D", ""), TIMESTAMP: ("us", "Z"), TIMESTAMP_NTZ: ("us", "")}
+
+
+def _numbers(array: pa.Array) -> Integers:
+    """Return days or microseconds since 1970."""
+    kind = pa.int32() if pa.types.is_date(array.type) else pa.int64()
+    found: Integers = array.view(kind).to_numpy()
+    return found
+
+
+def _is_far(array: pa.Array) -> Mask:
+    """Return which times have a year beyond four digits."""
+    per_day = 1 if pa.types.is_date(array.type) else _DAY
+    numbers = _numbers(array)
+    far: Mask = (numbers < _LEAST * per_day) | (numbers >= _MOST * per_day)
+    return far
 
 
 def _signed(time: str) -> str:
@@ -153,10 +308,12 @@ def _signed(time: str) -> str:
     return f"-{year:>04}-{rest}"
 
 
-_NARROWER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 _LEAVES: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
     pa.float32(): _float,
     pa.float64(): _float,
     pa.string(): _string,
     pa.binary(): _base64,
+    pa.date32(): _time,
+    TIMESTAMP: _time,
+    TIMESTAMP_NTZ: _time,
 }

@@ -1,114 +1,105 @@
-"""Encoder from one Python value to a JSON text: a function for each type.
+"""Encoder from one Python value of a type to a JSON text, by the same rules as for a column.
 
-`encode` is for columns.
+Types are strict: an `int` is no boolean, a `float` is no integer, a `datetime` is no date, and a
+`datetime` has a time zone where the type has one. `shaped` is for values of a JSON Schema.
 """
 
-import json
-from collections.abc import Callable
-from operator import index
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from spark_kafka_source.values.json.encode import encode
+from spark_kafka_source.values.errors import quoted
+from spark_kafka_source.values.fitting import below, no_such_field
+from spark_kafka_source.values.json.fit import free
+from spark_kafka_source.values.json.leaves import Text, leaf, string
 from spark_kafka_source.values.one_value import (
-    array_of_one,
     items_of,
     known_fields,
     no_such_value,
     pairs_of,
+    refuse,
 )
 
-Text = Callable[[Any], str]
-"""Returns the text of a value that is not None. Raises `UnencodableRowError`."""
+_MOST_SHOWN = 100
 
 
-def text_of_one(kind: pa.DataType, path: str = "") -> Text:
-    """Return a writer of texts for values, which are as `Array.to_pylist` of the type has them."""
+def text_of_one(kind: pa.DataType, ignored: Collection[str] = ()) -> Text:
+    """Return a writer of texts for values of a type, as `Array.to_pylist` of the type has them.
+
+    Dicts may have the fields whose paths are `ignored`. They are left out. Raises
+    `UnfitColumnError` for a type that JSON has no place for.
+    """
     if pa.types.is_struct(kind):
-        return _object(kind, path)
+        return _object(kind, ignored)
     if pa.types.is_map(kind):
-        return _map(kind, path)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _list(text_of_one(kind.value_type, f"{path}[]"), path)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _string(kind, path)
-    return _integer(kind, path) if pa.types.is_integer(kind) else _other(kind, path)
+        return _map(kind, ignored)
+    if pa.types.is_list(kind):
+        return _list(text_of_one(kind.value_type, ignored))
+    return leaf(kind, free(kind).kind)
 
 
-def _object(kind: pa.DataType, path: str) -> Text:
-    texts = {
-        each.name: text_of_one(each.type, f"{path}.{each.name}" if path else each.name)
-        for each in kind
-    }
-    names = {name: f"{json.dumps(name, ensure_ascii=False)}:" for name in texts}
+def _object(kind: pa.DataType, ignored: Collection[str]) -> Text:
+    texts = {each.name: text_of_one(each.type, ignored) for each in kind}
+    names = {name: f"{string(name, '')}:" for name in texts}
 
-    def text(value: Any) -> str:
-        known_fields(value, names, path)
+    def text(value: Any, path: str) -> str:
+        known_fields(value, names, path, ignored)
         there = ((name, value.get(name)) for name in names)
         # Null fields are left out.
-        fields = [names[name] + texts[name](each) for name, each in there if each is not None]
+        fields = (
+            names[name] + texts[name](each, below(path, name))
+            for name, each in there
+            if each is not None
+        )
         return f"{{{','.join(fields)}}}"
 
     return text
 
 
-def _map(kind: pa.DataType, path: str) -> Text:
-    key = text_of_one(kind.key_type, f"{path}{{}}")
-    item = _or_null(text_of_one(kind.item_type, f"{path}{{}}"))
+def _map(kind: pa.DataType, ignored: Collection[str]) -> Text:
+    item = _or_null(text_of_one(kind.item_type, ignored))
 
-    def text(value: Any) -> str:
-        pairs = pairs_of(value, path)
-        if any(name is None for name, _ in pairs):
-            no_such_value(path, value, kind)
-        return f"{{{','.join(f'{key(name)}:{item(each)}' for name, each in pairs)}}}"
+    def text(value: Any, path: str) -> str:
+        inner = f"{path}{{}}"
+        pairs = entries(value, path)
+        return (
+            f"{{{','.join(f'{string(name, inner)}:{item(each, inner)}' for name, each in pairs)}}}"
+        )
 
     return text
 
 
-def _list(item: Text, path: str) -> Text:
+def _list(item: Text) -> Text:
     text = _or_null(item)
-    return lambda value: f"[{','.join(map(text, items_of(value, path)))}]"
+
+    def texts(value: Any, path: str) -> str:
+        inner = f"{path}[]"
+        return f"[{','.join([text(each, inner) for each in items_of(value, path)])}]"
+
+    return texts
 
 
 def _or_null(text: Text) -> Text:
-    return lambda value: "null" if value is None else text(value)
+    return lambda value, path: "null" if value is None else text(value, path)
 
 
-def _string(kind: pa.DataType, path: str) -> Text:
-    def text(value: Any) -> str:
-        if not isinstance(value, str):
-            no_such_value(path, value, kind)
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            no_such_value(path, value, kind)
-        return json.dumps(value, ensure_ascii=False)
+def entries(value: Any, path: str) -> Iterable[tuple[Any, Any]]:
+    """Return the entries of a map, given as a dict or as pairs. Raises `UnencodableRowError`.
 
-    return text
-
-
-def _integer(kind: pa.DataType, path: str) -> Text:
-    is_signed, bits = pa.types.is_signed_integer(kind), kind.bit_width
-    numbers = range(-(1 << bits - 1), 1 << bits - 1) if is_signed else range(1 << bits)
-
-    def text(value: Any) -> str:
-        try:
-            number = index(value)
-        except TypeError:
-            no_such_value(path, value, kind)
-        if isinstance(value, bool) or number not in numbers:
-            no_such_value(path, value, kind)
-        return str(number)
-
-    return text
+    Each key is a string, and comes once.
+    """
+    pairs = pairs_of(value, path)
+    for name, _ in pairs:
+        if not isinstance(name, str):
+            no_such_value(f"{path}{{}}", name, pa.string())
+    if not isinstance(value, Mapping) and len({name for name, _ in pairs}) < len(pairs):
+        refuse(path, f"{quoted(value)} has a key twice")
+    return pairs
 
 
-def _other(kind: pa.DataType, path: str) -> Text:
-    """Return the writer for types that Arrow formats itself: it uses a column of one row."""
-
-    def text(value: Any) -> str:
-        found: bytes = encode(array_of_one(value, kind, path))[0].as_py()
-        return found.decode()
-
-    return text
+def unknown(name: object, names: Iterable[str], path: str) -> NoReturn:
+    """Raise `UnencodableRowError` for a field that the schema does not have."""
+    text = str(name)[:_MOST_SHOWN]
+    shown, advice = no_such_field(text, names, path)
+    refuse(below(path, text), f"{shown}. {advice}")

@@ -111,3 +111,21 @@ def _cut(nanos: pa.Array, kind: pa.DataType) -> pa.Array:
 def dates(texts: pa.Array) -> pa.Array:
     """Parse a column of dates. Raises `ArrowInvalid`."""
     return texts.cast(pa.date32())
+
+
+_MOMENT = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?"
+    r"([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)\Z",
+    re.ASCII,
+)
+
+
+def is_moment(text: str) -> bool:
+    """Whether a text is a `date-time` of RFC 3339, which has a time zone."""
+    found = _MOMENT.match(text)
+    return found is not None and is_full_date(found[1])
+
+
+def is_full_date(text: str) -> bool:
+    """Whether a text is a `full-date` of RFC 3339."""
+    return days(text) is not None

@@ -1,35 +1,107 @@
 """JSON as a format of values to write."""
 
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_kafka_source.values.ddl import from_ddl
+from spark_kafka_source.values.fitting import plain
 from spark_kafka_source.values.json.encode import encode
+from spark_kafka_source.values.json.fit import Fit, fit_columns, fit_shape, free
 from spark_kafka_source.values.json.one import text_of_one
+from spark_kafka_source.values.json.schema import column_type
+from spark_kafka_source.values.json.shape import Shape
+from spark_kafka_source.values.json.shaped import ShapedText
+from spark_kafka_source.values.kept import keeping_last, made_once
+from spark_kafka_source.values.schema_text import SchemaText
+
+Described: TypeAlias = Any
+"""What a schema says: the type of one in DDL, or the `Shape` of a JSON Schema. None without one."""
 
 
 class JsonWriter:
-    """`ValueWriter` of JSON texts, without a schema. It is pickled as its type."""
+    """`ValueWriter` of JSON texts. It is pickled as what its schema says."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        """`kind` is the column's type. Raises `ColumnTypeError` if JSON has no place for it."""
-        encode(pa.array([], kind))
-        self.arrow_type = kind
-        self._text_of_one = text_of_one(kind)
+    def __init__(
+        self,
+        schema: SchemaText | None,
+        kind: pa.DataType | None = None,
+        ignored: Collection[str] = (),
+    ) -> None:
+        """`schema` is a JSON Schema, or DDL, or None to write any type that JSON has.
+
+        Without a schema `kind` is the type of the values. `ignored` are the paths of fields that
+        are left out if the schema does not have them. Raises `SchemaError`.
+        """
+        if schema is None:
+            self._set(None, kind, frozenset(ignored))
+        elif is_ddl(schema.text):
+            self._set(from_ddl(schema.text), kind, frozenset(ignored))
+        else:
+            self._set(Shape.of(schema), kind, frozenset(ignored))
+
+    @classmethod
+    def _of(
+        cls, described: Described, kind: pa.DataType | None, ignored: frozenset[str]
+    ) -> "JsonWriter":
+        writer = cls.__new__(cls)
+        writer._set(described, kind, ignored)
+        return writer
+
+    def _set(self, described: Described, kind: pa.DataType | None, ignored: frozenset[str]) -> None:
+        self._described, self._kind, self._ignored = described, kind, ignored
+        self._fit = keeping_last(self._planned)
+        self._text_of_one: Callable[[Any], str] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return JsonWriter, (self.arrow_type,)
+        return made_once, (JsonWriter._of, self._described, self._kind, self._ignored)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The type in which the source reads the values.
+
+        Raises `SchemaError` for a JSON Schema whose values have no type as columns.
+        """
+        if isinstance(self._described, Shape):
+            return column_type(self._described)
+        if self._described is not None:
+            return self._described
+        if self._kind is None:
+            raise ValueError("a writer without a schema has the type that it was given")
+        return self._kind
 
     def fit(self, kind: pa.DataType) -> None:
-        """Raise `ColumnTypeError` if JSON has no place for columns of this type."""
-        encode(pa.array([], kind))
+        """Raise `UnfitColumnError` for a type of columns that the schema has no place for."""
+        self._fit(kind)
+
+    def _planned(self, kind: pa.DataType) -> Fit:
+        given = plain(kind)
+        if isinstance(self._described, Shape):
+            return fit_shape(given, self._described, self._ignored)
+        if self._described is not None:
+            return fit_columns(given, self._described, self._ignored)
+        return free(given)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
-        """Encode each row."""
-        texts = encode(array)
+        """Encode each row. Raises `UnfitColumnError` and `UnencodableRowError`."""
+        texts = encode(array, self._fit(array.type))
         return pc.binary_join_element_wise(prefix, texts, b"") if prefix else texts
 
     def one(self, value: Any) -> bytes:
-        """Encode one value."""
+        """Encode one value. Raises `UnencodableRowError`."""
+        if self._text_of_one is None:
+            self._text_of_one = self._text()
         return self._text_of_one(value).encode()
+
+    def _text(self) -> Callable[[Any], str]:
+        if isinstance(self._described, Shape):
+            return ShapedText(self._described, self._ignored).text
+        text = text_of_one(plain(self.arrow_type), self._ignored)
+        return lambda value: text(value, "")
+
+
+def is_ddl(text: str) -> bool:
+    """Whether the text of a schema is DDL, and no JSON Schema."""
+    return not text.lstrip().startswith("{") and text.strip() not in ("true", "false")
