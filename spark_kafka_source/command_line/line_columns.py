@@ -5,7 +5,6 @@ The JSON is that of `tail --json`: its output can be the input of `produce --jso
 
 import base64
 import binascii
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +12,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_kafka_source.command_line import json_text
+from spark_kafka_source.command_line.json_text import NotJsonError
 from spark_kafka_source.command_line.lines import LineError, Piece
 from spark_kafka_source.command_line.output import BASE64
+from spark_kafka_source.command_line.serializers import (
+    PLAIN,
+    NoRecordError,
+    Serializer,
+    Serializers,
+)
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.timestamps import parse_timestamp
 
@@ -62,6 +69,36 @@ def _two_of(parts: pa.ListArray) -> dict[str, pa.Array]:
     return {"key": pc.list_element(parts, 0), "value": pc.list_element(parts, 1)}
 
 
+def serialized(parse: Parse, serializers: Serializers) -> Parse:
+    """Return a parser that calls `parse`, and serializes the keys and values that it finds."""
+
+    def read(piece: Piece) -> Parsed:
+        parsed = parse(piece)
+        for part in serializers.keys() & set(parsed.columns.schema.names):
+            parsed = _serialized(parsed, part, serializers[part])
+        return parsed
+
+    return read
+
+
+def _serialized(parsed: Parsed, part: str, serializer: Serializer) -> Parsed:
+    """Return the records up to the first line whose part has no bytes."""
+    found: list[bytes | None] = []
+    error = parsed.error
+    for data in parsed.columns[part].to_pylist():
+        try:
+            found.append(serializer.of_line(data))
+        except NoRecordError as reason:
+            line = parsed.lines[len(found)]
+            error = LineError(line, line, str(reason))
+            break
+    rows = parsed.columns.slice(0, len(found))
+    columns = {name: rows[name] for name in rows.schema.names} | {
+        part: pa.array(found, pa.binary())
+    }
+    return Parsed(pa.RecordBatch.from_pydict(columns), parsed.lines[: len(found)], error)
+
+
 def _parsed(piece: Piece, columns: dict[str, pa.Array], error: LineError | None = None) -> Parsed:
     rows = pa.RecordBatch.from_pydict(columns)
     return Parsed(rows, range(piece.first, piece.first + rows.num_rows), error)
@@ -70,11 +107,7 @@ def _parsed(piece: Piece, columns: dict[str, pa.Array], error: LineError | None 
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-class _NoRecordError(Exception):
-    """The reason why a line is no record."""
-
-
-def from_json(piece: Piece) -> Parsed:
+def from_json(piece: Piece, serializers: Serializers = PLAIN) -> Parsed:
     """Parse a piece whose lines are objects. Blank lines are skipped."""
     rows: list[tuple[Any, ...]] = []
     numbers: list[int] = []
@@ -83,8 +116,8 @@ def from_json(piece: Piece) -> Parsed:
         if not line.strip():
             continue
         try:
-            rows.append(_row(line))
-        except _NoRecordError as reason:
+            rows.append(_row(line, serializers))
+        except NoRecordError as reason:
             error = LineError(number, number, str(reason))
             break
         numbers.append(number)
@@ -113,80 +146,81 @@ _TYPES = {
 }
 # `tail` writes the place of a record. `produce` has its own topic, and Kafka gives the offset.
 _PASSED_OVER = {"topic", "offset"}
-_FIELDS = {*_TYPES, "key" + BASE64, "value" + BASE64, *_PASSED_OVER}
+_ERROR = "_error"
+_FIELDS = {*_TYPES, *(part + more for part in PLAIN for more in (BASE64, _ERROR)), *_PASSED_OVER}
 
 
-def _row(line: bytes) -> tuple[Any, ...]:
+def _row(line: bytes, serializers: Serializers) -> tuple[Any, ...]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _NoRecordError(f"is not JSON: {error}") from None
+        found = json_text.read(line)
+    except NotJsonError as error:
+        raise NoRecordError(str(error)) from None
     if not isinstance(found, dict):
-        raise _NoRecordError("is not a JSON object")
+        raise NoRecordError("is not a JSON object")
     unknown = found.keys() - _FIELDS
     if unknown:
-        raise _NoRecordError(f"has the unknown field {min(unknown)!r}; known: {', '.join(_TYPES)}")
+        raise NoRecordError(f"has the unknown field {min(unknown)!r}; known: {', '.join(_TYPES)}")
     if not found.keys() & {"value", "value" + BASE64}:
-        raise _NoRecordError("has no 'value'; it may be null")
+        raise NoRecordError("has no 'value'; it may be null")
     return (
-        _bytes(found, "key"),
-        _bytes(found, "value"),
+        *(_of_part(found, part, serializers[part]) for part in PLAIN),
         _headers(found.get("headers")),
         _timestamp(found.get("timestamp")),
         _partition(found.get("partition")),
     )
 
 
-def _bytes(fields: dict[str, Any], name: str) -> bytes | None:
+def _of_part(fields: dict[str, Any], part: str, serializer: Serializer) -> bytes | None:
+    error = fields.get(part + _ERROR)
+    if error is not None and fields.get(part + BASE64) is None:
+        reason = error.get("reason") if isinstance(error, dict) else error
+        raise NoRecordError(
+            f"is a bad record: its {part} could not be decoded ({reason}). "
+            f"Give its bytes as '{part}{BASE64}', or read the topic without '{part}.format'"
+        )
+    return _bytes(fields, part, serializer)
+
+
+def _bytes(fields: dict[str, Any], name: str, serializer: Serializer) -> bytes | None:
+    """Return the bytes in base64 as they are, or else those of the JSON value."""
     encoded = fields.get(name + BASE64)
     if encoded is not None:
         return _decoded(name + BASE64, encoded)
-    text = fields.get(name)
-    if text is not None and not isinstance(text, str):
-        expected = f"give a text, a null, or '{name}{BASE64}'"
-        raise _NoRecordError(f"has a '{name}' that is neither a text nor null; {expected}")
-    return None if text is None else _encoded(name, text)
-
-
-def _encoded(name: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise _NoRecordError(f"has a {name!r} that cannot be encoded: half a character") from None
+    return serializer.of_json(fields.get(name))
 
 
 def _decoded(name: str, text: object) -> bytes:
     try:
         return base64.b64decode(str(text), validate=True)
     except (binascii.Error, ValueError):
-        raise _NoRecordError(f"has a '{name}' that is not base64") from None
+        raise NoRecordError(f"has a '{name}' that is not base64") from None
 
 
 def _headers(headers: object) -> list[tuple[str, bytes | None]] | None:
     if not headers:
         return None
     if not isinstance(headers, list) or not all(isinstance(each, dict) for each in headers):
-        raise _NoRecordError("has 'headers' that are not a list of objects with 'key' and 'value'")
+        raise NoRecordError("has 'headers' that are not a list of objects with 'key' and 'value'")
     return [_header(each) for each in headers]
 
 
 def _header(header: dict[str, Any]) -> tuple[str, bytes | None]:
     key = header.get("key")
     if not isinstance(key, str):
-        raise _NoRecordError("has a header whose 'key' is not a text")
-    _encoded("key", key)
-    return key, _bytes(header, "value")
+        raise NoRecordError("has a header whose 'key' is not a text")
+    PLAIN["key"].of_json(key)  # Raises for half a character.
+    return key, _bytes(header, "value", PLAIN["value"])
 
 
 def _timestamp(given: object) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise _NoRecordError("has a 'timestamp' that is neither a text nor a whole number")
+        raise NoRecordError("has a 'timestamp' that is neither a text nor a whole number")
     try:
         return parse_timestamp("timestamp", given)
     except ConfigurationError as error:
-        raise _NoRecordError(
+        raise NoRecordError(
             f"has a 'timestamp' that cannot be used: {error.found}. {error.expected}"
         ) from None
 
@@ -195,5 +229,5 @@ def _partition(given: object) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _INT32_END:
-        raise _NoRecordError("has a 'partition' that is not a whole number from 0")
+        raise NoRecordError("has a 'partition' that is not a whole number from 0")
     return given

@@ -24,7 +24,7 @@ class Output:
 
     def document(self, fields: Mapping[str, object]) -> None:
         """Write one JSON object on one line."""
-        self.line(json.dumps(fields))
+        self.line(json.dumps(fields, allow_nan=False))
 
     def line(self, text: str) -> None:
         """Write one line as it is."""

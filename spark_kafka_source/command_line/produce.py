@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 
 from spark_kafka_source import typed
 from spark_kafka_source.command_line.configuration import configuration
-from spark_kafka_source.command_line.line_columns import Parse, from_json, plain
+from spark_kafka_source.command_line.line_columns import Parse, from_json, plain, serialized
 from spark_kafka_source.command_line.lines import LineError, Piece, pieces
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.command_line.sending import Sending
+from spark_kafka_source.command_line.serializers import PLAIN, Serializer, Serializers, Texts
 from spark_kafka_source.command_line.stops import Stopped, Stops
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
@@ -45,7 +47,8 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
     The lines before that are written. Returns 0, or the exit code that shells expect of a stopped
     command.
     """
-    parse, topic = _parser(arguments), arguments.topic
+    _check(arguments)
+    topic = arguments.topic
     config = config_from_arguments(configuration(arguments))
     # The producer gets bytes: this command encodes typed records itself.
     plain_config = replace(config, typed=TypedWriteConfig())
@@ -56,8 +59,7 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
         try:
             with stops.allowed():
                 producer.partitions_for(topic)
-                if config.typed.parts:
-                    parse = _typed(parse, config.typed, topic, undo)
+                parse = _parser(arguments, _serializers(config.typed, topic, undo))
             _send_lines(sending, parse, stops, output)
         except Stopped as stopped:
             with suppress(Stopped):
@@ -72,17 +74,27 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _parser(arguments: argparse.Namespace) -> Parse:
+def _check(arguments: argparse.Namespace) -> None:
     if arguments.json and arguments.key_separator is not None:
         raise ConfigurationError("--key-separator", "has no effect with '--json'", "Leave it out")
-    return from_json if arguments.json else plain(arguments.key_separator)
 
 
-def _typed(parse: Parse, config: TypedWriteConfig, topic: str, undo: ExitStack) -> Parse:
-    # Imported only now, so that other commands do not wait for all formats.
-    from spark_kafka_source.command_line import typed_lines  # noqa: PLC0415
+def _serializers(config: TypedWriteConfig, topic: str, undo: ExitStack) -> Serializers:
+    """Return the serializers of the parts that have a format."""
+    found: dict[str, Serializer] = {part: Texts(part) for part in config.texts}
+    if config.parts:
+        # Imported only now, so that other commands do not wait for all formats.
+        from spark_kafka_source.command_line import typed_lines  # noqa: PLC0415
 
-    return typed_lines.typed(parse, undo.enter_context(closing(typed.TypedEncoding(config))), topic)
+        encoding = undo.enter_context(closing(typed.TypedEncoding(config)))
+        found |= typed_lines.typed_serializers(encoding, topic)
+    return found
+
+
+def _parser(arguments: argparse.Namespace, serializers: Serializers) -> Parse:
+    if arguments.json:
+        return partial(from_json, serializers={**PLAIN, **serializers})
+    return serialized(plain(arguments.key_separator), serializers)
 
 
 def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) -> None:

@@ -2,9 +2,9 @@
 
 import argparse
 import base64
-import datetime
 import heapq
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -12,14 +12,20 @@ from typing import Any
 
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.admin.targets import timestamp_of
+from spark_kafka_source.command_line import json_form
 from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.json_form import Convert, to_json_form
 from spark_kafka_source.command_line.output import BASE64, Output
-from spark_kafka_source.consumer.consumer_records import ConsumerRecord
+from spark_kafka_source.command_line.serializers import PLAIN, NoRecordError
+from spark_kafka_source.consumer.consumer_config import VOCABULARY
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.records import NO_TIMESTAMP
 from spark_kafka_source.secret import printable
 from spark_kafka_source.timestamps import iso_time, refuse_seconds
 from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.typed import PARTS, FormatConfig
 
 _DEFAULT_COUNT = 10
 # Some offsets have no record, after compaction or for transaction markers. The search for records
@@ -39,25 +45,51 @@ def tail(arguments: argparse.Namespace, output: Output) -> int:
     with KafkaConsumer(**settings) as consumer:
         partitions = _partitions(consumer, arguments)
         ends = consumer.end_offsets(partitions)
-        shown = _Shown(output, arguments)
+        log = _Log(consumer, _typed_parts(settings))
+        shown = _Shown(output, arguments, log.forms)
         if arguments.begin is None and arguments.group is None:
-            shown.all(_newest(consumer, arguments.count or _DEFAULT_COUNT, ends))
+            shown.all(_newest(log, arguments.count or _DEFAULT_COUNT, ends))
             if arguments.follow:
-                shown.all(_for_ever(consumer, ends))
+                shown.all(_for_ever(log, ends))
             return 0
         begin = _begin(consumer, arguments, ends)
-        records = _for_ever(consumer, begin) if arguments.follow else _until(consumer, begin, ends)
+        records = _for_ever(log, begin) if arguments.follow else _until(log, begin, ends)
         shown.all(records, arguments.count)
     return 0
 
 
-def _newest(consumer: KafkaConsumer, count: int, ends: Offsets) -> list[ConsumerRecord]:
+def _typed_parts(configuration: Mapping[str, object]) -> list[str]:
+    settings = VOCABULARY.settings(configuration)
+    return [each for each in PARTS if FormatConfig.from_settings(settings, each).is_typed]
+
+
+class _Log:
+    """The topic, read by a consumer. `forms` has the JSON forms of its typed keys and values.
+
+    A form is known once a record has come. It stays the same while the consumer lives.
+    """
+
+    def __init__(self, consumer: KafkaConsumer, typed_parts: Collection[str]) -> None:
+        self.consumer, self._typed_parts = consumer, typed_parts
+        self.forms: dict[str, Convert] = {}
+
+    def poll(self) -> ConsumerRecords:
+        records = self.consumer.poll(_POLL_MS)
+        if len(self.forms) < len(self._typed_parts) and len(records):
+            schema = records.to_batches()[0].schema
+            self.forms |= {
+                each: to_json_form(schema.field(each).type) for each in self._typed_parts
+            }
+        return records
+
+
+def _newest(log: _Log, count: int, ends: Offsets) -> list[ConsumerRecord]:
     """Return the newest records by timestamp. Look further back if that finds too few records."""
-    starts = consumer.beginning_offsets(ends)
+    starts = log.consumer.beginning_offsets(ends)
     reach = count
     while True:
         begin = {each: max(starts[each], ends[each] - reach) for each in ends}
-        found = heapq.nlargest(count, _until(consumer, begin, ends), key=_age)
+        found = heapq.nlargest(count, _until(log, begin, ends), key=_age)
         if len(found) == count or begin == starts or reach > _FURTHEST:
             return found[::-1]
         reach *= 10
@@ -127,28 +159,28 @@ def _assign(consumer: KafkaConsumer, begin: Offsets) -> None:
         consumer.seek(each, offset)
 
 
-def _for_ever(consumer: KafkaConsumer, begin: Offsets) -> Iterator[ConsumerRecord | None]:
+def _for_ever(log: _Log, begin: Offsets) -> Iterator[ConsumerRecord | None]:
     """Yield records as they come, and None each time when all records at hand were yielded."""
-    _assign(consumer, begin)
+    _assign(log.consumer, begin)
     while True:
-        yield from consumer.poll(_POLL_MS)
+        yield from log.poll()
         yield None
 
 
-def _until(consumer: KafkaConsumer, begin: Offsets, ends: Offsets) -> Iterator[ConsumerRecord]:
+def _until(log: _Log, begin: Offsets, ends: Offsets) -> Iterator[ConsumerRecord]:
     """Yield the records before `ends`. Raises `KafkaTimeoutError` if none come for a minute."""
     left = {each for each, offset in begin.items() if offset < ends[each]}
-    _assign(consumer, {each: begin[each] for each in left})
+    _assign(log.consumer, {each: begin[each] for each in left})
     moved_seconds = time.monotonic()
     before: dict[TopicPartition, int] = {}
     while left:
-        for record in consumer.poll(_POLL_MS):
+        for record in log.poll():
             where = TopicPartition(record.topic, record.partition)
             if record.offset < ends[where]:
                 yield record
-        positions = {each: consumer.position(each) for each in left}
+        positions = {each: log.consumer.position(each) for each in left}
         done = {each for each, position in positions.items() if position >= ends[each]}
-        consumer.pause(*done)
+        log.consumer.pause(*done)
         left -= done
         if positions != before:
             moved_seconds, before = time.monotonic(), positions
@@ -167,9 +199,19 @@ def _text(data: bytes) -> str:
 def _json(data: bytes) -> Any:
     """Return the value of a JSON text, or the text if it is not JSON."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
+        found = json.loads(data, parse_float=_finite, parse_constant=_finite)
+        PLAIN["value"].of_json(found)
+    except (ValueError, RecursionError, NoRecordError):
         return _text(data)
+    return found
+
+
+def _finite(text: str) -> float:
+    """Return the number. JSON has no others: not NaN, and not one beyond a double's range."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
 
 
 _READ: dict[str, Callable[[bytes], Any]] = {"text": _text, "json": _json, "hex": bytes.hex}
@@ -178,9 +220,11 @@ _READ: dict[str, Callable[[bytes], Any]] = {"text": _text, "json": _json, "hex":
 class _Shown:
     """Output of records, one per line."""
 
-    def __init__(self, output: Output, arguments: argparse.Namespace) -> None:
-        self._output = output
-        self._key, self._value = _READ[arguments.key], _READ[arguments.value]
+    def __init__(
+        self, output: Output, arguments: argparse.Namespace, forms: Mapping[str, Convert]
+    ) -> None:
+        self._output, self._forms = output, forms
+        self._read = {"key": _READ[arguments.key], "value": _READ[arguments.value]}
 
     def all(self, records: Iterable[ConsumerRecord | None], most: int | None = None) -> None:
         """Show records as they come, at most `most` of them."""
@@ -195,10 +239,10 @@ class _Shown:
                 return
 
     def _show(self, record: ConsumerRecord) -> None:
-        when = None if record.timestamp_ms is None else iso_time(record.timestamp_ms)
-        key = _fields("key", record.key, self._key)
-        value = _fields("value", record.value, self._value)
-        value |= _errors(record)
+        at_ms = record.timestamp_ms
+        when = None if at_ms is None or at_ms == NO_TIMESTAMP else iso_time(at_ms)
+        key, value = self._part("key", record.key), self._part("value", record.value)
+        errors = _errors(record)
         headers = [{"key": name, **_fields("value", data, _text)} for name, data in record.headers]
         if self._output.as_json:
             self._output.document(
@@ -209,53 +253,49 @@ class _Shown:
                     "timestamp": when,
                     **key,
                     **value,
+                    **errors,
                     "headers": headers,
                 }
             )
             return
         cells = [f"{record.partition}:{record.offset}", when or "-"]
         cells += [_line(key["key"]), _line(value["value"])]
-        cells += [f"{part}: {error['reason']}" for part, error in _errors(record).items()]
+        cells += [f"{part}: {error['reason']}" for part, error in errors.items()]
         cells += [f"{each['key']}={_line(each['value'])}" for each in headers]
         self._output.line("  ".join(map(printable, cells)))
+
+    def _part(self, name: str, data: Any) -> dict[str, Any]:
+        if name in self._forms:
+            return {name: self._forms[name](data)}
+        return _fields(name, data, self._read[name])
 
 
 def _errors(record: ConsumerRecord) -> dict[str, Any]:
     """Return the decoding errors of a record."""
     found = {"key_error": record.key_error, "value_error": record.value_error}
-    return {name: _plain(error) for name, error in found.items() if error is not None}
+    return {name: json_form.shown(error) for name, error in found.items() if error is not None}
 
 
-def _plain(value: Any) -> Any:
-    """Return the value in JSON's types: bytes in base64, and times, dates and decimals as texts."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
-    is_plain = value is None or isinstance(value, str | bool | int | float)
-    return value if is_plain else str(value)
+def _fields(name: str, data: bytes | None, read: Callable[[bytes], Any]) -> dict[str, Any]:
+    """Return the field for some bytes, and one in base64 if `produce` needs it for the same bytes.
+
+    A text is JSON with `value.format` `json`, and itself without.
+    """
+    if data is None:
+        return {name: None}
+    shown = read(data)
+    is_json_text = read is _json and isinstance(shown, str)
+    if is_json_text or _written(shown) != data:
+        return {name: shown, name + BASE64: base64.b64encode(data).decode()}
+    return {name: shown}
 
 
-def _fields(name: str, data: Any, read: Callable[[bytes], Any]) -> dict[str, Any]:
-    """Return the field for some bytes, and a field in base64 if they are not UTF-8."""
-    if not isinstance(data, bytes):  # None, or a value that the consumer has decoded.
-        return {name: _plain(data)}
-    shown = {name: read(data)}
-    if read is not bytes.hex and not _is_text(data):
-        shown[name + BASE64] = base64.b64encode(data).decode()
-    return shown
-
-
-def _is_text(data: bytes) -> bool:
+def _written(shown: Any) -> bytes | None:
+    """Return the bytes that `produce` writes for a field, or None if it refuses the field."""
     try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        return PLAIN["value"].of_json(shown)
+    except NoRecordError:
+        return None
 
 
 def _line(value: Any) -> str:

@@ -161,6 +161,24 @@ def test_what_no_line_has_is_no_column() -> None:
     assert of_json({"key": "k", "value": None}).columns.schema.names == ["key", "value"]
 
 
+def test_other_json_is_its_text() -> None:
+    parsed = from_json(
+        Piece(1, [b'{"key": 7, "value": {"a": [1.10, true, "\\u00e4"]}}', b'{"value": [ ]}'])
+    )
+    assert rows(parsed) == [
+        {"key": b"7", "value": '{"a":[1.10,true,"ä"]}'.encode()},
+        {"key": None, "value": b"[]"},
+    ]
+
+
+def test_a_bad_record_with_its_bytes_is_a_record() -> None:
+    line = {"value": None, "value_error": {"reason": "x"}, "value_base64": "/w=="}
+    assert rows(of_json(line, {"value": "v", "value_error": None})) == [
+        {"value": b"\xff"},
+        {"value": b"v"},
+    ]
+
+
 @given(st.binary())
 def test_bytes_are_in_base64(data: bytes) -> None:
     """The base64 field wins over the text field, which is for humans."""
@@ -194,7 +212,15 @@ def test_blank_lines_are_passed_over() -> None:
         (b"[1]", "is not a JSON object"),
         (b'{"valeu": "a"}', "has the unknown field 'valeu'; known: key, value"),
         (b'{"key": "a"}', "has no 'value'; it may be null"),
-        (b'{"value": {"n": 1}}', "neither a text nor null; give a text, a null, or 'value_base64'"),
+        (b'{"value": "a", "value": "b"}', "has the field 'value' twice"),
+        (b'{"value": NaN}', "is not JSON: there is no number NaN"),
+        (b'{"value": ["\\ud800"]}', "has a 'value' that cannot be encoded: half a character"),
+        (
+            b'{"value": null, "value_error": {"reason": "not UTF-8", "bytes": "/w=="}}',
+            "is a bad record: its value could not be decoded (not UTF-8). Give its bytes as "
+            "'value_base64', or read the topic without 'value.format'",
+        ),
+        (b'{"value": "", "key_error": "?"}', "its key could not be decoded (?)"),
         (b'{"value": "\\ud800"}', "half a character"),
         (b'{"value_base64": "?"}', "has a 'value_base64' that is not base64"),
         (b'{"value_base64": 1}', "has a 'value_base64' that is not base64"),

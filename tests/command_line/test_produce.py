@@ -1,6 +1,7 @@
 """`produce` with a fake producer: sent columns, counts, and messages."""
 
 import io
+import json
 import re
 import signal
 import sys
@@ -16,6 +17,7 @@ from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.producer import BufferFullError, ProducerConfig
 from spark_kafka_source.records import Record, RowTooLargeError, UnencodableRowError
 from tests.memory_broker import MemoryBroker
+from tests.producer.writing import written
 
 BROKER_FAILED = KafkaTimeoutError("no answer from broker 1")
 
@@ -288,6 +290,46 @@ def test_what_tail_shows_it_writes(
             shown.append(sorted(out.replace('"topic": "from"', '"topic": "to"').splitlines()))
     assert shown[0] == shown[2]
     assert len(shown[0]) == 3
+
+
+ODD_JSON = [
+    b'{"a":1}', b'{"a": 1}', b'"text"', b"text", b"null", b"5", b"1.10", b"[1e5]", b"1e400",
+    b"[NaN]", b'{"a":1,"a":2}', b"\xff", b'"\\ud800"', b'"\\u00e4"', '{"ä":"\u2028"}'.encode(),
+    b"[" * 800 + b"]" * 800, b"[" * 100_000, "[]".encode("utf-16"), b"\xef\xbb\xbf[1]", b"",
+    b"12345678901234567890", b"1" * 5000, None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("text", []),
+        ("json", []),
+        ("hex", []),
+        ("json", ["--config", "value.format=json", "--config", "key.format=json"]),
+    ],
+)
+def test_whatever_tail_shows_is_json_and_the_same_bytes_arrive(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    words: list[str],
+) -> None:
+    with MemoryBroker() as broker:
+        where = ["--json", "-b", str(broker.address())]
+        (log,), (copy,) = broker.create_topic("from"), broker.create_topic("to")
+        log.append(*(Record(each, each, [("h", each)]) for each in ODD_JSON))
+        forms = ["--key", form, "--value", form]
+        assert main(["tail", "from", "--from", "earliest", *forms, *where]) == 0
+        out = capsys.readouterr().out
+        for line in out.splitlines():
+            json.loads(line, parse_constant=pytest.fail)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out.encode())))
+        assert main(["produce", "to", *words, *where]) == 0
+        found = written(copy)
+    assert [each.key for each in found] == ODD_JSON
+    assert [each.value for each in found] == ODD_JSON
+    assert [each.headers for each in found] == [[("h", each)] for each in ODD_JSON]
 
 
 # -- an early end ----------------------------------------------------------------------------------

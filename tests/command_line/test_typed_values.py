@@ -1,5 +1,6 @@
 """Typed values on the command line: the output of `tail` and `schema`."""
 
+import base64
 import io
 import json
 import sys
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.values import SchemaText, SchemaType
+from spark_kafka_source.values.protobuf.text import compiled
 from tests.consumer.conftest import broker
 from tests.memory_broker import MemoryBroker
 from tests.producer.writing import written as records_of
@@ -98,9 +101,10 @@ def produce(
 ) -> Callable[..., tuple[int, str]]:
     """Return a function that runs `produce` with lines, and returns status and standard error."""
 
-    def produce(lines: str, *words: str) -> tuple[int, str]:
-        broker.create_topic("p")
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    broker.create_topic("p")
+
+    def produce(lines: str, *words: str, encoding: str = "utf-8") -> tuple[int, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode(encoding))))
         given = ["-b", str(broker.address()), *words]
         return main(["produce", "p", *given]), capsys.readouterr().err
 
@@ -112,31 +116,32 @@ def values(broker: MemoryBroker) -> list[bytes]:
     return [each.value or b"" for each in records_of(log)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ('{"id": 1}\n{"id": 2, "at": "1970-01-01T00:00:00.000005Z"}\n', []),
-        (
-            '{"value": "{\\"id\\": 1}"}\n'
-            '{"value": "{\\"id\\": 2, \\"at\\": \\"1970-01-01T00:00:00.000005Z\\"}"}\n',
-            ["--json"],
-        ),
-    ],
-)
 def test_lines_of_json_are_written_by_a_schema(
-    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], lines: str, words: list[str]
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
 ) -> None:
-    status, said = produce(lines, *words, *SAID, f"value.schema={json.dumps(PLAIN)}")
-    assert (status, said) == (0, "Topic 'p': 2 records are written\n")
-    assert values(broker) == [b"\2\0", b"\4\2\x0a"]
+    rows = ['{"id": 1}', '{"id": 2, "at": "1970-01-01T00:00:00.000005Z"}', "null"]
+    given = [*SAID, f"value.schema={json.dumps(PLAIN)}"]
+    status, said = produce("\n".join(rows), *given)
+    assert (status, said) == (0, "Topic 'p': 3 records are written\n")
+    documents = "\n".join(f'{{"value": {each}, "key": {each}}}' for each in rows)
+    assert produce(documents, "--json", *given)[0] == 0
+    found = records_of(broker.cluster.topics["p"].logs[0])
+    assert [each.value for each in found] == [b"\2\0", b"\4\2\x0a", None] * 2
+    keys = [b'{"id":1}', b'{"id":2,"at":"1970-01-01T00:00:00.000005Z"}', None]
+    assert [each.key for each in found[3:]] == keys
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"id": "x"}', "its value does not fit the schema: id"),
-        ("{}", "its value does not fit the schema: id: null"),
-        ("no JSON", "its value does not fit the schema"),
+        ('{"id": "x"}', "id: 'x' is no"),
+        ('{"id": 1.5}', "id: 1.5 is no"),
+        ('{"id": 1, "more": 2}', "more: "),
+        ('{"id": 1, "at": "2026-11-25"}', "at: '2026-11-25' is no time with a zone, as"),
+        ('{"id": 1, "id": 1}', "it has the field 'id' twice"),
+        ("{}", "id: null"),
+        ("no JSON", "it is not JSON"),
+        ("", "it is not JSON"),
     ],
 )
 def test_a_line_that_does_not_fit_ends_it(
@@ -145,15 +150,114 @@ def test_a_line_that_does_not_fit_ends_it(
     lines = f'{{"id": 1}}\n{line}\n{{"id": 3}}\n'
     status, said = produce(lines, *SAID, f"value.schema={json.dumps(PLAIN)}")
     assert status == 1
-    assert f"Line 2: {reason}" in said
+    assert "Line 2: its value does not fit the schema: " in said
+    assert reason in said
+    assert "1 record is written" in said
     assert values(broker) == [b"\2\0"]
 
 
-def test_lines_of_json_need_no_schema(
+TIMES = {"type": "record", "name": "T", "fields": [
+    {"name": "millis", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "micros", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    {"name": "time", "type": {"type": "long", "logicalType": "time-micros"}},
+    {"name": "map", "type": {"type": "map", "values": {
+        "type": "long", "logicalType": "local-timestamp-millis"}}},
+]}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_number_for_a_time_is_in_the_unit_of_the_schema(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], words: list[str]
+) -> None:
+    """As in `KafkaProducer.send` and in fastavro, which wrote the wanted bytes."""
+    row = {"millis": 1_704_067_200_000, "micros": 5, "time": 43_200_000_000, "map": {"a": 7}}
+    line = {"value": row} if words else row
+    given = [*SAID, f"value.schema={json.dumps(TIMES)}", *words]
+    assert produce(json.dumps(line), *given)[0] == 0
+    assert values(broker) == written(TIMES, [row])
+
+
+PROTO = """
+syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+message T { google.protobuf.Timestamp at = 1; }
+"""
+
+
+def test_a_number_for_a_time_of_protobuf_is_refused(
     broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
 ) -> None:
-    assert produce('{"id": 1}\n', "--config", "value.format=json")[0] == 0
-    assert values(broker) == [b'{"id": 1}']
+    given = ["--config", "value.format=protobuf", "--config", f"value.schema={descriptors()}"]
+    assert produce('{"at": "1970-01-01T00:00:01Z"}', *given)[0] == 0
+    status, said = produce('{"at": 1700000000}', *given)
+    assert status == 1
+    assert "Line 1: its value does not fit the schema: at: " in said
+    assert values(broker) == [b"\x0a\x02\x08\x01"]
+
+
+def descriptors() -> str:
+    return base64.b64encode(compiled(SchemaText(SchemaType.PROTOBUF, PROTO))).decode()
+
+
+@pytest.mark.usefixtures("events")
+def test_a_bad_record_is_not_written(
+    run: Run, broker: MemoryBroker, produce: Callable[..., tuple[int, str]]
+) -> None:
+    lines = run("tail", "t", "--json", *GIVEN, "--config", "badRecords=null")
+    status, said = produce("\n".join(lines), "--json", *GIVEN)
+    assert status == 1
+    assert "Line 2: is a bad record: its value could not be decoded (" in said
+    assert "1 record is written" in said
+    document = json.loads(lines[1])
+    document["value_base64"] = document["value_error"]["bytes"]
+    assert produce(json.dumps(document), "--json", *GIVEN)[0] == 0
+    assert values(broker)[1] == b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("line", "data"),
+    [
+        ('{"id": 1.10}', b'{"id": 1.10}'),
+        ("[ ]", b"[ ]"),
+        ("null", None),
+        ("no JSON", "its value is not JSON"),
+    ],
+)
+def test_lines_of_json_need_no_schema(
+    broker: MemoryBroker,
+    produce: Callable[..., tuple[int, str]],
+    line: str,
+    data: bytes | str | None,
+) -> None:
+    status, said = produce(line, "--config", "value.format=json")
+    if isinstance(data, str):
+        assert data in said
+        return
+    assert status == 0
+    (found,) = records_of(broker.cluster.topics["p"].logs[0])
+    assert found.value == data
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "reason"),
+    [
+        (b"\xff", [], "Line 1: its value is not UTF-8"),
+        (b'{"value": 5}', ["--json"], "'value' that is neither a text nor null, where 'value.form"),
+    ],
+)
+def test_the_format_string_takes_texts(
+    broker: MemoryBroker,
+    produce: Callable[..., tuple[int, str]],
+    line: bytes,
+    words: list[str],
+    reason: str,
+) -> None:
+    given = ["--config", "value.format=string", *words]
+    status, said = produce(line.decode("latin-1"), *given, encoding="latin-1")
+    assert (status, reason in said) == (1, True)
+    text = '{"value": "ä"}' if words else "ä"
+    assert produce(text, *given)[0] == 0
+    assert values(broker) == ["ä".encode()]
 
 
 def test_a_file_of_javas_clients_may_name_a_registry(

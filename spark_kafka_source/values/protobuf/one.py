@@ -11,12 +11,12 @@ from decimal import Decimal
 from operator import index
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
+import pyarrow as pa
 
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.values.errors import quoted
-from spark_kafka_source.values.fitting import below, no_such_field
-from spark_kafka_source.values.one_value import items_of, pairs_of, refuse
+from spark_kafka_source.values.fitting import below
+from spark_kafka_source.values.one_value import items_of, known_fields, pairs_of, real, refuse
 from spark_kafka_source.values.protobuf.encode import (
     NOT_64_BITS,
     NULL,
@@ -58,6 +58,7 @@ Octets = Callable[[Any, At], bytes | bytearray]
 """Returns the bytes of a value without tag and size."""
 
 _ALL = (1 << 64) - 1
+_REALS = pa.float64(), pa.float32()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO, _NANOS = timedelta(microseconds=1), 1_000_000_000
 _MOST_SHOWN = 100
@@ -107,7 +108,7 @@ class _Writers:
                 _refuse_message(value, message, at)
             _check_depth(at)
             if not value.keys() <= names.keys():
-                self._check_names(value, names, at.path)
+                known_fields(value, names, at.path, self._ignored)
             for members in oneofs.values():
                 if sum(value.get(name) is not None for name in members) > 1:
                     given = [name for name in members if value.get(name) is not None]
@@ -122,12 +123,6 @@ class _Writers:
             return out
 
         return write
-
-    def _check_names(self, value: Mapping[Any, Any], names: Collection[str], path: str) -> None:
-        for name in value:
-            shown = str(name)[:_MOST_SHOWN]
-            if name not in names and below(path, shown) not in self._ignored:
-                refuse(below(path, shown), ". ".join(no_such_field(shown, names, path)))
 
     def _fields(self, message: Message) -> list[tuple[str, Write, bool]]:
         """Return the writers of a message's fields, in the order of their numbers."""
@@ -284,25 +279,9 @@ def _boolean(field: Field, path: str) -> Octets:
 
 
 def _real(field: Field, path: str) -> Octets:
-    pack = struct.Struct("<f" if field.kind is Kind.FLOAT else "<d").pack
-
-    def write(value: Any, at: At) -> bytes:
-        try:
-            found = pack(value) if isinstance(value, float | np.floating) else _exact(pack, value)
-        except (OverflowError, TypeError):
-            _refuse_value(value, field, at, path)
-        return found
-
-    return write
-
-
-def _exact(pack: Callable[[float], bytes], value: Any) -> bytes:
-    """Encode a whole number. Raises `TypeError` if a float of this width has no such number."""
-    data = pack(float(index(value)))
-    (back,) = struct.unpack("<f" if len(data) == 4 else "<d", data)
-    if isinstance(value, bool) or back != value:
-        raise TypeError
-    return data
+    is_single = field.kind is Kind.FLOAT
+    pack, kind = struct.Struct("<f" if is_single else "<d").pack, _REALS[is_single]
+    return lambda value, at: pack(real(value, kind, at.of(path)))
 
 
 def _text(field: Field, path: str) -> Octets:
@@ -348,7 +327,8 @@ def _moment(message: Message) -> Octets:
         _check_depth(at)
         if is_duration and isinstance(value, timedelta):
             return _seconds(value // _MICRO * 1000 + getattr(value, "nanoseconds", 0), True)
-        if is_duration or not isinstance(value, datetime):
+        # pandas' NaT is a datetime, and not equal to itself.
+        if is_duration or not isinstance(value, datetime) or value != value:  # noqa: PLR0124
             _refuse_message(value, message, at)
         if value.utcoffset() is None:
             refuse(at.path, f"{_shown(value)} has no time zone. Give it a time zone")

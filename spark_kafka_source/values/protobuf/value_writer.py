@@ -38,7 +38,7 @@ class ProtobufWriter:
         self._arguments = message, tuple(ignored), typing
         self._schema = parse_descriptors(self._descriptors)
         self._message = self._schema.chosen(message)
-        self._planned = keeping_last(self._plan)
+        self._plan = keeping_last(self._planned)
         self._one = writer_of_one(self._schema, self._message, ignored)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -64,19 +64,19 @@ class ProtobufWriter:
         return message_indexes(self._schema, self.message)
 
     def fit(self, kind: pa.DataType) -> None:
-        """Raise `UnfitColumnError` if a column of this type does not fit the message."""
-        self._planned(kind)
+        """Raise `UnfitColumnError` if columns of this type do not fit the message."""
+        self._plan(kind)
 
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row."""
-        plan, kind = self._planned(array.type)
+        plan, kind = self._plan(array.type)
         return encode(plan, as_plain(array, kind), prefix)
 
     def one(self, value: Any) -> bytes:
         """Encode one value."""
         return self._one(value)
 
-    def _plan(self, kind: pa.DataType) -> tuple[Struct | Nothing, pa.DataType]:
+    def _planned(self, kind: pa.DataType) -> tuple[Struct | Nothing, pa.DataType]:
         """Return the plan for columns of this type, and the type in which it takes them."""
         taken = plain(kind)
         return fit(self._schema, self._message, taken, self._arguments[1]), taken
