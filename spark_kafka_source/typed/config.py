@@ -91,6 +91,11 @@ class FormatConfig:
         meaning="fields that are left out if the schema to write with does not have them,"
         " separated by commas: `note,address.zip`; any other such field is an error",
     )
+    validate: bool = setting(
+        False,
+        meaning="whether each JSON value is validated by the JSON Schema, with all its keywords: a"
+        " record that is not valid is bad, and such a row is not written",
+    )
     avro: AvroTyping = field(default_factory=AvroTyping)
     json: JsonTyping = field(default_factory=JsonTyping)
     protobuf: ProtobufTyping = field(default_factory=ProtobufTyping)
@@ -182,6 +187,9 @@ class FormatConfig:
         if self.message and self.format is not Format.PROTOBUF:
             found = f"is only for Protobuf, and '{format_option}' is '{self.format}'"
             raise ConfigurationError(self.option("message"), found, "Leave it out")
+        if self.validate and self.format is not Format.JSON:
+            found = f"is only for JSON, and '{format_option}' is '{self.format}'"
+            raise ConfigurationError(self.option("validate"), found, "Leave it out")
         for format, typing in TYPINGS.items():
             useless = [name for name in settings_of(typing, self.prefix) if name in given]
             if useless and format is not self.format and not self._has(useless[0]):

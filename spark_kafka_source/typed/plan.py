@@ -30,7 +30,7 @@ from spark_kafka_source.values import (
 )
 from spark_kafka_source.values.avro import AvroReader
 from spark_kafka_source.values.ddl import from_ddl
-from spark_kafka_source.values.json import JsonReader, arrow_type
+from spark_kafka_source.values.json import JsonReader, Validation, arrow_type, is_ddl
 from spark_kafka_source.values.protobuf import ProtobufReader
 
 logger = logging.getLogger(__name__)
@@ -110,14 +110,31 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
     if config.format is Format.AVRO:
         return AvroReader(schema, config.field_names, time_type, config.avro)
     if config.format is Format.JSON:
-        return JsonReader(json_type(config, schema), config.field_names)
+        validation = json_validation(config, schema)
+        return JsonReader(_json_type(schema), config.field_names, validation)
     return ProtobufReader(schema, config.message or None, config.field_names, config.protobuf)
 
 
-def json_type(config: FormatConfig, schema: SchemaText) -> pa.DataType:
+def _json_type(schema: SchemaText) -> pa.DataType:
     """Return the type of JSON values. A schema given as an option may be DDL."""
-    is_ddl = bool(config.schema) and not config.schema.lstrip().startswith("{")
-    return from_ddl(config.schema) if is_ddl else arrow_type(schema)
+    return from_ddl(schema.text) if is_ddl(schema.text) else arrow_type(schema)
+
+
+def json_validation(config: FormatConfig, schema: SchemaText | None) -> Validation | None:
+    """Return the validation of JSON values, if `value.validate` is true.
+
+    Raises `ConfigurationError` without a JSON Schema or the package for it, and `SchemaError` for a
+    schema that is not valid itself.
+    """
+    if not config.validate:
+        return None
+    if schema is None or is_ddl(schema.text):
+        found = "is 'true', and there is no JSON Schema to validate with"
+        expected = f"Give one as '{config.option('schema')}', or leave it out"
+        raise ConfigurationError(config.option("validate"), found, expected)
+    validation = Validation(schema)
+    validation.check()
+    return validation
 
 
 def _schema(

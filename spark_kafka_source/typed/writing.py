@@ -21,7 +21,13 @@ from spark_kafka_source.typed.config import (
     FormatConfig,
     TypedWriteConfig,
 )
-from spark_kafka_source.typed.plan import asking, check_type, given_schema, named_schema
+from spark_kafka_source.typed.plan import (
+    asking,
+    check_type,
+    given_schema,
+    json_validation,
+    named_schema,
+)
 from spark_kafka_source.typed.subjects import SubjectConfig
 from spark_kafka_source.values import (
     SchemaError,
@@ -200,7 +206,8 @@ def _writer(
     """Return the writer, and the full name of the record or message that it writes."""
     if config.format is Format.JSON and (schema or kind):
         title = None if schema is None else _title(schema.text)
-        return JsonWriter(schema, kind, config.ignored_names), title
+        validation = json_validation(config, schema)
+        return JsonWriter(schema, kind, config.ignored_names, validation), title
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"

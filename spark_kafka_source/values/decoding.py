@@ -1,7 +1,7 @@
 """Decoding of values to Arrow: from programs, bytes, and the bounds of each value."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -96,11 +96,14 @@ class Decoded:
     status: Octets
     paths: dict[int, str]
     """The path of the bad field, for each bad row where it is known."""
+    details: Mapping[int, str] = field(default_factory=dict)
+    """The reason in words, for each bad row whose `Fault` does not say all."""
 
     def reason(self, row: int) -> str:
         """Return the path and the reason for a bad row."""
         fault, path = Fault(self.status[row]), self.paths.get(row)
-        return f"{path}: {fault.reason}" if path else fault.reason
+        found = self.details.get(row, fault.reason)
+        return f"{path}: {found}" if path else found
 
 
 def decode(

@@ -30,6 +30,7 @@ class Fault(IntEnum):
     INTEGER = 32
     TIME = 33
     BASE64 = 34
+    INVALID = 35
 
     @property
     def reason(self) -> str:
@@ -62,6 +63,7 @@ _REASONS = {
     Fault.INTEGER: "not a whole number, or beyond the range of the column",
     Fault.TIME: "not a date or time in ISO 8601",
     Fault.BASE64: "a string that is not base64",
+    Fault.INVALID: "not valid by the JSON Schema",
 }
 
 

@@ -15,6 +15,7 @@ from spark_kafka_source.values.json import compiled, fast
 from spark_kafka_source.values.json.meaning import BadValueError, Meaning
 from spark_kafka_source.values.json.tokens import TokenReader
 from spark_kafka_source.values.json.types import readable
+from spark_kafka_source.values.json.validation import Validation
 from spark_kafka_source.values.kept import made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.projection import projected
@@ -28,15 +29,24 @@ class JsonReader:
     that field. Fields that are not read must be JSON, and are not checked further.
     """
 
-    def __init__(self, arrow_type: pa.DataType, fields: Iterable[str] | None = None) -> None:
-        """`fields` are paths such as `address.city`. Raises `SchemaError`."""
+    def __init__(
+        self,
+        arrow_type: pa.DataType,
+        fields: Iterable[str] | None = None,
+        validation: Validation | None = None,
+    ) -> None:
+        """`fields` are paths such as `address.city`. Raises `SchemaError`.
+
+        A row that is not valid by `validation` is bad. It looks at all fields.
+        """
+        self._validation = validation
         self.arrow_type = projected(readable(arrow_type), fields)
         self._meaning = Meaning(self.arrow_type)
         self._fast = fast.FastReader(self.arrow_type)
         self._tokens = TokenReader(self.arrow_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_once, (JsonReader, self.arrow_type)
+        return made_once, (JsonReader, self.arrow_type, None, self._validation)
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
         """Return None: a JSON text describes itself."""
@@ -73,7 +83,8 @@ class JsonReader:
         if len(others) >= few and self._fast.can_read:
             array, of, others = _together(self._fast, octets, starts, ends, others)
             parts.append((array, of))
-        return rows.decoded(self.arrow_type, parts, others)
+        whole = rows.decoded(self.arrow_type, parts, others)
+        return whole if self._validation is None else rows.validated(whole, self._validation, null)
 
 
 class _Rows:
@@ -103,9 +114,28 @@ class _Rows:
         whole = pa.concat_arrays([array for array, _ in parts])
         return Decoded(whole.take(pa.array(place, mask=null)), self.status, self._paths)
 
+    def validated(self, found: Decoded, validation: Validation, null: Mask | None) -> Decoded:
+        """Return the results, in which rows that are not valid are bad."""
+        sound = self.status == Fault.OK if null is None else (self.status == Fault.OK) & ~null
+        details: dict[int, str] = {}
+        for row in np.flatnonzero(sound).tolist():
+            invalid = validation.invalid(self._text(row))
+            if invalid is not None:
+                self.status[row], details[row] = Fault.INVALID, invalid.reason
+                self._paths[row] = invalid.path
+        if not details:
+            return found
+        valid = np.ones(len(self.status), np.bool_)
+        valid[list(details)] = False
+        places = pa.array(np.arange(len(valid)), mask=~valid)
+        return Decoded(found.array.take(places), self.status, self._paths, details)
+
+    def _text(self, row: int) -> bytes:
+        return self._octets[self._starts[row] : self._ends[row]].tobytes()
+
     def _value(self, row: int) -> Any:
         try:
-            return self._meaning.value(self._octets[self._starts[row] : self._ends[row]].tobytes())
+            return self._meaning.value(self._text(row))
         except BadValueError as error:
             self.status[row] = error.fault
             self._paths[row] = error.path

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.fitting import plain
 from spark_kafka_source.values.json.encode import encode
@@ -14,6 +15,7 @@ from spark_kafka_source.values.json.one import text_of_one
 from spark_kafka_source.values.json.schema import column_type
 from spark_kafka_source.values.json.shape import Shape
 from spark_kafka_source.values.json.shaped import ShapedText
+from spark_kafka_source.values.json.validation import Validation
 from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.schema_text import SchemaText
 
@@ -26,37 +28,25 @@ class JsonWriter:
 
     def __init__(
         self,
-        schema: SchemaText | None,
+        schema: "SchemaText | Described",
         kind: pa.DataType | None = None,
         ignored: Collection[str] = (),
+        validation: Validation | None = None,
     ) -> None:
         """`schema` is a JSON Schema, or DDL, or None to write any type that JSON has.
 
         Without a schema `kind` is the type of the values. `ignored` are the paths of fields that
-        are left out if the schema does not have them. Raises `SchemaError`.
+        are left out if the schema does not have them. A row that is not valid by `validation` is
+        not written. Raises `SchemaError`.
         """
-        if schema is None:
-            self._set(None, kind, frozenset(ignored))
-        elif is_ddl(schema.text):
-            self._set(from_ddl(schema.text), kind, frozenset(ignored))
-        else:
-            self._set(Shape.of(schema), kind, frozenset(ignored))
-
-    @classmethod
-    def _of(
-        cls, described: Described, kind: pa.DataType | None, ignored: frozenset[str]
-    ) -> "JsonWriter":
-        writer = cls.__new__(cls)
-        writer._set(described, kind, ignored)
-        return writer
-
-    def _set(self, described: Described, kind: pa.DataType | None, ignored: frozenset[str]) -> None:
-        self._described, self._kind, self._ignored = described, kind, ignored
+        self._described = _described(schema) if isinstance(schema, SchemaText) else schema
+        self._kind, self._ignored, self._validation = kind, frozenset(ignored), validation
         self._fit = keeping_last(self._planned)
         self._text_of_one: Callable[[Any], str] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_once, (JsonWriter._of, self._described, self._kind, self._ignored)
+        parts = (self._described, self._kind, self._ignored, self._validation)
+        return made_once, (JsonWriter, *parts)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -87,19 +77,37 @@ class JsonWriter:
     def encode(self, array: pa.Array, prefix: bytes) -> pa.BinaryArray:
         """Encode each row. Raises `UnfitColumnError` and `UnencodableRowError`."""
         texts = encode(array, self._fit(array.type))
+        if self._validation is not None:
+            _validate(texts.to_pylist(), self._validation)
         return pc.binary_join_element_wise(prefix, texts, b"") if prefix else texts
 
     def one(self, value: Any) -> bytes:
         """Encode one value. Raises `UnencodableRowError`."""
         if self._text_of_one is None:
             self._text_of_one = self._text()
-        return self._text_of_one(value).encode()
+        text = self._text_of_one(value).encode()
+        if self._validation is not None:
+            _validate([text], self._validation)
+        return text
 
     def _text(self) -> Callable[[Any], str]:
         if isinstance(self._described, Shape):
             return ShapedText(self._described, self._ignored).text
         text = text_of_one(plain(self.arrow_type), self._ignored)
         return lambda value: text(value, "")
+
+
+def _described(schema: SchemaText) -> Described:
+    return from_ddl(schema.text) if is_ddl(schema.text) else Shape.of(schema)
+
+
+def _validate(texts: list[bytes], validation: Validation) -> None:
+    """Raise `UnencodableRowError` for texts that are not valid."""
+    found = {row: validation.invalid(text) for row, text in enumerate(texts)}
+    wrong = {row: invalid for row, invalid in found.items() if invalid is not None}
+    if wrong:
+        path, reason = next(iter(wrong.values()))
+        raise UnencodableRowError(list(wrong), f"{path}: {reason}" if path else reason)
 
 
 def is_ddl(text: str) -> bool:
