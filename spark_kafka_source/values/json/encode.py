@@ -15,13 +15,11 @@ import pyarrow.compute as pc
 from spark_kafka_source.records import ColumnTypeError
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
 from spark_kafka_source.values.errors import SchemaError
+from spark_kafka_source.values.iso_8601 import iso_8601
 from spark_kafka_source.values.json.types import readable
 
 _ESCAPED = r'["\\\x00-\x1f]'
 _INTEGRAL = r"^-?[0-9]+$"
-_LEAST, _MOST = -719_528, 2_932_897
-"""The days from year 0 up to year 10000: years of four digits."""
-_DAY = 86_400 * 1_000_000
 
 
 def encode(array: pa.Array) -> pa.BinaryArray:
@@ -62,7 +60,7 @@ def _text(array: pa.Array) -> pa.Array:
         items = pc.fill_null(_text(array.values), "null")
         return _around("[", _listed(array, items), "]")
     if kind in (TIMESTAMP, TIMESTAMP_NTZ, pa.date32()):
-        return _time(array)
+        return _around('"', iso_8601(array), '"')
     return _LEAVES.get(kind, _plain)(array)
 
 
@@ -128,29 +126,6 @@ def _base64(array: pa.Array) -> pa.Array:
         for each in array.to_pylist()
     )
     return _around('"', pa.array(texts, pa.string()), '"')
-
-
-def _time(array: pa.Array) -> pa.Array:
-    """Return ISO 8601 texts. Arrow writes a space in place of T, and only years of four digits."""
-    days = pa.types.is_date(array.type)
-    numbers = pc.fill_null(array.view(pa.int32() if days else pa.int64()), 0).to_numpy()
-    per_day = 1 if days else _DAY
-    far = (numbers < _LEAST * per_day) | (numbers >= _MOST * per_day)
-    near = pc.if_else(pa.array(~far), array, None) if far.any() else array
-    texts = pc.replace_substring(_plain(near), " ", "T")
-    if far.any():
-        zone = "Z" if array.type == TIMESTAMP else ""
-        found = numbers[far].astype(f"datetime64[{'D' if days else 'us'}]").astype(str).tolist()
-        signed = [f"{_signed(each)}{zone}" for each in found]
-        texts = pc.replace_with_mask(texts, pa.array(far), pa.array(signed))
-    return _around('"', texts, '"')
-
-
-def _signed(time: str) -> str:
-    if time[0] != "-":
-        return f"+{time}"
-    year, rest = time[1:].split("-", 1)
-    return f"-{year:>04}-{rest}"
 
 
 _NARROWER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
